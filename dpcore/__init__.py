@@ -1,0 +1,1 @@
+"""Differentially private distributed PCA and its relatives: a pure numerical core."""

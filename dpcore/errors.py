@@ -1,0 +1,35 @@
+"""The two things that can go wrong before anything is computed."""
+
+from __future__ import annotations
+
+
+class ParameterError(ValueError):
+    """A parameter that breaks its constraint.
+
+    The message is one sentence with the parameter, the constraint and the value given.
+    `parameter` is the name as the caller spells it, so that a page can put the sentence
+    beside the control it belongs to.
+    """
+
+    def __init__(self, parameter: str, constraint: str, value: object):
+        self.parameter = parameter
+        super().__init__(f"{parameter} must be {constraint}, got {value!r}")
+
+    def __reduce__(self):
+        return _restore_parameter_error, (self.parameter, self.args[0])
+
+
+def _restore_parameter_error(parameter: str, message: str) -> ParameterError:
+    # Workers pickle exceptions by calling the class on `args`, which here is the finished
+    # sentence rather than the three parts it was made from.
+    error = ParameterError.__new__(ParameterError)
+    ValueError.__init__(error, message)
+    error.parameter = parameter
+    return error
+
+
+class DataUnavailable(OSError):
+    """A data set whose files are absent, damaged or out of reach.
+
+    The message says which file is meant and where to put it.
+    """

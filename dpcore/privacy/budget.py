@@ -1,0 +1,91 @@
+"""What is asked for, and what holds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+from dpcore.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class PrivacyBudget:
+    """An asked (epsilon, delta), under replace-one neighbours.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive; ``inf`` asks for no noise at all.
+    delta : float
+        In [0, 1). Zero is pure differential privacy; mechanisms that need a positive delta
+        say so themselves.
+
+    Raises
+    ------
+    ParameterError
+        If either is outside its range or not a real number.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
+                raise ParameterError(name, "a real number", value)
+            object.__setattr__(self, name, float(value))
+        if self.epsilon <= 0:
+            raise ParameterError("epsilon", "greater than 0", self.epsilon)
+        if not 0 <= self.delta < 1:
+            raise ParameterError("delta", "in [0, 1)", self.delta)
+
+    @property
+    def is_noiseless(self) -> bool:
+        return math.isinf(self.epsilon)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one release promises to each person, under replace-one neighbours.
+
+    Parameters
+    ----------
+    asked : PrivacyBudget or None
+        What the caller asked for; None where nothing was asked (exact PCA, a random subspace).
+    epsilon : float
+        What holds exactly at `delta`: infinite when nothing is promised, 0 when the release
+        does not depend on the data.
+    delta : float
+    mechanism : str
+        "gaussian", "exponential", "laplace", "none" or "data-independent".
+    noise_added_by : str
+        Who adds the noise, and where, in words that fit after "Noise is added by".
+    l2_sensitivity : float or None
+        Largest over the sites, under replace-one.
+    sigma : float or None
+        Noise standard deviation at the site whose guarantee is weakest.
+    assumptions : tuple of str
+        Full sentences; the guarantee holds only where they do.
+    """
+
+    asked: PrivacyBudget | None
+    epsilon: float
+    delta: float
+    mechanism: str
+    noise_added_by: str
+    l2_sensitivity: float | None = None
+    sigma: float | None = None
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def is_private(self) -> bool:
+        return math.isfinite(self.epsilon)
+
+    @property
+    def keeps_asked(self) -> bool:
+        """Whether what holds is at least as strong as what was asked."""
+        if self.asked is None:
+            return True
+        return self.epsilon <= self.asked.epsilon * (1 + 1e-9) and self.delta <= self.asked.delta
