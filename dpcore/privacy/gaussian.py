@@ -270,7 +270,7 @@ def _log_delta(epsilon: float, mu: float) -> float:
 
 
 def _round_outwards(root: float, keeps: Callable[[float], bool], *, upwards: bool) -> float:
-    """The first number that keeps, from `root` on in steps that grow from one unit in the last place."""
+    """The first number that keeps, from `root` on, in steps that double from its last place."""
     step = math.ulp(root)
     while not keeps(root):
         root += step if upwards else -step
