@@ -68,12 +68,12 @@ def test_random_subspaces_capture_their_share_on_average(rng):
 )
 def test_angles_agree_with_scipy(dimensions, seed):
     rng = np.random.default_rng(seed)
-    k, l, n_features = dimensions
-    U, V = frame(rng, k, n_features), frame(rng, l, n_features)
+    n_first, n_second, n_features = dimensions
+    U, V = frame(rng, n_first, n_features), frame(rng, n_second, n_features)
     angles = principal_angles(U, V)
     # Where two subspaces must meet, SciPy sometimes takes the zero angle from its cosine: 1e-8.
     np.testing.assert_allclose(angles, subspace_angles(U.T, V.T)[::-1], atol=1e-7)
-    shared = max(k + l - n_features, 0)
+    shared = max(n_first + n_second - n_features, 0)
     np.testing.assert_allclose(angles[:shared], 0, atol=1e-14)
     np.testing.assert_allclose(angles, principal_angles(V, U), atol=1e-14)
     projectors = U.T @ U - V.T @ V

@@ -98,9 +98,7 @@ def test_centring_equals_moments_of_shifted_rows(rng, split, origin):
     np.testing.assert_allclose(centred.second_moments, expected.second_moments, atol=1e-12)
     np.testing.assert_allclose(centred.means, expected.means, atol=1e-12)
     np.testing.assert_array_equal(centred.n_samples, expected.n_samples)
-    np.testing.assert_array_equal(
-        centred.second_moments, centred.second_moments.transpose(0, 2, 1)
-    )
+    np.testing.assert_array_equal(centred.second_moments, centred.second_moments.transpose(0, 2, 1))
     if origin is None:
         covariance = np.cov(X[held].T, bias=True)
         np.testing.assert_allclose(centred.pooled(), covariance, atol=1e-12)
