@@ -1,0 +1,33 @@
+"""Second moments, leading eigenpairs, captured energy, principal angles."""
+
+from dpcore.spectra.eigen import (
+    CRITERIA,
+    leading_eigenpairs,
+    leading_eigenpairs_from_proxies,
+    leading_eigenpairs_of_many,
+)
+from dpcore.spectra.energy import (
+    align_signs,
+    captured_energy,
+    cumulative_energy,
+    principal_angles,
+    projector_distance,
+    random_subspace_energy,
+)
+from dpcore.spectra.moments import SiteMoments, second_moment, site_moments
+
+__all__ = [
+    "CRITERIA",
+    "SiteMoments",
+    "align_signs",
+    "captured_energy",
+    "cumulative_energy",
+    "leading_eigenpairs",
+    "leading_eigenpairs_from_proxies",
+    "leading_eigenpairs_of_many",
+    "principal_angles",
+    "projector_distance",
+    "random_subspace_energy",
+    "second_moment",
+    "site_moments",
+]

@@ -1,0 +1,68 @@
+"""What each protocol promises, worked out from the noise that was really added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.privacy import (
+    Guarantee,
+    gaussian_epsilon,
+    l2_sensitivity_of_second_moment,
+    second_moment_sigma,
+)
+
+PUBLIC_BOUND = "Every row has Euclidean norm at most the public bound, chosen without the data."
+PUBLIC_COUNTS = "The number of people at each site is public."
+TRUSTED_AGGREGATOR = "The aggregator sees the raw rows and is trusted to add the noise."
+DISJOINT_SITES = "Nobody is held by two sites."
+FLOATING_POINT = "Gaussian noise in floating point stands for real-valued noise."
+
+
+def gaussian_release_guarantee(
+    settings: ReleaseSettings,
+    n_samples: Sequence[int],
+    *,
+    noise_added_by: str,
+    assumptions: tuple[str, ...],
+) -> Guarantee:
+    """Guarantee of a noisy second moment, for the person at the site that protects least.
+
+    The private mean, where there is one, is included: the two Gaussian releases compose to what
+    the undivided scale would have given (`dpcore.pca.site.noise_scales`).
+    """
+    budget = settings.budget
+    weakest: tuple[float, float, float] | None = None
+    for n in sorted(set(int(n) for n in n_samples)):
+        sigma = second_moment_sigma(
+            budget, n, calibration=settings.calibration, row_norm_bound=settings.row_norm_bound
+        )
+        sensitivity = l2_sensitivity_of_second_moment(n, settings.row_norm_bound)
+        epsilon = gaussian_epsilon(budget.delta, sigma, sensitivity)
+        if weakest is None or epsilon > weakest[0]:
+            weakest = (epsilon, sigma, sensitivity)
+    epsilon, sigma, sensitivity = weakest
+    if settings.calibration != "published":
+        # The solver rounds towards privacy; the ratio to the asked value is its tolerance.
+        epsilon = min(epsilon, budget.epsilon)
+    return Guarantee(
+        asked=budget,
+        epsilon=epsilon,
+        delta=budget.delta,
+        mechanism="none" if math.isinf(epsilon) else "gaussian",
+        noise_added_by=noise_added_by,
+        l2_sensitivity=sensitivity,
+        sigma=sigma,
+        assumptions=assumptions,
+    )
+
+
+def no_guarantee() -> Guarantee:
+    """Exact PCA: nothing is promised."""
+    return Guarantee(None, math.inf, 0.0, "none", "nobody")
+
+
+def data_independent_guarantee() -> Guarantee:
+    """A release that never looked at the data."""
+    return Guarantee(None, 0.0, 0.0, "data-independent", "nobody: the data are not used")

@@ -1,0 +1,120 @@
+"""How good a subspace is, and how far two subspaces are apart.
+
+A subspace is given by components: a (K, D) array with orthonormal rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+
+
+def captured_energy(components: np.ndarray, second_moment: np.ndarray) -> float:
+    """tr(V^T A V), the energy of A within the subspace (DESIGN 4).
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+    second_moment : ndarray of shape (n_features, n_features), symmetric
+
+    Returns
+    -------
+    float
+        In units of the second moment.
+    """
+    return float(cumulative_energy(components, second_moment)[-1])
+
+
+def cumulative_energy(components: np.ndarray, second_moment: np.ndarray) -> np.ndarray:
+    """Captured energy of the first k components, for every k at once.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+    second_moment : ndarray of shape (n_features, n_features), symmetric
+
+    Returns
+    -------
+    ndarray of shape (n_components,), float64
+    """
+    if components.ndim != 2 or second_moment.shape != (components.shape[1],) * 2:
+        raise ParameterError(
+            "components",
+            f"of shape (n_components, {second_moment.shape[-1]})",
+            components.shape,
+        )
+    return np.einsum("kd,kd->k", components @ second_moment, components, dtype=np.float64).cumsum()
+
+
+def random_subspace_energy(second_moment: np.ndarray, n_components: int) -> float:
+    """Expected captured energy of a uniformly random subspace, (K / D) tr(A)."""
+    n_features = len(second_moment)
+    return n_components / n_features * float(np.trace(second_moment, dtype=np.float64))
+
+
+def principal_angles(U: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Principal angles between the row spaces of U and V, ascending.
+
+    Small angles come from their sines, large ones from their cosines, so that each keeps its
+    digits (Björck & Golub 1973).
+
+    Parameters
+    ----------
+    U, V : ndarray of shape (n_components, n_features), linearly independent rows
+        The numbers of components may differ.
+
+    Returns
+    -------
+    ndarray of shape (min of the numbers of components,), float64
+        Radians in [0, pi/2].
+    """
+    U, V = _orthonormal_rows(U), _orthonormal_rows(V)
+    if len(U) < len(V):
+        U, V = V, U
+    overlap = V @ U.T
+    cosines = np.linalg.svd(overlap, compute_uv=False)
+    sines = np.linalg.svd(V - overlap @ U, compute_uv=False)[::-1]
+    return np.where(
+        cosines**2 >= 0.5,
+        np.arcsin(np.minimum(sines, 1.0)),
+        np.arccos(np.minimum(cosines, 1.0)),
+    )
+
+
+def projector_distance(U: np.ndarray, V: np.ndarray) -> float:
+    """Frobenius norm of the difference of the two orthogonal projectors.
+
+    0 for equal subspaces; sqrt(2 sum sin^2) of the principal angles for equal dimensions. It is
+    computed from the two residuals and not from K - ||U V^T||^2, which loses half the digits.
+
+    Parameters
+    ----------
+    U, V : ndarray of shape (n_components, n_features), linearly independent rows
+        The numbers of components may differ.
+    """
+    U, V = _orthonormal_rows(U), _orthonormal_rows(V)
+    overlap = U @ V.T
+    return float(np.hypot(np.linalg.norm(U - overlap @ V), np.linalg.norm(V - overlap.T @ U)))
+
+
+def align_signs(components: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Components with each row's sign chosen to point along its reference row.
+
+    Parameters
+    ----------
+    components, reference : ndarray of shape (n_components, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_components, n_features)
+    """
+    if components.shape != reference.shape:
+        raise ParameterError("reference", f"of shape {components.shape}", reference.shape)
+    along = np.einsum("kd,kd->k", components, reference)
+    return np.where(along < 0, -1, 1).astype(components.dtype)[:, None] * components
+
+
+def _orthonormal_rows(components: np.ndarray) -> np.ndarray:
+    # Components of a float32 solver are orthonormal to 1e-5 only, which would show as an angle.
+    return np.linalg.qr(np.asarray(components, dtype=np.float64).T)[0].T
