@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
@@ -150,6 +150,11 @@ class RunSpec:
         )
         settings.check_features(n_features)
         return settings
+
+
+def as_published(spec: RunSpec) -> RunSpec:
+    """The same question with the noise and truncation of Algorithm 1 as printed."""
+    return replace(spec, calibration="published", noise="triangle", truncation="svd")
 
 
 SPEC_FIELDS = tuple(field.name for field in fields(RunSpec))
