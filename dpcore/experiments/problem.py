@@ -67,6 +67,10 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[np.ndarray, ...]:
     n_samples = n_rows if key.samples is None else key.samples
     if n_samples > n_rows:
         raise ParameterError("samples", f"at most the {n_rows} people of {key.dataset}", n_samples)
+    if n_samples < 2 * key.sites:
+        raise ParameterError(
+            "sites", f"at most {n_samples // 2}, for 2 of {n_samples} people each", key.sites
+        )
     people = np.arange(n_rows)
     if n_samples < n_rows:
         rng = stream(key.seed, Purpose.SAMPLE, key.drawing)

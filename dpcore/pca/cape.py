@@ -1,7 +1,8 @@
 """CAPE: correlated noise across sites, so that the average carries only the pooled noise.
 
 Site s sends A_s + e_s + g_s. The masks e_s sum to zero over the sites and cancel in the average;
-the g_s are private to each site. Scales and promise are in `dpcore.privacy.cape`.
+the g_s are private to each site. What an aggregator who reads every message can learn is worked
+out in `dpcore.privacy.cape`.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from dpcore.spectra import leading_eigenpairs
 from dpcore.streams import Purpose
 
 
-def settings_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
-    """Mask and noise scales of one message.
+def release_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
+    """Scales of mask and noise for `n_sites` sites and `n_samples` people in all.
 
-    Under the published calibration both calibration and masks are as printed, and the guarantee
-    is what it is; under the others tau grows until the promise holds against H honest sites.
+    tau is the noise of a site alone. The published calibration keeps the published a and b, and
+    the guarantee is what it is; under the others the same shape grows until the promise holds
+    against the honest sites that the settings count on.
     """
     tau = second_moment_sigma(
         settings.budget,
@@ -48,7 +50,7 @@ def settings_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> 
 
 
 def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
-    """H, everybody unless the settings say otherwise."""
+    """H, at most `n_sites`."""
     honest = n_sites if settings.honest_sites is None else settings.honest_sites
     if not 1 <= honest <= n_sites:
         raise ParameterError("honest_sites", f"in [1, n_sites={n_sites}]", honest)
@@ -65,36 +67,37 @@ def cape(draw: Draw) -> Subspace:
     """
     moments, settings = draw.moments, draw.settings
     n_sites, n_samples = moments.n_sites, int(moments.n_samples.sum())
-    scales = settings_scales(settings, n_sites, n_samples)
+    scales = release_scales(settings, n_sites, n_samples)
     share = settings.mean_share
     noise_sigma = scales.noise_sigma / math.sqrt(1 - share)
-    # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
-    average = draw.pooled_moment() + draw.pooled_noise(
-        noise_sigma / math.sqrt(n_sites), Purpose.MASK
-    )
+    mask_sigma = scales.mask_sigma / math.sqrt(1 - share)
+    average = draw.pooled_moment()
+    if noise_sigma > 0:
+        # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
+        average = average + draw.pooled_noise(noise_sigma / math.sqrt(n_sites), Purpose.MASK)
     if share > 0:
-        mean_sigma = (
-            math.sqrt(2 / (share * n_sites)) * scales.noise_sigma / settings.row_norm_bound
-        )
+        scale = math.sqrt(2) * scales.noise_sigma / (settings.row_norm_bound * math.sqrt(share))
+        rng = draw.repetition.rng(Purpose.MASK, 1)
         mean = moments.weights @ moments.means
-        mean = mean + mean_sigma * draw.repetition.rng(Purpose.MASK, 1).standard_normal(len(mean))
-        average -= np.outer(mean, mean).astype(average.dtype)
+        mean = mean + scale / math.sqrt(n_sites) * rng.standard_normal(len(mean))
+        average = average - np.outer(mean, mean).astype(average.dtype)
     eigenvalues, components = leading_eigenpairs(
         average, settings.n_components, by=settings.ranking
     )
-    in_a_message = math.hypot(noise_sigma, math.sqrt(1 - 1 / n_sites) * scales.mask_sigma)
+    # One site needs no mask, whose share of the variance is 1 - 1/S.
+    masked = math.sqrt(1 - 1 / n_sites) * mask_sigma if n_sites > 1 else 0.0
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
         guarantee=cape_guarantee(settings, n_sites, n_samples),
-        sigma=np.full(n_sites, in_a_message),
+        sigma=np.full(n_sites, math.hypot(noise_sigma, masked)),
         bytes_sent=draw.whole_matrix_bytes(),
     )
 
 
 def cape_guarantee(settings: ReleaseSettings, n_sites: int, n_samples: int) -> Guarantee:
-    """What CAPE promises against an aggregator who reads every message."""
-    scales = settings_scales(settings, n_sites, n_samples)
+    """What the messages promise against an aggregator who reads them all."""
+    scales = release_scales(settings, n_sites, n_samples)
     sensitivity = l2_sensitivity_of_second_moment(n_samples / n_sites, settings.row_norm_bound)
     mu = cape_mu(sensitivity, scales, honest_sites(settings, n_sites))
     sigma = sensitivity / mu
