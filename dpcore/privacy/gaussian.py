@@ -67,9 +67,7 @@ def gaussian_sigma(
         raise ParameterError("delta", "greater than 0 for Gaussian noise", budget.delta)
     if calibration == "classic":
         if budget.epsilon > 1:
-            raise ParameterError(
-                "epsilon", "at most 1 for the classic calibration", budget.epsilon
-            )
+            raise ParameterError("epsilon", "at most 1 for the classic calibration", budget.epsilon)
         return l2_sensitivity * math.sqrt(2 * math.log(1.25 / budget.delta)) / budget.epsilon
     if calibration != "analytic":
         raise ParameterError("calibration", "'analytic' or 'classic'", calibration)
@@ -98,8 +96,10 @@ def published_sigma(budget: PrivacyBudget, n_samples: int, row_norm_bound: float
         return 0.0
     if budget.delta <= 0:
         raise ParameterError("delta", "greater than 0 for Gaussian noise", budget.delta)
-    return row_norm_bound**2 * math.sqrt(2 * math.log(1.25 / budget.delta)) / (
-        n_samples * budget.epsilon
+    return (
+        row_norm_bound**2
+        * math.sqrt(2 * math.log(1.25 / budget.delta))
+        / (n_samples * budget.epsilon)
     )
 
 

@@ -123,9 +123,7 @@ def site_moments(
     means = np.empty((len(sites), n_features))
     for site, members in enumerate(sites):
         if len(members) < 2:
-            raise ParameterError(
-                "sites", f"at least 2 people each (site {site})", len(members)
-            )
+            raise ParameterError("sites", f"at least 2 people each (site {site})", len(members))
         rows = np.sort(members)
         products = np.zeros((n_features, n_features))
         total = np.zeros(n_features)

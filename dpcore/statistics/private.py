@@ -132,7 +132,10 @@ def private_histogram(
     else:
         per_column = np.broadcast_to(edges, (values.shape[1], edges.shape[-1]))
         counts = np.array(
-            [np.histogram(column, bins)[0] for column, bins in zip(values.T, per_column, strict=True)],
+            [
+                np.histogram(column, bins)[0]
+                for column, bins in zip(values.T, per_column, strict=True)
+            ],
             dtype=float,
         )
     return release(

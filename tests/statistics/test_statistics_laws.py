@@ -32,9 +32,7 @@ def assert_follows(errors, law):
     """
     errors = np.ravel(errors)
     n = len(errors)
-    assert stats.kstest(errors, law.cdf).statistic <= math.sqrt(
-        math.log(2 / FALSE_ALARM) / (2 * n)
-    )
+    assert stats.kstest(errors, law.cdf).statistic <= math.sqrt(math.log(2 / FALSE_ALARM) / (2 * n))
     variance, fourth = law.var(), law.moment(4)
     assert abs(errors.mean()) <= 6.5 * math.sqrt(variance / n)
     assert abs((errors**2).mean() - variance) <= 6.5 * math.sqrt((fourth - variance**2) / n)
