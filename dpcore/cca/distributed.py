@@ -16,7 +16,6 @@ import numpy as np
 
 from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.cca.release import (
-    POSTER_OVER_PAPER,
     constant_coordinate,
     joint_moment_sigma,
     with_constant,
@@ -24,13 +23,7 @@ from dpcore.cca.release import (
 )
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.cape import (
-    HONEST_BUT_CURIOUS,
-    MASKS_DRAWN,
-    effective_sigma,
-    honest_sites,
-    mask_scales,
-)
+from dpcore.pca.cape import HONEST_BUT_CURIOUS, MASKS_DRAWN
 from dpcore.pca.guarantees import (
     DISJOINT_SITES,
     FLOATING_POINT,
@@ -41,7 +34,13 @@ from dpcore.pca.guarantees import (
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import noisy_second_moment, proxy_of
-from dpcore.privacy import Guarantee, gaussian_epsilon, l2_sensitivity_of_second_moment
+from dpcore.privacy import (
+    Guarantee,
+    cape_mu,
+    cape_scales,
+    gaussian_epsilon,
+    l2_sensitivity_of_second_moment,
+)
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Purpose, Repetition
 
@@ -220,26 +219,35 @@ def _pooled(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetit
 
 
 def _cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition) -> _Release:
-    """Masks that sum to zero over the sites leave the pooled noise only (`dpcore.pca.cape`)."""
+    """Masks that sum to zero over the sites leave the pooled noise only (`dpcore.privacy.cape`).
+
+    Site s sends S n_s / N times its moment, so that every site has the same sensitivity and the
+    plain average is the pooled moment. Masks are "compensated" where a guarantee is promised.
+    """
     n_sites, n_samples = moments.n_sites, int(moments.n_samples.sum())
-    a, b = mask_scales(settings, n_sites, n_samples)
-    if settings.calibration == "published":
-        a, b = a * POSTER_OVER_PAPER, b * POSTER_OVER_PAPER
-    left = b / math.sqrt(n_sites)
+    n_honest = n_sites if settings.honest_sites is None else settings.honest_sites
+    masks = settings.masks
+    if masks == "published" and settings.calibration != "published":
+        masks = "compensated"
+    scales = cape_scales(
+        _site_sigma(settings, n_samples / n_sites), n_sites, n_honest=n_honest, masks=masks
+    )
+    sensitivity = _site_sensitivity(settings, n_samples / n_sites)
+    left = scales.noise_sigma / math.sqrt(n_sites)
     noise = symmetric_gaussian_noise(
         moments.n_features, left, shape=settings.noise, rng=repetition.rng(Purpose.MASK)
     )
     length = message_length(
         moments.n_features, moments.n_features, moments.second_moments.itemsize, whole=True
     )
-    masked = math.hypot(b, math.sqrt(1 - 1 / n_sites) * a)
+    masked = math.hypot(scales.noise_sigma, math.sqrt(1 - 1 / n_sites) * scales.mask_sigma)
     return _Release(
         average=moments.pooled() + noise,
         sigma_of_average=left,
         guarantee=_guarantee(
             settings,
-            effective_sigma(a, b, honest_sites(settings, n_sites)),
-            _site_sensitivity(settings, n_samples / n_sites),
+            sensitivity / cape_mu(sensitivity, scales, n_honest),
+            sensitivity,
             "every site, part of it in masks that cancel between the sites",
             (
                 PUBLIC_BOUND,
@@ -299,7 +307,7 @@ def _average_of_sites(
     )
 
 
-def _site_sigma(settings: ReleaseSettings, n_samples: int) -> float:
+def _site_sigma(settings: ReleaseSettings, n_samples: float) -> float:
     return joint_moment_sigma(
         settings.budget,
         n_samples,

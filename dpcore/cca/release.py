@@ -24,11 +24,11 @@ from dpcore.spectra import SiteMoments
 
 # The poster's tau starts from the replace-one sensitivity sqrt(2) / N, the DPdisPCA paper from
 # 1 / N; both then use the classic formula at every epsilon.
-POSTER_OVER_PAPER = math.sqrt(2.0)
+_POSTER_OVER_PAPER = math.sqrt(2.0)
 
 
 def joint_moment_sigma(
-    budget: PrivacyBudget, n_samples: int, *, calibration: str, row_norm_bound: float = 1.0
+    budget: PrivacyBudget, n_samples: float, *, calibration: str, row_norm_bound: float = 1.0
 ) -> float:
     """Noise for the joint second moment of one site.
 
@@ -39,7 +39,7 @@ def joint_moment_sigma(
     sigma = second_moment_sigma(
         budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound
     )
-    return sigma * POSTER_OVER_PAPER if calibration == "published" else sigma
+    return sigma * _POSTER_OVER_PAPER if calibration == "published" else sigma
 
 
 def constant_coordinate(mean_share: float, row_norm_bound: float = 1.0) -> float:
