@@ -22,7 +22,7 @@ _TIMEOUT_SECONDS = 20.0
 _CHUNK = 1 << 16
 
 
-def download(
+def download_file(
     official: OfficialFile,
     folder: Path,
     *,

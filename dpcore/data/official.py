@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def damaged(path: Path, what: str) -> DataUnavailable:
     return DataUnavailable(f"{path} is damaged or not the official file: {what}")
 
 
-def data_home(argument: str | os.PathLike[str] | None = None) -> Path:
+def find_data_home(argument: str | os.PathLike[str] | None = None) -> Path:
     """Where files are looked for: the argument, then DPCORE_DATA, then scikit-learn's folder."""
     chosen = (
         argument
@@ -198,3 +199,14 @@ def read_numbers(
     if table.shape[1] != n_columns:
         raise damaged(path, f"it has {table.shape[1]} columns where {n_columns} are expected")
     return table
+
+
+def read_pickled_array(file: LocalFile) -> np.ndarray:
+    """Read an array that scikit-learn keeps in its own data folder."""
+    # joblib comes with scikit-learn and takes long to import; only these copies need it.
+    import joblib
+
+    try:
+        return np.asarray(joblib.load(file.path))
+    except (OSError, EOFError, ValueError, KeyError, IndexError, zlib.error, UnpicklingError) as e:
+        raise damaged(file.path, f"scikit-learn's copy cannot be read ({e})") from e

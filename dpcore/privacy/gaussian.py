@@ -202,9 +202,7 @@ def gaussian_sigma(
     _require_positive_delta(budget)
     if calibration == "classic":
         if budget.epsilon > 1:
-            raise ParameterError(
-                "epsilon", "at most 1 for the classic calibration", budget.epsilon
-            )
+            raise ParameterError("epsilon", "at most 1 for the classic calibration", budget.epsilon)
         return l2_sensitivity * _classic_multiplier(budget)
     sigma = l2_sensitivity / gaussian_mu(budget)
     return _round_outwards(
