@@ -70,11 +70,11 @@ def bound_views(
     Y : array of shape (n_samples, n_y)
     x_share : float
         In (0, 1): the part of the squared norm bound given to the first view.
-    mode : {"public", "published"}
-        "private" uses the two public norm bounds and shortens joined rows longer than 1, both views by
-        the same factor, so that how x goes with y is kept. "published" subtracts the mean and
-        divides by the largest norm found in the data, as the poster's experiments do: that
-        reads single people and is not private.
+    mode : {"private", "published"}
+        "private" uses the two public norm bounds and shortens joined rows longer than 1, both
+        views by the same factor, so that how x goes with y is kept. "published" subtracts the
+        mean and divides by the largest norm found in the data: that reads single people and is
+        not private.
     x_norm_bound, y_norm_bound : float
         Public bounds on ||x|| and ||y||, chosen without the data. Not read in mode "published".
 
@@ -130,7 +130,7 @@ def _published(X: np.ndarray, Y: np.ndarray, weights: tuple[float, float]) -> Bo
         if largest == 0:
             raise ParameterError(name, "a view with at least two different rows", "equal rows")
         scales.append(weight / largest)
-    joined = np.hypot(*(_row_norms(view) * scale for view, scale in zip(views, scales)))
+    joined = np.hypot(_row_norms(views[0]) * scales[0], _row_norms(views[1]) * scales[1])
     limit = 1 - 2 * max(np.finfo(view.dtype).eps for view in views)
     scales = [scale * limit / joined.max() for scale in scales]
     return BoundedViews(

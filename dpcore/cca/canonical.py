@@ -36,34 +36,57 @@ class MeasuredCorrelations:
         return float(self.spans.sum())
 
 
-def noise_floor(sigma: float, n_features: int, *, noise: str) -> float:
-    """Root mean square eigenvalue of the symmetric noise, the automatic eigenvalue floor.
+def noise_eigenvalue(sigma: float, n_features: int, *, noise: str) -> float:
+    """Root mean square eigenvalue of symmetric noise, sqrt(E ||E||_F^2 / D).
 
-    Noise of scale sigma has eigenvalues spread over [-2 f, 2 f] (Wigner's semicircle) with
-    f = sqrt(E ||E||_F^2 / D), which is what is returned: sigma sqrt(D) for the mirrored triangle
-    and sigma sqrt((D + 1) / 2) for the isometric shape. In a direction where the noisy second
-    moment is below f, the noise explains what is seen, and the smallest variance one can claim
-    without dividing by noise is about f. A lower floor whitens noise into correlations near 1;
-    a higher one turns CCA into PCA of the cross block. On digits, mfeat and synthetic views the
-    captured correlation is flat within a factor 2 around f.
+    sigma sqrt(D) for the mirrored triangle and sigma sqrt((D + 1) / 2) for the isometric shape.
+    The eigenvalues spread over [-2 f, 2 f] (Wigner's semicircle) with f this number.
 
     Parameters
     ----------
     sigma : float
-        Noise standard deviation of one entry of the joint second moment. For an average of
-        independent noisy moments with weights w_s, the root of sum w_s^2 sigma_s^2.
+        Noise standard deviation of one entry. For an average of independent noisy moments with
+        weights w_s, the root of sum w_s^2 sigma_s^2.
     n_features : int
         D = D_x + D_y.
+    noise : {"triangle", "isometric"}
+    """
+    if noise not in NOISE_SHAPES:
+        raise ParameterError("noise", f"one of {', '.join(NOISE_SHAPES)}", noise)
+    return sigma * math.sqrt(n_features if noise == "triangle" else (n_features + 1) / 2)
+
+
+def noise_floor(noisy_moment: np.ndarray, sigma: float, *, noise: str) -> float:
+    """The automatic eigenvalue floor of a joint moment with Gaussian noise in every entry.
+
+    Noise turns the small eigenvalues, whose true values lie close together, into a bulk of
+    half-width 2 f around them, f being `noise_eigenvalue`. The smallest noisy eigenvalue m is
+    the bulk's lower edge, so its centre is near m + 2 f, and directions below cannot be told from
+    each other. The floor is m + 2.5 f (at least f / 2): three quarters of the bulk become one
+    variance, and with that most of its noise leaves the cross block too. Where the true
+    eigenvalues decay to zero this is f / 2; where both views carry private noise of variance v
+    it is v + f / 2. A lower floor whitens noise into correlations near 1; a higher one gives up
+    on whitening. As f goes to 0 what the floor changes goes to 0 like f.
+
+    Both m and sigma are public, so this is post-processing.
+
+    Parameters
+    ----------
+    noisy_moment : ndarray of shape (n_features, n_features), symmetric
+    sigma : float
+        Noise standard deviation of one of its entries.
     noise : {"triangle", "isometric"}
 
     Returns
     -------
     float
-        In units of the second moment.
+        In units of the second moment; 0 without noise.
     """
-    if noise not in NOISE_SHAPES:
-        raise ParameterError("noise", f"one of {', '.join(NOISE_SHAPES)}", noise)
-    return sigma * math.sqrt(n_features if noise == "triangle" else (n_features + 1) / 2)
+    spread = noise_eigenvalue(sigma, len(noisy_moment), noise=noise)
+    if spread == 0:
+        return 0.0
+    smallest = float(np.linalg.eigvalsh(noisy_moment)[0])
+    return max(smallest + 2.5 * spread, spread / 2)
 
 
 def canonical_pairs(

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from dpcore.cca import PROTOCOLS, canonical_pairs, distributed_cca, noise_floor
+from dpcore.cca import PROTOCOLS, canonical_pairs, distributed_cca
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget, gaussian_delta
@@ -76,14 +76,7 @@ def test_the_law_of_what_the_aggregator_holds(protocol, noise):
         # R = D and "svd" replaces the noisy matrix by its absolute value: no Gaussian law.
         assert np.linalg.eigvalsh(pairs.joint_moment)[0] >= -1e-12
         return
-    left = {
-        "full": np.linalg.norm(moments.weights * pairs.sigma),
-        "local": pairs.sigma[0],
-        "pooled": pairs.sigma[0],
-        "cape": pairs.guarantee.sigma * 0
-        + pairs.floor / noise_floor(1.0, N_X + N_Y, noise=noise),
-    }[protocol]
-    assert_allclose(noise_floor(left, N_X + N_Y, noise=noise), pairs.floor)
+    left = pairs.sigma_of_average
     off_diagonal = difference[np.triu_indices(N_X + N_Y, 1)] / left
     if noise == "isometric":
         off_diagonal *= math.sqrt(2)
@@ -93,20 +86,20 @@ def test_the_law_of_what_the_aggregator_holds(protocol, noise):
 
 def test_sites_alone_need_more_noise_and_cape_none_of_it():
     moments, settings = three_sites(), settings_for()
-    floors = {
+    left = {
         protocol: distributed_cca(
             moments, N_X, settings, protocol=protocol, repetition=Repetition(0)
-        ).floor
+        ).sigma_of_average
         for protocol in PROTOCOLS
     }
     wide = distributed_cca(
         moments, N_X, replace(settings, masks="wide"), protocol="cape", repetition=Repetition(0)
     )
     # n_s / N weights times noise of scale 1 / n_s: S equal terms of 1 / N, hence sqrt(S).
-    assert_allclose(floors["full"], math.sqrt(3) * floors["pooled"], rtol=1e-9)
-    assert_allclose(floors["local"], sum(SIZES) / SIZES[0] * floors["pooled"], rtol=1e-9)
-    assert_allclose(wide.floor, floors["pooled"], rtol=1e-9)
-    assert floors["pooled"] < floors["cape"] < math.sqrt(2) * floors["pooled"]
+    assert_allclose(left["full"], math.sqrt(3) * left["pooled"], rtol=1e-9)
+    assert_allclose(left["local"], sum(SIZES) / SIZES[0] * left["pooled"], rtol=1e-9)
+    assert_allclose(wide.sigma_of_average, left["pooled"], rtol=1e-9)
+    assert left["pooled"] < left["cape"] < math.sqrt(2) * left["pooled"]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -149,8 +142,10 @@ def test_common_random_numbers_and_streams_of_their_own():
     assert np.array_equal(same.joint_moment, again.joint_moment)
     assert not np.array_equal(same.joint_moment, draw(index=1).joint_moment)
     stronger = draw(epsilon=2.0)
-    unit = (same.joint_moment - moments.pooled()) / same.floor
-    assert_allclose((stronger.joint_moment - moments.pooled()) / stronger.floor, unit, atol=1e-9)
+    unit = (same.joint_moment - moments.pooled()) / same.sigma_of_average
+    assert_allclose(
+        (stronger.joint_moment - moments.pooled()) / stronger.sigma_of_average, unit, atol=1e-9
+    )
 
 
 def test_bytes_are_what_a_message_holds():
