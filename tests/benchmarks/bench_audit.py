@@ -1,4 +1,6 @@
-"""The audit's reach, honesty and speed: `python tests/benchmarks/bench_audit.py [repetitions]`.
+"""The audit's reach, honesty and speed.
+
+    OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/bench_audit.py [repetitions]
 
 Reach: the bound as a share of the exact epsilon, Gaussian mechanisms at epsilon 1, D = 20, 10,000
 trials. Honesty: how many of the repetitions exceed it, beside what the confidence allows.
