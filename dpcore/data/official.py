@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import math
 import os
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 
 import numpy as np
 
@@ -85,10 +87,12 @@ class LocalFile:
 
 def damaged(path: Path, what: str) -> DataUnavailable:
     """The error for a file that is there but not what its name says."""
-    return DataUnavailable(f"{path} is damaged or not the official file: {what}")
+    return DataUnavailable(
+        f"{path} is damaged or not the official file (replace or delete it): {what}"
+    )
 
 
-def data_home(argument: str | os.PathLike[str] | None = None) -> Path:
+def find_data_home(argument: str | os.PathLike[str] | None = None) -> Path:
     """Where files are looked for: the argument, then DPCORE_DATA, then scikit-learn's folder."""
     chosen = (
         argument
@@ -163,8 +167,10 @@ def read_idx(file: LocalFile) -> np.ndarray:
         )
     n_axes = content[3]
     start = 4 + 4 * n_axes
-    shape = tuple(np.frombuffer(content[4:start], dtype=">u4").tolist())
-    if len(shape) != n_axes or len(content) != start + np.prod(shape, dtype=int):
+    if len(content) < start:
+        raise damaged(file.path, "it ends within its header")
+    shape = tuple(np.frombuffer(content, dtype=">u4", count=n_axes, offset=4).tolist())
+    if len(content) != start + math.prod(shape):
         raise damaged(
             file.path, f"it holds {len(content) - start:,} bytes of data for shape {shape}"
         )
@@ -198,3 +204,14 @@ def read_numbers(
     if table.shape[1] != n_columns:
         raise damaged(path, f"it has {table.shape[1]} columns where {n_columns} are expected")
     return table
+
+
+def read_pickled_array(file: LocalFile) -> np.ndarray:
+    """Read an array that scikit-learn keeps in its own data folder."""
+    # joblib comes with scikit-learn and takes long to import; only these copies need it.
+    import joblib
+
+    try:
+        return np.asarray(joblib.load(file.path))
+    except (OSError, EOFError, ValueError, KeyError, IndexError, zlib.error, UnpicklingError) as e:
+        raise damaged(file.path, f"scikit-learn's copy cannot be read ({e})") from e

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+
 import numpy as np
 
 from dpcore.data.bundled import pixel_names
@@ -30,6 +33,10 @@ MNIST_FILES = (
         name_is_shared=True,
     ),
 )
+
+# What scikit-learn's fetch_openml("mnist_784", version=1) leaves in its data folder.
+OPENML_FOLDER = "openml/openml.org/data/v1/download/52667"
+OPENML_FILE = OfficialFile("mnist_784.arff.gz")
 
 _FASHION_URL = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 FASHION_FILES = (
@@ -68,6 +75,24 @@ _FASHION_LABELS = (
 def load_mnist(files: tuple[LocalFile, ...]) -> Dataset:
     """MNIST's training half from its two IDX files."""
     return _mnist(*_read_pair(files), "the official files")
+
+
+def load_mnist_openml(files: tuple[LocalFile, ...]) -> Dataset:
+    """MNIST's training half from OpenML's mnist_784, whose first 60,000 rows it is."""
+    (file,) = files
+    _, _, rows = file.content().partition(b"@DATA")
+    try:
+        table = np.loadtxt(
+            io.BytesIO(rows.lstrip()), dtype=np.uint8, delimiter=",", max_rows=_N_ROWS, ndmin=2
+        )
+    except ValueError as error:
+        raise damaged(file.path, str(error)) from error
+    images, labels = table[:, :-1], table[:, -1]
+    # The official checksum tells whether these are the official pixels, in the official order.
+    header = np.array([0x803, _N_ROWS, _SIDE, _SIDE], dtype=">u4").tobytes()
+    if hashlib.sha256(header + images.tobytes()).hexdigest() != MNIST_FILES[0].content_sha256:
+        raise damaged(file.path, "its first 60,000 rows are not MNIST's training pictures")
+    return _mnist(images, labels, "OpenML's copy")
 
 
 def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:

@@ -25,37 +25,50 @@ def spread_of(rows: Sequence[Row], protocol: str) -> Spread:
     return Spread(fmean(ratios), min(ratios), max(ratios), len(ratios))
 
 
-def people(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """"1 site", "5 sites"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def percent(share: float) -> str:
+    """A share in whole percent, or one more digit close to either end."""
+    digits = 1 if 0 < share < 0.095 or 0.985 < share < 1 else 0
+    return f"{share:.{digits}%}".replace("%", " %")
+
+
 def headline(rows: Sequence[Row], titles: dict[str, str]) -> str:
-    """One sentence with the finding of a run, the first protocol in front."""
+    """What the first protocol keeps, and under which setting, as one sentence."""
     protocols = list(dict.fromkeys(row["protocol"] for row in rows))
     first = rows[0]
     lead = spread_of(rows, protocols[0])
-    sentence = (
-        f"At ε = {first['epsilon']:g}, {people(first['sites'], 'site')} of "
-        f"{first['samples'] // first['sites']:,} people keep **{lead.mean:.0%}** "
-        f"of what exact PCA captures with {titles[protocols[0]]}"
+    spread = (
+        f" ({percent(lead.least)} to {percent(lead.greatest)} over {lead.draws} draws)"
+        if lead.draws > 1
+        else ""
     )
+    return (
+        f"of the energy that exact PCA captures is kept by **{titles[protocols[0]]}** at "
+        f"**ε = {first['epsilon']:g}** with {counted(first['sites'], 'site')} of "
+        f"{first['samples'] // first['sites']:,} people{spread}."
+    )
+
+
+def comparison(rows: Sequence[Row], titles: dict[str, str]) -> str:
+    """What the other protocols and a random subspace keep, as one sentence."""
+    protocols = list(dict.fromkeys(row["protocol"] for row in rows))
     others = [
-        f"{titles[key]} {spread_of(rows, key).mean:.0%}" for key in protocols[1:]
+        f"{titles[key]} keeps {percent(spread_of(rows, key).mean)}" for key in protocols[1:]
     ]
-    floor = f"a random subspace {first['random_ratio']:.0%}"
-    return f"{sentence}; {', '.join([*others, floor])}."
+    floor = f"a random subspace {percent(rows[0]['random_ratio'])}"
+    return f"{', '.join([*others, floor])}.".replace("a random", "A random", not others)
 
 
 def bytes_in_words(count: float) -> str:
-    """A number of bytes with a unit and two or three digits."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if count >= 100 or unit == "bytes" else f"{count:.1f} {unit}"
+    """A number of bytes with a unit, in two or three digits."""
+    if count < 1000:
+        return f"{count:.0f} bytes"
+    for unit in ("kB", "MB", "GB", "TB"):
         count /= 1000
-    raise AssertionError("unreachable: GB ends the loop")
-
-
-def one_in(delta: float) -> str:
-    """A probability as "1 in 1,000,000"."""
-    return f"1 in {1 / delta:,.0f}"
+        if count < 999.5:
+            break
+    return f"{count:.0f} {unit}" if count >= 9.95 else f"{count:.1f} {unit}"

@@ -13,10 +13,11 @@ Milliseconds for one noisy matrix, one BLAS thread (tests/benchmarks/bench_eigen
 everything; they break even at a third to a half of the spectrum. Below some hundred features the
 overhead of the calls outweighs the arithmetic, and NumPy's batched solver wins.
 
-Error in float32, relative to the largest eigenvalue: 1e-6 in eigenvalues, residuals and
-orthonormality; float64: 3e-15. A vector turns by its residual over its distance to the rest of
-the spectrum, so single vectors of a noisy bulk mean nothing, while a subspace above a gap is
-accurate to 1e-6 over that gap.
+Error in float32 on MNIST's second moment with noise from none to nothing but noise, relative to
+the largest absolute eigenvalue: up to 5e-6 in eigenvalues and residuals, 1e-6 in orthonormality,
+and 2e-7 in captured energy; in float64 1e-14, 2e-15 and 1e-15. A vector turns by its residual
+over its distance to the rest of the spectrum: one vector out of a noisy bulk is never reliable,
+what a subspace above a gap captures is.
 """
 
 from __future__ import annotations
@@ -79,8 +80,9 @@ def leading_eigenpairs_of_many(
         From 1 to n_features.
     by : {"value", "magnitude"}
     threads : int
-        Matrices decomposed at the same time, where they are large enough to gain by it. The
-        result does not depend on it.
+        Matrices decomposed at the same time, where they are large enough to gain by it: twice as
+        fast with two threads on two idle cores at 784 features, given one BLAS thread. The result
+        does not depend on it.
 
     Returns
     -------
@@ -156,9 +158,8 @@ def leading_eigenpairs_from_proxies(
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (len(proxies),) or not (weights >= 0).all():
         raise ParameterError("weights", f"{len(proxies)} numbers of at least 0", weights.tolist())
-    stack = np.concatenate(
-        [proxy * proxy.dtype.type(weight) for proxy, weight in zip(proxies, weights**0.5)]
-    )
+    scaled = zip(proxies, np.sqrt(weights), strict=True)
+    stack = np.concatenate([proxy * proxy.dtype.type(scale) for proxy, scale in scaled])
     n_rows, n_features = stack.shape
     if not n_components <= n_rows < n_features:
         values, vectors = leading_eigenpairs(stack.T @ stack, n_components)

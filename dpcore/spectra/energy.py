@@ -44,9 +44,7 @@ def cumulative_energy(components: np.ndarray, second_moment: np.ndarray) -> np.n
             f"of shape (n_components, {second_moment.shape[-1]})",
             components.shape,
         )
-    return np.einsum(
-        "kd,kd->k", components @ second_moment, components, dtype=np.float64
-    ).cumsum()
+    return np.einsum("kd,kd->k", components @ second_moment, components, dtype=np.float64).cumsum()
 
 
 def random_subspace_energy(second_moment: np.ndarray, n_components: int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,8 @@ def site_moments(
         if not np.isfinite(products).all():
             worst = products[~np.isfinite(products)][0]
             raise ParameterError("X", f"finite in every entry and square (site {site})", worst)
-        second_moments[site] = products / len(members)
+        products /= len(members)
+        second_moments[site] = products
         means[site] = total / len(members)
     n_samples = np.array([len(members) for members in sites], dtype=np.int64)
     return SiteMoments(second_moments, means, n_samples)
