@@ -138,7 +138,10 @@ def canonical_pairs(
         raise ParameterError("n_components", f"in [1, min(n_x, n_y)={min(n_x, n_y)}]", n_components)
     if not (floor >= 0 and math.isfinite(floor)):
         raise ParameterError("floor", "finite and at least 0", floor)
-    joint = _with_eigenvalue_floor(joint, floor)
+    # Without a floor the answer does not depend on the columns' units; in units of their own
+    # deviation it keeps its digits. A floor is in the units of the matrix.
+    scale = _inverse_deviations(joint) if floor == 0 else np.ones(len(joint))
+    joint = _with_eigenvalue_floor(joint * np.outer(scale, scale), floor)
     whiten_x = _whitening(joint[:n_x, :n_x])
     whiten_y = _whitening(joint[n_x:, n_x:])
     left, singular_values, right = np.linalg.svd(
@@ -148,8 +151,8 @@ def canonical_pairs(
     x_rotations = np.zeros((n_x, n_components))
     y_rotations = np.zeros((n_y, n_components))
     correlations = np.zeros(n_components)
-    x_rotations[:, :found] = whiten_x @ left[:, :found]
-    y_rotations[:, :found] = whiten_y @ right[:found].T
+    x_rotations[:, :found] = scale[:n_x, None] * (whiten_x @ left[:, :found])
+    y_rotations[:, :found] = scale[n_x:, None] * (whiten_y @ right[:found].T)
     correlations[:found] = np.minimum(singular_values[:found], 1.0)
     peak = np.take_along_axis(x_rotations, np.abs(x_rotations).argmax(axis=0)[None], axis=0)
     signs = np.where(peak < 0, -1.0, 1.0)
@@ -186,9 +189,7 @@ def measured_correlations(
     lengths = np.linalg.norm(rotation, axis=0)
     rotation /= np.where(lengths > 0, lengths, 1.0)
     projected = rotation.T @ joint @ rotation
-    variances = projected.diagonal()
-    varies = variances > len(joint) * np.finfo(float).eps * np.trace(joint)
-    scale = np.where(varies, 1 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
+    scale = _inverse_deviations(projected)
     correlation_matrix = projected * np.outer(scale, scale)
     _, _, spans = canonical_pairs(correlation_matrix, n_components, n_components)
     pairs = np.minimum(np.abs(correlation_matrix.diagonal(n_components)), 1.0)
@@ -204,6 +205,13 @@ def _checked(joint_moment: np.ndarray, n_x: int) -> np.ndarray:
     if not np.isfinite(joint).all():
         raise ParameterError("joint_moment", "finite in every entry", "NaN or infinity")
     return joint
+
+
+def _inverse_deviations(moment: np.ndarray) -> np.ndarray:
+    """1 / sqrt of the diagonal; 0 where it is nothing but rounding."""
+    variances = moment.diagonal()
+    varies = variances > len(moment) * np.finfo(float).eps * max(variances.max(), 0.0)
+    return np.where(varies, 1 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
 
 
 def _with_eigenvalue_floor(matrix: np.ndarray, floor: float) -> np.ndarray:
