@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.pca.noise_edge import noise_edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,37 +36,17 @@ class MeasuredCorrelations:
         return float(self.spans.sum())
 
 
-def noise_eigenvalue(sigma: float, n_features: int, *, noise: str) -> float:
-    """Root mean square eigenvalue of symmetric noise, sqrt(E ||E||_F^2 / D).
-
-    sigma sqrt(D) for the mirrored triangle and sigma sqrt((D + 1) / 2) for the isometric shape.
-    The eigenvalues spread over [-2 f, 2 f] (Wigner's semicircle) with f this number.
-
-    Parameters
-    ----------
-    sigma : float
-        Noise standard deviation of one entry. For an average of independent noisy moments with
-        weights w_s, the root of sum w_s^2 sigma_s^2.
-    n_features : int
-        D = D_x + D_y.
-    noise : {"triangle", "isometric"}
-    """
-    if noise not in NOISE_SHAPES:
-        raise ParameterError("noise", f"one of {', '.join(NOISE_SHAPES)}", noise)
-    return sigma * math.sqrt(n_features if noise == "triangle" else (n_features + 1) / 2)
-
-
 def noise_floor(noisy_moment: np.ndarray, sigma: float, *, noise: str) -> float:
     """The automatic eigenvalue floor of a joint moment with Gaussian noise in every entry.
 
-    Noise turns the small eigenvalues, whose true values lie close together, into a bulk of
-    half-width 2 f around them, f being `noise_eigenvalue`. The smallest noisy eigenvalue m is
-    the bulk's lower edge, so its centre is near m + 2 f, and directions below cannot be told from
-    each other. The floor is m + 2.5 f (at least f / 2): three quarters of the bulk become one
-    variance, and with that most of its noise leaves the cross block too. Where the true
-    eigenvalues decay to zero this is f / 2; where both views carry private noise of variance v
-    it is v + f / 2. A lower floor whitens noise into correlations near 1; a higher one gives up
-    on whitening. As f goes to 0 what the floor changes goes to 0 like f.
+    Noise turns the small eigenvalues, whose true values lie close together, into a bulk that
+    reaches one noise edge e to either side of them (`dpcore.pca.noise_edge`). The smallest noisy
+    eigenvalue m is the lower end of that bulk, so its centre is near m + e, and directions in it
+    cannot be told from each other. The floor is m + 1.25 e (at least e / 4): two thirds of the
+    bulk become one variance, and with that most of its noise leaves the cross block too. Where
+    the true eigenvalues decay to zero this is e / 4; where both views carry private noise of
+    variance v it is v + e / 4. A lower floor whitens noise into correlations near 1; a higher one
+    gives up on whitening. As the noise goes to 0 what the floor changes goes to 0 like it.
 
     Both m and sigma are public, so this is post-processing.
 
@@ -82,11 +62,11 @@ def noise_floor(noisy_moment: np.ndarray, sigma: float, *, noise: str) -> float:
     float
         In units of the second moment; 0 without noise.
     """
-    spread = noise_eigenvalue(sigma, len(noisy_moment), noise=noise)
-    if spread == 0:
+    edge = noise_edge(np.array([sigma]), np.ones(1), len(noisy_moment), noise=noise)
+    if edge == 0:
         return 0.0
     smallest = float(np.linalg.eigvalsh(noisy_moment)[0])
-    return max(smallest + 2.5 * spread, spread / 2)
+    return max(smallest + 1.25 * edge, edge / 4)
 
 
 def canonical_pairs(
