@@ -315,7 +315,7 @@ def _draws() -> dict[str, object]:
 
 def _as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
     notes = []
-    fields = dict(values)
+    fields = {"dataset": dataset.name} | values
     people = fields.pop("people", EVERYBODY)
     sites = fields.get("sites", DEFAULTS["sites"])
     if people != EVERYBODY:
