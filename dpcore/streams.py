@@ -8,6 +8,7 @@ seed: with such seeds, site 1 of repetition 0 and site 0 of repetition 1 share t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -44,3 +45,14 @@ def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:
     return np.random.default_rng(
         np.random.SeedSequence(seed, spawn_key=(int(purpose), *map(int, identity)))
     )
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """One repetition of an experiment, as a source of its streams."""
+
+    seed: int
+    index: int = 0
+
+    def rng(self, purpose: Purpose, *identity: int) -> np.random.Generator:
+        return stream(self.seed, purpose, self.index, *identity)

@@ -19,6 +19,7 @@ def symmetric_gaussian_noise(
     shape: str = "triangle",
     rng: np.random.Generator,
     dtype: DTypeLike = np.float64,
+    size: int | None = None,
 ) -> np.ndarray:
     """Symmetric noise that makes a second moment differentially private.
 
@@ -32,38 +33,43 @@ def symmetric_gaussian_noise(
     ----------
     n_features : int
     sigma : float
-        Standard deviation of one noise entry, in units of the second moment.
+        Standard deviation of one noise entry, in units of the second moment; finite.
     shape : {"triangle", "isometric"}
     rng : numpy.random.Generator
     dtype : data type of the result
         float32 draws different numbers from float64, of the same law.
+    size : int, optional
+        How many independent matrices to draw; one, without the leading axis, by default.
 
     Returns
     -------
-    ndarray of shape (n_features, n_features), symmetric
+    ndarray of shape (n_features, n_features) or (size, n_features, n_features), symmetric
         One `rng` state gives the same unit draws for every sigma and both shapes, so that
         settings can be compared on common random numbers.
 
     Raises
     ------
     ParameterError
-        If `shape` is unknown or `sigma` negative.
+        If `shape` is unknown, `sigma` negative or infinite, or `n_features` below 1.
     """
     if shape not in NOISE_SHAPES:
         raise ParameterError("noise", f"one of {', '.join(NOISE_SHAPES)}", shape)
-    if not sigma >= 0:
-        raise ParameterError("sigma", "at least 0", sigma)
-    noise = np.zeros((n_features, n_features), dtype=dtype)
-    draws = rng.standard_normal(n_features * (n_features + 1) // 2, dtype=noise.dtype)
-    off_diagonal = sigma if shape == "triangle" else sigma / math.sqrt(2.0)
-    # Row by row, because boolean or index masks over a triangle cost more than the draws.
+    if not 0 <= sigma < math.inf:
+        raise ParameterError("sigma", "at least 0 and finite", sigma)
+    if not n_features >= 1:
+        raise ParameterError("n_features", "at least 1", n_features)
+    batch = () if size is None else (size,)
+    noise = np.empty((*batch, n_features, n_features), dtype=dtype)
+    draws = rng.standard_normal((*batch, n_features * (n_features + 1) // 2), dtype=noise.dtype)
+    draws *= sigma if shape == "triangle" else sigma / math.sqrt(2.0)
+    # Row by row, because boolean or index masks over a triangle cost more than the draws, and
+    # both halves at once, because adding the transpose walks a large matrix against its grain.
     start = 0
     for row in range(n_features):
         stop = start + n_features - row
-        noise[row, row:] = draws[start:stop]
+        noise[..., row, row:] = noise[..., row:, row] = draws[..., start:stop]
         start = stop
-    noise *= off_diagonal
-    diagonal = noise.diagonal() * (sigma / off_diagonal if off_diagonal else 0.0)
-    noise += noise.T
-    np.fill_diagonal(noise, diagonal)
+    if shape == "isometric":
+        diagonal = np.arange(n_features)
+        noise[..., diagonal, diagonal] *= math.sqrt(2.0)
     return noise

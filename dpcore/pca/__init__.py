@@ -1,0 +1,36 @@
+"""Private PCA: central and distributed."""
+
+from dpcore.pca.aggregator import aggregate
+from dpcore.pca.messages import MessageError, decode_message, encode_message
+from dpcore.pca.rounds import Draw
+from dpcore.pca.settings import MASKS, TRUNCATIONS, ReleaseSettings
+from dpcore.pca.site import SiteMessage, site_message
+from dpcore.pca.subspace import Subspace
+
+__all__ = [
+    "MASKS",
+    "TRUNCATIONS",
+    "AnalyzeGaussPCA",
+    "DistributedPCA",
+    "Draw",
+    "MessageError",
+    "ReleaseSettings",
+    "SiteMessage",
+    "Subspace",
+    "aggregate",
+    "decode_message",
+    "encode_message",
+    "site_message",
+]
+
+_ESTIMATORS = ("AnalyzeGaussPCA", "DistributedPCA")
+
+
+def __getattr__(name: str) -> type:
+    # The estimators' base classes take longer to import than all of dpcore, and neither the
+    # dashboard nor the command line needs them.
+    if name in _ESTIMATORS:
+        from dpcore.pca import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

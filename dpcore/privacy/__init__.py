@@ -1,24 +1,73 @@
-"""What is promised: budgets, the Gaussian mechanism's calibration and exact profile."""
+"""What is promised: budgets, Gaussian calibration and exact profile, ledger, meaning, audit."""
 
+from dpcore.privacy.assumptions import Assumption
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
+from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales
+from dpcore.privacy.card import EXPLANATIONS, Badge, CardRow, GuaranteeCard, describe
 from dpcore.privacy.gaussian import (
     CALIBRATIONS,
+    composed_mu,
     gaussian_delta,
     gaussian_epsilon,
+    gaussian_mu,
     gaussian_sigma,
+    gaussian_trade_off,
     l2_sensitivity_of_second_moment,
     published_sigma,
     second_moment_sigma,
 )
+from dpcore.privacy.ledger import EVERYONE, Ledger, Release, Spent
+from dpcore.privacy.meaning import (
+    best_guess,
+    exceedance_bound,
+    gaussian_exceedance,
+    gaussian_posterior,
+    guarantee_mu,
+    guarantee_power,
+    guarantee_trade_off,
+    icon_counts,
+    odds_factor,
+    posterior_after_test,
+    posterior_bounds,
+    trade_off,
+)
 
 __all__ = [
     "CALIBRATIONS",
+    "EVERYONE",
+    "EXPLANATIONS",
+    "Assumption",
+    "Badge",
+    "CapeScales",
+    "CardRow",
     "Guarantee",
+    "GuaranteeCard",
+    "Ledger",
     "PrivacyBudget",
+    "Release",
+    "Spent",
+    "best_guess",
+    "cape_mu",
+    "cape_scales",
+    "composed_mu",
+    "describe",
+    "exceedance_bound",
     "gaussian_delta",
     "gaussian_epsilon",
+    "gaussian_exceedance",
+    "gaussian_mu",
+    "gaussian_posterior",
     "gaussian_sigma",
+    "gaussian_trade_off",
+    "guarantee_mu",
+    "guarantee_power",
+    "guarantee_trade_off",
+    "icon_counts",
     "l2_sensitivity_of_second_moment",
+    "odds_factor",
+    "posterior_after_test",
+    "posterior_bounds",
     "published_sigma",
     "second_moment_sigma",
+    "trade_off",
 ]

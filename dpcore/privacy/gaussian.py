@@ -3,104 +3,233 @@
 The profile is Balle & Wang (2018), theorem 8: a release f(x) + N(0, sigma^2 I) with
 l2-sensitivity Delta is (epsilon, delta)-DP if and only if
 
-    delta >= Phi(Delta / 2 sigma - epsilon sigma / Delta)
-             - e^epsilon Phi(-Delta / 2 sigma - epsilon sigma / Delta).
+    delta >= Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu),
 
-It depends on sigma and Delta only through mu = Delta / sigma.
+with mu = Delta / sigma, through which alone it depends on the two. The same mu is the parameter
+of Gaussian differential privacy (Dong, Roth & Su 2022), which gives the trade-off between the
+errors of any test and an exact composition rule.
+
+Evaluated as printed, the difference loses every digit where its terms are close, and e^epsilon
+overflows. With a = epsilon / mu - mu / 2 and b = a + mu one has e^epsilon phi(b) = phi(a), so
+
+    delta = phi(a) (m(a) - m(b)),   m(x) = (1 - Phi(x)) / phi(x), the Mills ratio,
+
+which needs no large exponential. For mu < 1 the remaining difference is integrated instead,
+m' = x m - 1. The relative error stays below 1e-12 wherever delta is above the smallest double.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
+from scipy.special import erfcx, ndtr, ndtri
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import PrivacyBudget
 
 CALIBRATIONS = ("published", "classic", "analytic")
 
+# Twelve nodes integrate 1 - x m(x) over an interval of length 1 to the last bit: it is entire.
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
+_LOG_SQRT_2PI = math.log(2 * math.pi) / 2
+# Past this a, phi(a) is below the smallest double, and so is delta.
+_UNDERFLOW = 39.0
+
 
 def l2_sensitivity_of_second_moment(n_samples: int, row_norm_bound: float = 1.0) -> float:
-    """sqrt(2) c^2 / n: the replace-one l2-sensitivity of X^T X / n, attained by orthogonal rows."""
+    """sqrt(2) c^2 / n: the replace-one l2-sensitivity of X^T X / n, attained by orthogonal rows.
+
+    The upper triangle with the diagonal has the same bound: for rows along two axes the change
+    is all on the diagonal.
+
+    Raises
+    ------
+    ParameterError
+        If `n_samples` is below 1 or `row_norm_bound` not a positive finite number.
+    """
+    _require_positive("n_samples", n_samples)
+    _require_positive("row_norm_bound", row_norm_bound)
     return math.sqrt(2.0) * row_norm_bound**2 / n_samples
 
 
 def gaussian_delta(epsilon: float, sigma: float, l2_sensitivity: float) -> float:
-    """Smallest delta for which the Gaussian mechanism is (epsilon, delta)-DP."""
-    if sigma == 0:
+    """Smallest delta for which the Gaussian mechanism is (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0; ``inf`` gives 0.
+    sigma : float
+        Standard deviation of the noise on each coordinate, at least 0; no noise gives 1, except
+        at an infinite epsilon.
+    l2_sensitivity : float
+        Positive, under replace-one, in the units of `sigma`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is outside its range.
+
+    References
+    ----------
+    Balle & Wang (2018), "Improving the Gaussian mechanism for differential privacy", theorem 8.
+    """
+    if not epsilon >= 0:
+        raise ParameterError("epsilon", "at least 0", epsilon)
+    mu = _noise_to_mu(sigma, l2_sensitivity)
+    if mu == 0 or math.isinf(epsilon):
+        return 0.0
+    if math.isinf(mu):
         return 1.0
-    mu = l2_sensitivity / sigma
-    if mu == 0:
+    if epsilon / mu - mu / 2 > _UNDERFLOW:
         return 0.0
-    log_first = float(log_ndtr(mu / 2 - epsilon / mu))
-    log_second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-    if log_second >= log_first:
-        return 0.0
-    return math.exp(log_first) * -math.expm1(log_second - log_first)
+    return min(1.0, math.exp(_log_delta(epsilon, mu)))
 
 
 def gaussian_epsilon(delta: float, sigma: float, l2_sensitivity: float) -> float:
-    """Smallest epsilon for which the Gaussian mechanism is (epsilon, delta)-DP."""
-    if sigma == 0:
-        return math.inf
-    if gaussian_delta(0.0, sigma, l2_sensitivity) <= delta:
+    """Smallest epsilon for which the Gaussian mechanism is (epsilon, delta)-DP.
+
+    The root is rounded up: `gaussian_delta` at the result is at most `delta`. The result is 0
+    where `delta` alone covers the release, and infinite without noise or at ``delta=0``.
+
+    Raises
+    ------
+    ParameterError
+        If `delta` is outside [0, 1), `sigma` negative or `l2_sensitivity` not positive.
+    """
+    if not 0 <= delta < 1:
+        raise ParameterError("delta", "in [0, 1)", delta)
+    mu = _noise_to_mu(sigma, l2_sensitivity)
+    if mu == 0:
         return 0.0
-    if delta <= 0:
+    if delta == 0 or math.isinf(mu):
         return math.inf
-    high = 1.0
-    while gaussian_delta(high, sigma, l2_sensitivity) > delta:
+    log_delta = math.log(delta)
+    if _log_delta(0.0, mu) <= log_delta:
+        return 0.0
+    # delta < Phi(-a), so the root lies below the epsilon at which Phi(-a) is delta.
+    high = mu * (mu / 2 - float(ndtri(delta)))
+    if math.isinf(high):
+        return math.inf
+    root = brentq(lambda eps: _log_delta(eps, mu) - log_delta, 0.0, high, xtol=1e-15 * high)
+    return _round_outwards(root, lambda eps: _log_delta(eps, mu) <= log_delta, upwards=True)
+
+
+def gaussian_mu(budget: PrivacyBudget) -> float:
+    """Largest mu = l2_sensitivity / sigma of a Gaussian mechanism that keeps `budget`.
+
+    The root is rounded down, towards more noise. An infinite epsilon gives an infinite mu.
+
+    Raises
+    ------
+    ParameterError
+        If ``budget.delta`` is 0: Gaussian noise is never purely private.
+    """
+    if budget.is_noiseless:
+        return math.inf
+    _require_positive_delta(budget)
+    epsilon, log_delta = budget.epsilon, math.log(budget.delta)
+    # delta < Phi(-a), so the root lies above the mu at which Phi(-a) is delta:
+    # the positive solution of mu^2 / 2 + quantile mu = epsilon.
+    quantile = -float(ndtri(budget.delta))
+    reach = math.hypot(quantile, math.sqrt(2.0) * math.sqrt(epsilon))
+    low = 2 * epsilon / (reach + quantile) if quantile > 0 else reach - quantile
+    high = 2 * low
+    while _log_delta(epsilon, high) <= log_delta:
         high *= 2
-    return brentq(
-        lambda eps: gaussian_delta(eps, sigma, l2_sensitivity) - delta, 0.0, high, xtol=1e-13
-    )
+    root = brentq(lambda mu: _log_delta(epsilon, mu) - log_delta, low, high, xtol=1e-15 * low)
+    return _round_outwards(root, lambda mu: _log_delta(epsilon, mu) <= log_delta, upwards=False)
+
+
+def composed_mu(*mus: float) -> float:
+    """mu of Gaussian releases about the same people, one after the other: squares add, exactly.
+
+    Dong, Roth & Su (2022), "Gaussian differential privacy", corollary 3.3. The later releases
+    may be chosen after seeing the earlier ones.
+    """
+    return math.hypot(*mus)
+
+
+def gaussian_trade_off(type_one: np.ndarray | float, mu: float) -> np.ndarray | float:
+    """Smallest type II error of any test at a type I error: Phi(Phi^-1(1 - alpha) - mu).
+
+    Parameters
+    ----------
+    type_one : float or ndarray of any shape
+        Chance of crying "D" when the data were D', in [0, 1].
+    mu : float
+        At least 0. Infinite mu tells the two apart without error.
+
+    References
+    ----------
+    Dong, Roth & Su (2022), equation 6.
+    """
+    if math.isinf(mu):
+        return np.zeros_like(type_one, dtype=float)
+    return ndtr(-ndtri(type_one) - mu)
 
 
 def gaussian_sigma(
     budget: PrivacyBudget, l2_sensitivity: float, *, calibration: str = "analytic"
 ) -> float:
-    """Noise standard deviation that keeps `budget` for a statistic of this sensitivity."""
+    """Noise standard deviation that keeps `budget` for a statistic of this sensitivity.
+
+    Parameters
+    ----------
+    budget : PrivacyBudget
+        With a positive delta; an infinite epsilon gives 0.
+    l2_sensitivity : float
+        Positive, under replace-one.
+    calibration : {"analytic", "classic"}
+        "analytic" is the smallest sigma there is (Balle & Wang 2018), rounded up. "classic" is
+        the closed form of Dwork & Roth (2014), theorem A.1, proven for epsilon up to 1.
+
+    Raises
+    ------
+    ParameterError
+        If delta is 0, the sensitivity not positive, the calibration unknown, or classic above
+        epsilon 1.
+    """
+    _require_positive("l2_sensitivity", l2_sensitivity)
+    if calibration not in ("analytic", "classic"):
+        raise ParameterError("calibration", "'analytic' or 'classic'", calibration)
     if budget.is_noiseless:
         return 0.0
-    if budget.delta <= 0:
-        raise ParameterError("delta", "greater than 0 for Gaussian noise", budget.delta)
+    _require_positive_delta(budget)
     if calibration == "classic":
         if budget.epsilon > 1:
             raise ParameterError("epsilon", "at most 1 for the classic calibration", budget.epsilon)
-        return l2_sensitivity * math.sqrt(2 * math.log(1.25 / budget.delta)) / budget.epsilon
-    if calibration != "analytic":
-        raise ParameterError("calibration", "'analytic' or 'classic'", calibration)
-    low = high = l2_sensitivity
-    while gaussian_delta(budget.epsilon, high, l2_sensitivity) > budget.delta:
-        high *= 2
-    while gaussian_delta(budget.epsilon, low, l2_sensitivity) < budget.delta:
-        low /= 2
-    root = brentq(
-        lambda s: gaussian_delta(budget.epsilon, s, l2_sensitivity) - budget.delta,
-        low,
-        high,
-        xtol=l2_sensitivity * 1e-14,
+        return l2_sensitivity * _classic_multiplier(budget)
+    sigma = l2_sensitivity / gaussian_mu(budget)
+    return _round_outwards(
+        sigma,
+        lambda s: gaussian_delta(budget.epsilon, s, l2_sensitivity) <= budget.delta,
+        upwards=True,
     )
-    return root * (1 + 1e-12)
 
 
 def published_sigma(budget: PrivacyBudget, n_samples: int, row_norm_bound: float = 1.0) -> float:
-    """sqrt(2 ln(1.25 / delta)) c^2 / (n epsilon), as printed in Algorithm 1 (Imtiaz & Sarwate 2018).
+    """sqrt(2 ln(1.25 / delta)) c^2 / (n epsilon), as Imtiaz & Sarwate (2018) print it, Algorithm 1.
 
     It takes c^2 / n for the sensitivity, which is the zero-out value, and the classic formula
     at every epsilon. What it really promises is `gaussian_epsilon` at the replace-one
     sensitivity.
+
+    Raises
+    ------
+    ParameterError
+        If delta is 0, or `n_samples` or `row_norm_bound` not positive.
     """
+    _require_positive("n_samples", n_samples)
+    _require_positive("row_norm_bound", row_norm_bound)
     if budget.is_noiseless:
         return 0.0
-    if budget.delta <= 0:
-        raise ParameterError("delta", "greater than 0 for Gaussian noise", budget.delta)
-    return (
-        row_norm_bound**2
-        * math.sqrt(2 * math.log(1.25 / budget.delta))
-        / (n_samples * budget.epsilon)
-    )
+    _require_positive_delta(budget)
+    return row_norm_bound**2 / n_samples * _classic_multiplier(budget)
 
 
 def second_moment_sigma(
@@ -113,3 +242,52 @@ def second_moment_sigma(
         return published_sigma(budget, n_samples, row_norm_bound)
     sensitivity = l2_sensitivity_of_second_moment(n_samples, row_norm_bound)
     return gaussian_sigma(budget, sensitivity, calibration=calibration)
+
+
+def _classic_multiplier(budget: PrivacyBudget) -> float:
+    return math.sqrt(2 * math.log(1.25 / budget.delta)) / budget.epsilon
+
+
+def _mills(x):
+    return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2.0))
+
+
+def _log_delta(epsilon: float, mu: float) -> float:
+    """log of the profile for finite positive mu and a = epsilon / mu - mu / 2 below _UNDERFLOW."""
+    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if mu < 1:
+        x = a + mu * _NODES
+        gap = mu * float(_WEIGHTS @ (1 - x * _mills(x)))
+    elif a > 0:
+        gap = float(_mills(a) - _mills(b))
+    else:
+        # erfcx overflows for very negative a; Phi(-a) is at least one half here.
+        density = math.exp(-a * a / 2 - _LOG_SQRT_2PI)
+        return math.log(float(ndtr(-a)) - density * float(_mills(b)))
+    return -a * a / 2 - _LOG_SQRT_2PI + math.log(gap)
+
+
+def _round_outwards(root: float, keeps: Callable[[float], bool], *, upwards: bool) -> float:
+    """The first number that keeps, from `root` on, in steps that double from its last place."""
+    step = math.ulp(root)
+    while not keeps(root):
+        root += step if upwards else -step
+        step *= 2
+    return root
+
+
+def _noise_to_mu(sigma: float, l2_sensitivity: float) -> float:
+    _require_positive("l2_sensitivity", l2_sensitivity)
+    if not sigma >= 0:
+        raise ParameterError("sigma", "at least 0", sigma)
+    return l2_sensitivity / sigma if sigma > 0 else math.inf
+
+
+def _require_positive(parameter: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise ParameterError(parameter, "a positive finite number", value)
+
+
+def _require_positive_delta(budget: PrivacyBudget) -> None:
+    if budget.delta <= 0:
+        raise ParameterError("delta", "greater than 0 for Gaussian noise", budget.delta)

@@ -1,0 +1,67 @@
+"""Options that describe a run, shared by the commands that run something."""
+
+from __future__ import annotations
+
+import argparse
+
+from dpcore.experiments.methods import METHODS
+from dpcore.experiments.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
+from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.pca import MASKS, TRUNCATIONS
+from dpcore.privacy import CALIBRATIONS
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Every field of a spec as an option, with the spec's own default."""
+    default = RunSpec()
+    add = parser.add_argument
+    add("--dataset", default=default.dataset, help="see the 'datasets' command")
+    add(
+        "--protocol",
+        dest="protocols",
+        default=",".join(default.protocols),
+        help=f"one or more, separated by commas: {', '.join(METHODS)} (default: %(default)s)",
+    )
+    add("--epsilon", type=float, default=default.epsilon, help="asked ε; inf for no noise")
+    add("--delta", type=float, default=default.delta)
+    add("--sites", type=int, default=default.sites, help="S, number of sites")
+    add("--samples", type=int, help="N, people in all sites together (default: everybody)")
+    add("--components", type=int, help="K (default: the data set's own)")
+    add("--intermediate-dim", type=int, help="R, directions a site sends (default: 2 K)")
+    add("--calibration", choices=CALIBRATIONS, default=default.calibration)
+    add("--noise", choices=NOISE_SHAPES, default=default.noise, help="shape of the noise")
+    add("--truncation", choices=TRUNCATIONS, default=default.truncation)
+    add("--preparation", choices=PREPARATIONS, default=default.preparation)
+    add("--norm-bound", type=float, help="public bound on a row's norm (private preparation)")
+    add(
+        "--mean-share",
+        type=float,
+        default=default.mean_share,
+        help="share of the budget for the private mean (private preparation)",
+    )
+    add("--split", choices=SPLITS, default=default.split, help="how people are spread over sites")
+    add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")
+    add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
+    add("--honest-sites", type=int, help="sites CAPE may count on (default: all)")
+    add(
+        "--reference",
+        choices=REFERENCES,
+        default=default.reference,
+        help="whose second moment the energy is measured on",
+    )
+    add("--resample", action="store_true", help="draw the people anew in every repetition")
+    add("--repetitions", type=int, default=default.repetitions)
+    add("--seed", type=int, default=default.seed)
+
+
+def spec_from(arguments: argparse.Namespace) -> RunSpec:
+    """The spec the options describe.
+
+    Raises
+    ------
+    ParameterError
+        If a value breaks its constraint.
+    """
+    values = {name: getattr(arguments, name) for name in RunSpec.__dataclass_fields__}
+    values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
+    return RunSpec(**values)

@@ -1,0 +1,188 @@
+"""The one register of data sets: what there is, and from which files each is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpcore.data import (
+    bundled,
+    census,
+    covertype,
+    insurance,
+    kddcup,
+    localization,
+    pictures,
+    synthetic,
+    views,
+)
+from dpcore.data.dataset import Dataset
+from dpcore.data.official import LocalFile, OfficialFile, locate
+
+
+@dataclass(frozen=True)
+class Source:
+    """One way to have a data set: some files, and what reads them.
+
+    `load` takes the files, where there are any, and `n_samples` where `draws` is set. A part
+    says how many rows it has.
+    """
+
+    load: Callable[..., Dataset]
+    files: tuple[OfficialFile, ...] = ()
+    draws: bool = False
+    part_of_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the catalogue. Sources are in order of preference; the first can be downloaded."""
+
+    name: str
+    title: str
+    n_samples: int
+    n_features: int
+    default_components: int | None
+    sources: tuple[Source, ...]
+    folders: tuple[str, ...] = ()
+    image_shape: tuple[int, int] | None = None
+
+    def find(self, home: Path) -> tuple[Source, tuple[LocalFile, ...]] | None:
+        """The first source all of whose files are on this machine."""
+        for source in self.sources:
+            files = tuple(self.locate(file, home) for file in source.files)
+            if None not in files:
+                return source, files
+        return None
+
+    def locate(self, file: OfficialFile, home: Path) -> LocalFile | None:
+        return locate(file, home, (self.name, *self.folders))
+
+
+_ENTRIES = (
+    Entry(
+        "digits", "Digits 8 × 8", 1797, 64, 10, (Source(bundled.load_digits),), image_shape=(8, 8)
+    ),
+    Entry(
+        "patches",
+        "Photograph patches 28 × 28",
+        60_000,
+        784,
+        50,
+        (Source(bundled.load_patches, draws=True),),
+        image_shape=(28, 28),
+    ),
+    Entry(
+        "synthetic",
+        "Synthetic (DPdisPCA)",
+        60_000,
+        200,
+        50,
+        (Source(synthetic.load_synthetic, draws=True),),
+    ),
+    Entry(
+        "synthetic-2012",
+        "Synthetic (2012 paper)",
+        5_000,
+        10,
+        2,
+        (Source(synthetic.load_synthetic_2012, draws=True),),
+    ),
+    Entry(
+        "mnist",
+        "MNIST",
+        60_000,
+        784,
+        50,
+        (
+            Source(pictures.load_mnist, pictures.MNIST_FILES),
+            Source(pictures.load_mnist_openml, (pictures.OPENML_FILE,)),
+        ),
+        folders=(pictures.OPENML_FOLDER,),
+        image_shape=(28, 28),
+    ),
+    Entry(
+        "fashion-mnist",
+        "Fashion-MNIST",
+        60_000,
+        784,
+        50,
+        (Source(pictures.load_fashion_mnist, pictures.FASHION_FILES),),
+        image_shape=(28, 28),
+    ),
+    Entry(
+        "covtype",
+        "Covertype",
+        60_000,
+        54,
+        10,
+        (
+            Source(covertype.load_covtype, (covertype.COVTYPE_FILE,), draws=True),
+            Source(covertype.load_covtype_cached, covertype.CACHED_FILES, draws=True),
+            Source(
+                covertype.load_covtype_part, (covertype.COVTYPE_PART,), part_of_rows=20_000
+            ),
+        ),
+        folders=("covertype",),
+    ),
+    Entry(
+        "kddcup99",
+        "KDD Cup 1999",
+        494_021,
+        116,
+        4,
+        (
+            Source(kddcup.load_kddcup, (kddcup.KDDCUP_FILE,)),
+            Source(kddcup.load_kddcup_cached, kddcup.CACHED_FILES),
+        ),
+        folders=(kddcup.CACHE_FOLDER,),
+    ),
+    Entry(
+        "localization",
+        "Localization of person activity",
+        164_860,
+        44,
+        10,
+        (
+            Source(localization.load_localization, (localization.LOCALIZATION_FILE,)),
+            Source(
+                localization.load_localization_part,
+                (localization.LOCALIZATION_PART,),
+                part_of_rows=16_486,
+            ),
+        ),
+        folders=("conflong",),
+    ),
+    Entry(
+        "insurance",
+        "Insurance (COIL 2000)",
+        9_822,
+        150,
+        11,
+        (Source(insurance.load_insurance, insurance.INSURANCE_FILES),),
+        folders=("coil2000",),
+    ),
+    Entry(
+        "census",
+        "Census income (KDD)",
+        199_523,
+        513,
+        8,
+        (
+            Source(census.load_census, (census.CENSUS_FILE,)),
+            Source(census.load_census_test, (census.CENSUS_TEST,), part_of_rows=99_762),
+            Source(census.load_census_head, (census.CENSUS_HEAD,), part_of_rows=1_891),
+        ),
+        folders=("census-income-kdd",),
+    ),
+    Entry(
+        "mfeat",
+        "Multiple features of numerals",
+        2_000,
+        649,
+        None,
+        (Source(views.load_mfeat, views.MFEAT_FILES),),
+    ),
+)
+CATALOG = {entry.name: entry for entry in _ENTRIES}

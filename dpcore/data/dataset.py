@@ -1,0 +1,136 @@
+"""What a data set is, once it is in memory, and what is known of one before it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.streams import Purpose, stream
+
+# One root for every draw that makes a data set, so that a name means the same rows everywhere.
+DATA_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows that belong to people, and what one needs to know to show them honestly.
+
+    Attributes
+    ----------
+    name, title : str
+        The key in the catalogue and the name for a reader.
+    X : ndarray of shape (n_samples, n_features), float32 or float64, read-only
+        One row a person. May be a memory map.
+    labels : ndarray of int, shape (n_samples,), or None
+        Positions in `label_names`.
+    label_names, feature_names : tuple of str
+    image_shape : (height, width) or None
+        Set where a row is a picture.
+    default_components : int or None
+        The K the sources use; None where the data set is for something other than PCA.
+    provenance : str
+        One sentence: what the rows really are, and how many of how many.
+    is_part : bool
+        True where the file holds fewer rows than the data set the sources used.
+    public_norm_bound : float
+        A row norm bound somebody can choose from the domain alone (units, ranges of a sensor,
+        how a picture is encoded), before any row is seen. Longer rows exist; they are clipped.
+    views : mapping of str to slice, or None
+        Columns of each view where people were measured in several ways (for CCA).
+    label_columns : slice or None
+        Columns of X that spell out the label, where the source's dimension leaves no doubt that
+        they were among its features. A classifier that reads them is told the answer.
+    """
+
+    name: str
+    title: str
+    X: np.ndarray
+    labels: np.ndarray | None
+    label_names: tuple[str, ...] | None
+    feature_names: tuple[str, ...]
+    image_shape: tuple[int, int] | None
+    default_components: int | None
+    provenance: str
+    is_part: bool
+    public_norm_bound: float
+    views: Mapping[str, slice] | None = None
+    label_columns: slice | None = None
+
+    def __post_init__(self) -> None:
+        if self.X.ndim != 2 or self.X.dtype not in (np.float32, np.float64) or len(self.X) < 2:
+            raise ParameterError(
+                "X",
+                "a float32 or float64 matrix of at least 2 rows",
+                f"{self.X.dtype} of shape {self.X.shape}",
+            )
+        if self.labels is not None and self.labels.shape != self.X.shape[:1]:
+            raise ParameterError("labels", f"one for each of {len(self.X)} rows", self.labels.shape)
+        # Caches hand one Dataset to many sessions: nobody may write into it. A view, because the
+        # caller's own array is the caller's.
+        object.__setattr__(self, "X", _read_only(self.X))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", _read_only(self.labels))
+
+    @property
+    def n_samples(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[1]
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """What `list_datasets` knows of a data set without reading it.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        As `load_dataset` gives them by default from whole files.
+    ready : bool
+        True if `load_dataset` needs no network.
+    is_part : bool
+        True if only a part of the rows is there.
+    download_bytes : int or None
+        How much `load_dataset` would fetch; 0 if ready, None if unknown.
+    how_to_get : str
+        One sentence for a page.
+    """
+
+    name: str
+    title: str
+    n_samples: int
+    n_features: int
+    default_components: int | None
+    image_shape: tuple[int, int] | None
+    ready: bool
+    is_part: bool
+    download_bytes: int | None
+    how_to_get: str
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def draw_rows(dataset: Dataset, n_samples: int | None) -> Dataset:
+    """A data set of `n_samples` rows drawn without replacement with a fixed seed; None: all."""
+    if n_samples is None or n_samples == dataset.n_samples:
+        return dataset
+    if n_samples > dataset.n_samples:
+        raise ParameterError(
+            "n_samples", f"at most {dataset.n_samples}, the rows there are", n_samples
+        )
+    chosen = stream(DATA_SEED, Purpose.DATA).permutation(dataset.n_samples)[:n_samples]
+    return replace(
+        dataset,
+        X=dataset.X[chosen],
+        labels=None if dataset.labels is None else dataset.labels[chosen],
+        provenance=f"{n_samples:,} rows drawn with a fixed seed. From: {dataset.provenance}",
+    )

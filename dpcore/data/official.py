@@ -1,0 +1,214 @@
+"""Official files on this machine: where they are, and that they are what their name says."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+
+import numpy as np
+
+from dpcore.errors import DataUnavailable
+
+DATA_HOME_VARIABLE = "DPCORE_DATA"
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+# Checksums of file contents by (path, time of change, size), so that a file is hashed once.
+_seen: dict[tuple[str, int, int], str] = {}
+
+
+@dataclass(frozen=True)
+class OfficialFile:
+    """A file as its publisher names it.
+
+    Attributes
+    ----------
+    name : str
+        As published, with ".gz" where it is published so. On disk either form is accepted.
+    url : str
+        Where the publisher keeps it; empty for a file that cannot be downloaded.
+    n_bytes : int or None
+        Size of the file at `url`.
+    sha256 : str or None
+        Checksum of the file at `url`, where its publisher's is known.
+    content_sha256 : str or None
+        Checksum of the unpacked content, which holds however somebody packed it again.
+    name_is_shared : bool
+        Another data set has a file of this name, so outside a folder of its own only the
+        checksum tells whose it is.
+    """
+
+    name: str
+    url: str = ""
+    n_bytes: int | None = None
+    sha256: str | None = None
+    content_sha256: str | None = None
+    name_is_shared: bool = False
+
+    @property
+    def spellings(self) -> tuple[str, str]:
+        stem = self.name.removesuffix(".gz")
+        return (self.name, stem) if self.name.endswith(".gz") else (stem, stem + ".gz")
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """An official file that was found at `path`."""
+
+    path: Path
+    official: OfficialFile
+
+    def content(self) -> bytes:
+        """The unpacked content, checked.
+
+        Raises
+        ------
+        DataUnavailable
+            If the file cannot be read or unpacked, or its checksum is wrong.
+        """
+        content = _unpack(self.path)
+        expected = self.official.content_sha256
+        if expected is not None:
+            found = _content_sha256(self.path, content)
+            if found != expected:
+                raise damaged(
+                    self.path,
+                    f"the SHA-256 of its content is {found} where {expected} is expected",
+                )
+        return content
+
+
+def damaged(path: Path, what: str) -> DataUnavailable:
+    """The error for a file that is there but not what its name says."""
+    return DataUnavailable(
+        f"{path} is damaged or not the official file (replace or delete it): {what}"
+    )
+
+
+def find_data_home(argument: str | os.PathLike[str] | None = None) -> Path:
+    """Where files are looked for: the argument, then DPCORE_DATA, then scikit-learn's folder."""
+    chosen = (
+        argument
+        or os.environ.get(DATA_HOME_VARIABLE)
+        or os.environ.get("SCIKIT_LEARN_DATA")
+        or Path("~", "scikit_learn_data")
+    )
+    return Path(chosen).expanduser()
+
+
+def locate(official: OfficialFile, home: Path, folders: Iterable[str]) -> LocalFile | None:
+    """Find a file in the data set's own folders, then directly in the data home."""
+    for folder in folders:
+        for spelling in official.spellings:
+            path = home / folder / spelling
+            if path.is_file():
+                return LocalFile(path, official)
+    for spelling in official.spellings:
+        path = home / spelling
+        if path.is_file() and (not official.name_is_shared or _is_content_of(path, official)):
+            return LocalFile(path, official)
+    return None
+
+
+def _is_content_of(path: Path, official: OfficialFile) -> bool:
+    try:
+        return _content_sha256(path) == official.content_sha256
+    except DataUnavailable:
+        return False
+
+
+def _unpack(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+        # By magic number: a file may have been unpacked, or packed, without being renamed.
+        return gzip.decompress(content) if content.startswith(_GZIP_MAGIC) else content
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise damaged(path, f"it does not unpack ({error})") from error
+    except OSError as error:
+        raise DataUnavailable(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _content_sha256(path: Path, content: bytes | None = None) -> str:
+    state = path.stat()
+    key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
+    if key not in _seen:
+        _seen[key] = hashlib.sha256(_unpack(path) if content is None else content).hexdigest()
+    return _seen[key]
+
+
+_IDX_UNSIGNED_BYTE = 0x08
+
+
+def read_idx(file: LocalFile) -> np.ndarray:
+    """Read an IDX file of unsigned bytes, the format of MNIST.
+
+    Returns
+    -------
+    ndarray of uint8, of the shape the header gives
+
+    Raises
+    ------
+    DataUnavailable
+        If the magic number, the element type or the length do not fit.
+    """
+    content = file.content()
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _IDX_UNSIGNED_BYTE:
+        raise damaged(
+            file.path,
+            f"its magic number is {content[:4].hex()} where 0000 08 (IDX, unsigned bytes) "
+            "is expected",
+        )
+    n_axes = content[3]
+    start = 4 + 4 * n_axes
+    shape = tuple(np.frombuffer(content[4:start], dtype=">u4").tolist())
+    if len(shape) != n_axes or len(content) != start + np.prod(shape, dtype=int):
+        raise damaged(
+            file.path, f"it holds {len(content) - start:,} bytes of data for shape {shape}"
+        )
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def read_lines(file: LocalFile, n_lines: int) -> list[bytes]:
+    """The lines of a text file, of which there must be `n_lines`."""
+    lines = file.content().splitlines()
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if len(lines) != n_lines:
+        raise damaged(file.path, f"it has {len(lines):,} rows where {n_lines:,} are expected")
+    return lines
+
+
+def read_numbers(
+    lines: list[bytes], n_columns: int, path: Path, *, delimiter: str | None = None
+) -> np.ndarray:
+    """Parse lines of numbers, float32 of shape (len(lines), n_columns).
+
+    Raises
+    ------
+    DataUnavailable
+        If a line has another number of columns, or something that is no number.
+    """
+    try:
+        table = np.loadtxt(lines, dtype=np.float32, delimiter=delimiter, ndmin=2, comments=None)
+    except ValueError as error:
+        raise damaged(path, str(error)) from error
+    if table.shape[1] != n_columns:
+        raise damaged(path, f"it has {table.shape[1]} columns where {n_columns} are expected")
+    return table
+
+
+def read_pickled_array(file: LocalFile) -> np.ndarray:
+    """Read an array that scikit-learn keeps in its own data folder."""
+    # joblib comes with scikit-learn and takes long to import; only these copies need it.
+    import joblib
+
+    try:
+        return np.asarray(joblib.load(file.path))
+    except (OSError, EOFError, ValueError, KeyError, IndexError, zlib.error, UnpicklingError) as e:
+        raise damaged(file.path, f"scikit-learn's copy cannot be read ({e})") from e

@@ -1,0 +1,192 @@
+"""Bring rows into the unit ball, and say whether that step is private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.data.dataset import Dataset
+from dpcore.errors import ParameterError
+
+MODES = ("published", "private", "none")
+
+_BLOCK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A data set that an algorithm may read.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features), read-only
+        Row norms at most 1, unless `mode` is "none".
+    mode : {"published", "private", "none"}
+    is_private : bool
+        True if the step used nothing but a public bound, so that a guarantee for X is a
+        guarantee for the people.
+    scale : float
+        What rows were divided by.
+    mean : ndarray of float64, shape (n_features,)
+        What was subtracted before dividing; zeros unless `mode` is "published".
+    n_clipped : int
+        Rows that were longer than the bound.
+    statement : str
+        One sentence for a page.
+
+    The rest is as in `Dataset`.
+    """
+
+    name: str
+    title: str
+    X: np.ndarray
+    labels: np.ndarray | None
+    label_names: tuple[str, ...] | None
+    feature_names: tuple[str, ...]
+    image_shape: tuple[int, int] | None
+    default_components: int | None
+    provenance: str
+    is_part: bool
+    mode: str
+    is_private: bool
+    scale: float
+    mean: np.ndarray
+    n_clipped: int
+    statement: str
+
+    @property
+    def n_samples(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[1]
+
+
+def prepare(
+    dataset: Dataset, *, mode: str = "published", norm_bound: float | None = None
+) -> Prepared:
+    """Bound the row norms of a data set by 1.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    mode : {"published", "private", "none"}
+        "published": subtract the mean of all rows, divide by the largest row norm (Imtiaz &
+        Sarwate 2018, section 4). Both are read from the people's rows: not private.
+        "private": divide by a public bound and clip longer rows. No row influences what happens
+        to another, so replacing one person changes one row of X. Nothing is centred here: a
+        private mean is released beside the second moment and its outer product subtracted
+        afterwards, which is post-processing.
+        "none": rows as they are, without any bound.
+    norm_bound : float, optional
+        For "private", in the units of the data; `dataset.public_norm_bound` if not given. It must
+        be chosen without looking at the rows.
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    ParameterError
+        If the rows hold NaN or infinite entries, or `norm_bound` is not positive and finite.
+    """
+    if mode not in MODES:
+        raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
+    X = dataset.X
+    _refuse_non_finite(X)
+    mean = np.zeros(X.shape[1])
+    n_clipped = 0
+    if mode == "published":
+        out, mean, scale = _centre_and_scale(X)
+        statement = (
+            f"Centred with the mean of all {len(X):,} rows and divided by the largest row norm, "
+            f"{scale:.6g}, as published: both are read from the data, so this step is not private."
+        )
+        if scale == 0.0:
+            scale = 1.0
+            statement = (
+                "All rows are equal, so that nothing is left once their mean is subtracted; "
+                "this step is not private."
+            )
+    elif mode == "private":
+        scale = dataset.public_norm_bound if norm_bound is None else norm_bound
+        if not 0 < scale < np.inf:
+            raise ParameterError("norm_bound", "positive and finite", scale)
+        out, n_clipped = _clip_and_scale(X, scale)
+        statement = (
+            f"Divided by the public bound {scale:.6g}; {n_clipped:,} of {len(X):,} rows were "
+            "longer and were clipped to it: this step is private."
+        )
+    else:
+        out, scale = X, 1.0
+        statement = "Rows as they are, without a bound on their norm: no guarantee can be given."
+    out.flags.writeable = False
+    return Prepared(
+        name=dataset.name,
+        title=dataset.title,
+        X=out,
+        labels=dataset.labels,
+        label_names=dataset.label_names,
+        feature_names=dataset.feature_names,
+        image_shape=dataset.image_shape,
+        default_components=dataset.default_components,
+        provenance=dataset.provenance,
+        is_part=dataset.is_part,
+        mode=mode,
+        is_private=mode == "private",
+        scale=float(scale),
+        mean=mean,
+        n_clipped=n_clipped,
+        statement=statement,
+    )
+
+
+def _blocks(X: np.ndarray) -> Iterator[slice]:
+    # Blocks keep float64 intermediates small beside X, which may be a memory map.
+    rows = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
+    for start in range(0, len(X), rows):
+        yield slice(start, start + rows)
+
+
+def _refuse_non_finite(X: np.ndarray) -> None:
+    n_bad = sum(X[rows].size - np.count_nonzero(np.isfinite(X[rows])) for rows in _blocks(X))
+    if n_bad:
+        raise ParameterError("X", "free of NaN and infinite entries", f"{n_bad:,} of them")
+
+
+def _norms(block: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+
+
+def _below_one(dtype: np.dtype) -> float:
+    # Rounding in the products that follow adds at most one eps to a norm; sensitivity needs <= 1.
+    return 1.0 - 2.0 * float(np.finfo(dtype).eps)
+
+
+def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    # Deviations from any one row average more exactly than the rows do; equal rows give zeros.
+    pilot = X[0].astype(np.float64)
+    mean = pilot + sum((X[rows] - pilot).sum(axis=0) for rows in _blocks(X)) / len(X)
+    out = np.empty_like(X)
+    longest = 0.0
+    for rows in _blocks(X):
+        np.subtract(X[rows], mean, out=out[rows], casting="same_kind")
+        longest = max(longest, _norms(out[rows]).max())
+    if longest > 0.0:
+        out *= X.dtype.type(_below_one(X.dtype) / longest)
+    return out, mean, longest
+
+
+def _clip_and_scale(X: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
+    out = np.empty_like(X)
+    n_clipped = 0
+    for rows in _blocks(X):
+        norms = _norms(X[rows])
+        n_clipped += int(np.count_nonzero(norms > bound))
+        factor = _below_one(X.dtype) / np.maximum(norms, bound)
+        np.multiply(X[rows], factor[:, None], out=out[rows], casting="same_kind")
+    return out, n_clipped

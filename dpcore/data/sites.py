@@ -1,0 +1,183 @@
+"""Who is held by which site: disjoint sets of people, so that each person pays epsilon once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+
+SPLITS = ("equal", "random", "sizes", "dirichlet")
+
+# A site that holds one person has no covariance, and its mean is that person's row.
+MIN_PEOPLE = 2
+
+
+def draw_people(n_people: int, n_samples: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Choose `n_samples` of `n_people` without replacement.
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,), increasing
+
+    Raises
+    ------
+    ParameterError
+        If `n_samples` is not in [1, n_people].
+    """
+    if not 1 <= n_samples <= n_people:
+        raise ParameterError("n_samples", f"in [1, {n_people}]", n_samples)
+    return np.sort(rng.choice(n_people, size=n_samples, replace=False))
+
+
+def split_sites(
+    n_samples: int,
+    n_sites: int,
+    *,
+    how: str = "equal",
+    sizes: Sequence[int] | None = None,
+    labels: np.ndarray | None = None,
+    concentration: float | None = None,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, ...]:
+    """Share people out among sites.
+
+    Parameters
+    ----------
+    n_samples : int
+        How many people there are.
+    n_sites : int
+    how : {"equal", "random", "sizes", "dirichlet"}
+        "equal": at random, sizes that differ by at most 1.
+        "random": every person lands at a site independently, each site equally likely; sizes vary.
+        "sizes": at random, `sizes` people each; the rest take no part.
+        "dirichlet": sizes as in "equal", but every site has a label mix of its own, drawn from
+        a Dirichlet law with mean the overall shares: small `concentration`, few labels a site;
+        large, the overall mix everywhere.
+    sizes : sequence of n_sites int
+        For "sizes".
+    labels : ndarray of int, shape (n_samples,)
+        For "dirichlet".
+    concentration : float
+        For "dirichlet". With C equally frequent labels the law is the symmetric
+        Dirichlet(concentration); in general its parameters are concentration * C * share.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    tuple of n_sites ndarrays of int
+        Disjoint and increasing; each holds at least 2 people.
+
+    Raises
+    ------
+    ParameterError
+        If a site would hold fewer than 2 people, or an argument that `how` needs is missing.
+
+    Notes
+    -----
+    "dirichlet" follows Hsu, Qi & Brown (2019, arXiv:1909.06335): sites draw their people without
+    replacement by their own mix, renormalised over the labels that are left. Whoever comes last
+    takes what remains, so the turns are in random order.
+    """
+    if how not in SPLITS:
+        raise ParameterError("how", f"one of {', '.join(SPLITS)}", how)
+    if not isinstance(n_sites, Integral) or not 1 <= n_sites <= n_samples // MIN_PEOPLE:
+        raise ParameterError(
+            "n_sites",
+            f"a whole number in [1, {n_samples // MIN_PEOPLE}], so that each site holds at least "
+            f"{MIN_PEOPLE} of the {n_samples} people",
+            n_sites,
+        )
+    if how == "random":
+        return _independent(n_samples, n_sites, rng)
+    if how == "sizes":
+        counts = _given_sizes(n_samples, n_sites, sizes)
+    else:
+        counts = np.full(n_sites, n_samples // n_sites)
+        counts[: n_samples % n_sites] += 1
+    if how == "dirichlet":
+        return _skewed_by_label(n_samples, counts, labels, concentration, rng)
+    return _cut(rng.permutation(n_samples), counts)
+
+
+def _cut(order: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+    # Increasing positions, because a site then reads its rows in memory order.
+    return tuple(np.sort(part) for part in np.split(order, np.cumsum(counts))[: len(counts)])
+
+
+def _independent(
+    n_samples: int, n_sites: int, rng: np.random.Generator
+) -> tuple[np.ndarray, ...]:
+    site = rng.integers(n_sites, size=n_samples)
+    counts = np.bincount(site, minlength=n_sites)
+    if counts.min() < MIN_PEOPLE:
+        raise ParameterError(
+            "n_sites",
+            f"small enough for {n_samples} people placed at random to leave at least "
+            f"{MIN_PEOPLE} at each site (this draw left {counts.min()})",
+            n_sites,
+        )
+    return _cut(np.argsort(site, kind="stable"), counts)
+
+
+def _given_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> np.ndarray:
+    if sizes is None or len(sizes) != n_sites:
+        raise ParameterError("sizes", f"{n_sites} numbers, one for each site", sizes)
+    counts = np.asarray(sizes)
+    if not np.issubdtype(counts.dtype, np.integer) or counts.min() < MIN_PEOPLE:
+        raise ParameterError("sizes", f"whole numbers of at least {MIN_PEOPLE}", tuple(sizes))
+    if counts.sum() > n_samples:
+        raise ParameterError(
+            "sizes", f"at most {n_samples} people in all", f"{tuple(sizes)}, {counts.sum()} in all"
+        )
+    return counts
+
+
+def _skewed_by_label(
+    n_samples: int,
+    counts: np.ndarray,
+    labels: np.ndarray | None,
+    concentration: float | None,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, ...]:
+    if labels is None or len(labels) != n_samples:
+        raise ParameterError(
+            "labels",
+            f"given for all {n_samples} people to skew sites by label",
+            None if labels is None else f"{len(labels)} labels",
+        )
+    if concentration is None or not 0 < concentration < np.inf:
+        raise ParameterError("concentration", "positive and finite", concentration)
+    values, codes = np.unique(labels, return_inverse=True)
+    left = np.bincount(codes)
+    mixes = rng.dirichlet(concentration * len(values) * left / n_samples, size=len(counts))
+    people = [rng.permutation(np.flatnonzero(codes == label)) for label in range(len(values))]
+    sites: list[np.ndarray] = [np.empty(0, dtype=int)] * len(counts)
+    for site in rng.permutation(len(counts)):
+        taken = _draw_labels(counts[site], mixes[site], left, rng)
+        sites[site] = np.sort(
+            np.concatenate(
+                [
+                    mine[stop - n : stop]
+                    for mine, stop, n in zip(people, left, taken, strict=True)
+                ]
+            )
+        )
+        left -= taken
+    return tuple(sites)
+
+
+def _draw_labels(
+    n_people: int, mix: np.ndarray, left: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """How many people of each label one site takes, of those that are left."""
+    taken = np.zeros_like(left)
+    while (wanted := n_people - taken.sum()) > 0:
+        share = np.where(taken < left, mix, 0.0)
+        if share.sum() == 0.0:
+            # A mix of few labels, all of them gone: whoever is left, as they come.
+            share = (left - taken).astype(float)
+        taken += np.minimum(rng.multinomial(wanted, share / share.sum()), left - taken)
+    return taken

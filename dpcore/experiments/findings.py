@@ -1,0 +1,74 @@
+"""Rows as sentences: what a run found, in words and sensible digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, least and greatest captured energy over the draws, as shares of the optimum."""
+
+    mean: float
+    least: float
+    greatest: float
+    draws: int
+
+
+def spread_of(rows: Sequence[Row], protocol: str) -> Spread:
+    """Spread of one protocol's rows."""
+    ratios = [row["energy_ratio"] for row in rows if row["protocol"] == protocol]
+    return Spread(fmean(ratios), min(ratios), max(ratios), len(ratios))
+
+
+def counted(count: int, noun: str) -> str:
+    """"1 site", "5 sites"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def percent(share: float) -> str:
+    """A share in whole percent, or one more digit close to either end."""
+    digits = 1 if 0 < share < 0.095 or 0.985 < share < 1 else 0
+    return f"{share:.{digits}%}".replace("%", " %")
+
+
+def headline(rows: Sequence[Row], titles: dict[str, str]) -> str:
+    """What the first protocol keeps, and under which setting, as one sentence."""
+    protocols = list(dict.fromkeys(row["protocol"] for row in rows))
+    first = rows[0]
+    lead = spread_of(rows, protocols[0])
+    spread = (
+        f" ({percent(lead.least)} to {percent(lead.greatest)} over {lead.draws} draws)"
+        if lead.draws > 1
+        else ""
+    )
+    return (
+        f"of the energy that exact PCA captures is kept by **{titles[protocols[0]]}** at "
+        f"**ε = {first['epsilon']:g}** with {counted(first['sites'], 'site')} of "
+        f"{first['samples'] // first['sites']:,} people{spread}."
+    )
+
+
+def comparison(rows: Sequence[Row], titles: dict[str, str]) -> str:
+    """What the other protocols and a random subspace keep, as one sentence."""
+    protocols = list(dict.fromkeys(row["protocol"] for row in rows))
+    others = [
+        f"{titles[key]} keeps {percent(spread_of(rows, key).mean)}" for key in protocols[1:]
+    ]
+    floor = f"a random subspace {percent(rows[0]['random_ratio'])}"
+    return f"{', '.join([*others, floor])}.".replace("a random", "A random", not others)
+
+
+def bytes_in_words(count: float) -> str:
+    """A number of bytes with a unit, in two or three digits."""
+    if count < 1000:
+        return f"{count:.0f} bytes"
+    for unit in ("kB", "MB", "GB", "TB"):
+        count /= 1000
+        if count < 999.5:
+            break
+    return f"{count:.0f} {unit}" if count >= 9.95 else f"{count:.1f} {unit}"

@@ -1,0 +1,132 @@
+"""The data side of a run: who takes part, at which site, and the exact answer to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.data import Prepared, load_dataset, prepare, split_sites
+from dpcore.errors import ParameterError
+from dpcore.experiments.spec import ProblemKey
+from dpcore.spectra import (
+    SiteMoments,
+    cumulative_energy,
+    leading_eigenpairs,
+    site_moments,
+)
+from dpcore.streams import Purpose, stream
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Site moments and what the exact answer captures; nothing here grows with N.
+
+    Parameters
+    ----------
+    moments : SiteMoments
+        Of the people at the sites. Centred if the preparation was "published".
+    reference : ndarray of shape (n_features, n_features), float64
+        The second moment that captured energy is measured on.
+    exact_components : ndarray of shape (n_features, n_features)
+        All eigenvectors of the pooled second moment of the people at the sites.
+    exact_eigenvalues : ndarray of shape (n_features,)
+    optimum : ndarray of shape (n_features,)
+        Energy of `reference` captured by the first k exact components, for k = 1 to D.
+    centre : ndarray of shape (n_features,)
+        Mean of the prepared rows of the people at the sites.
+    default_components : int
+    """
+
+    moments: SiteMoments
+    reference: np.ndarray
+    exact_components: np.ndarray
+    exact_eigenvalues: np.ndarray
+    optimum: np.ndarray
+    centre: np.ndarray
+    default_components: int
+
+    @property
+    def n_features(self) -> int:
+        return len(self.reference)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.moments.n_samples.sum())
+
+
+def load_prepared(name: str, preparation: str, norm_bound: float | None = None) -> Prepared:
+    """A data set ready for a private algorithm; the slow and large part of a problem."""
+    return prepare(load_dataset(name), mode=preparation, norm_bound=norm_bound)
+
+
+def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[np.ndarray, ...]:
+    """Row numbers of each site's people."""
+    n_rows = len(prepared.X)
+    n_samples = n_rows if key.samples is None else key.samples
+    if n_samples > n_rows:
+        raise ParameterError("samples", f"at most the {n_rows} people of {key.dataset}", n_samples)
+    if n_samples < 2 * key.sites:
+        raise ParameterError(
+            "sites", f"at most {n_samples // 2}, for 2 of {n_samples} people each", key.sites
+        )
+    people = np.arange(n_rows)
+    if n_samples < n_rows:
+        rng = stream(key.seed, Purpose.SAMPLE, key.drawing)
+        # A prefix of one permutation, so that a larger sample contains the smaller one.
+        people = rng.permutation(n_rows)[:n_samples]
+    members = split_sites(
+        n_samples,
+        key.sites,
+        how=key.split,
+        labels=None if prepared.labels is None else prepared.labels[people],
+        concentration=key.concentration if key.split == "dirichlet" else None,
+        rng=stream(key.seed, Purpose.SPLIT, key.drawing),
+    )
+    return tuple(people[rows] for rows in members)
+
+
+def build_problem(
+    key: ProblemKey, prepared: Prepared, whole: Callable[[], np.ndarray] | None = None
+) -> Problem:
+    """Site moments and exact answer for one key.
+
+    Parameters
+    ----------
+    key : ProblemKey
+    prepared : Prepared
+        What `load_prepared` gives for the key's data set and preparation.
+    whole : callable, optional
+        Gives the second moment of all prepared rows, for keys that measure on everybody; it is
+        worked out here when absent.
+    """
+    moments = site_moments(prepared.X, sites_of(key, prepared))
+    centre = moments.weights @ moments.means
+    centred = moments.centred(centre)
+    if key.preparation == "published":
+        # The authors centre the people drawn once more, with their own mean.
+        moments = centred
+    pooled = centred.pooled()
+    eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
+    reference = pooled
+    if key.reference == "all":
+        reference = whole() if whole is not None else whole_second_moment(prepared)
+    return Problem(
+        moments=moments,
+        reference=reference,
+        exact_components=components,
+        exact_eigenvalues=eigenvalues,
+        optimum=cumulative_energy(components, reference),
+        centre=centre,
+        default_components=prepared.default_components,
+    )
+
+
+def whole_second_moment(prepared: Prepared) -> np.ndarray:
+    """Centred second moment of every prepared row, float64."""
+    everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),))
+    return everybody.centred().pooled()
+
+
+ProblemSource = Callable[[ProblemKey], Problem]

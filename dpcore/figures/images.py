@@ -1,0 +1,94 @@
+"""Components as pictures: one PNG a row of tiles, nearest-neighbour, symmetric colours."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image
+
+# Blue-white-red of ColorBrewer's RdBu, readable with red-green colour blindness; the middle is
+# near white so that zero recedes.
+_RDBU = np.array(
+    [
+        (5, 48, 97),
+        (67, 147, 195),
+        (209, 229, 240),
+        (247, 247, 247),
+        (253, 219, 199),
+        (214, 96, 77),
+        (103, 0, 31),
+    ],
+    dtype=float,
+)
+_GAP = 2
+_NO_COLOUR = (0, 0, 0, 0)
+
+
+def diverging(values: np.ndarray, limit: float) -> np.ndarray:
+    """RGB of values in [-limit, limit], blue below zero and red above.
+
+    Returns
+    -------
+    ndarray of uint8 with one more axis of length 3
+    """
+    position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(_RDBU) - 1)
+    lower = np.minimum(position.astype(int), len(_RDBU) - 2)
+    share = (position - lower)[..., None]
+    return np.rint(_RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share).astype(np.uint8)
+
+
+def greys(values: np.ndarray) -> np.ndarray:
+    """RGB greys of values in [0, 1]; outside is cut."""
+    level = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+    return np.repeat(level[..., None], 3, axis=-1)
+
+
+def component_strip(
+    components: np.ndarray, image_shape: tuple[int, int], *, tile_pixels: int = 112
+) -> bytes:
+    """PNG of components side by side, each scaled to its own largest entry.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features)
+    image_shape : (int, int)
+        Height and width, n_features pixels in all.
+    tile_pixels : int
+        Width of a tile, about: tiles are magnified by a whole number.
+    """
+    limits = np.abs(components).max(axis=1, keepdims=True)
+    limits[limits == 0] = 1
+    colours = diverging(components / limits, 1.0)
+    return tile_strip(colours.reshape(len(components), *image_shape, 3), tile_pixels=tile_pixels)
+
+
+def picture_strip(
+    pictures: np.ndarray, image_shape: tuple[int, int], *, tile_pixels: int = 112
+) -> bytes:
+    """PNG of grey pictures side by side, values in [0, 1].
+
+    Parameters
+    ----------
+    pictures : ndarray of shape (n_pictures, n_features)
+    """
+    return tile_strip(
+        greys(pictures).reshape(len(pictures), *image_shape, 3), tile_pixels=tile_pixels
+    )
+
+
+def tile_strip(tiles: np.ndarray, *, tile_pixels: int) -> bytes:
+    """PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
+    factor = max(1, tile_pixels // tiles.shape[2])
+    magnified = tiles.repeat(factor, axis=1).repeat(factor, axis=2)
+    n, height, width, _ = magnified.shape
+    gap = _GAP * max(1, factor // 4)
+    sheet = np.zeros((height, n * width + (n - 1) * gap, 4), dtype=np.uint8)
+    sheet[:] = _NO_COLOUR
+    for index, tile in enumerate(magnified):
+        left = index * (width + gap)
+        sheet[:, left : left + width, :3] = tile
+        sheet[:, left : left + width, 3] = 255
+    buffer = io.BytesIO()
+    Image.fromarray(sheet).save(buffer, format="PNG", optimize=False, compress_level=1)
+    return buffer.getvalue()

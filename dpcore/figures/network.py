@@ -1,0 +1,59 @@
+"""A small picture of the sites and the aggregator."""
+
+from __future__ import annotations
+
+import math
+
+from dpcore.figures.style import look_of
+
+_WIDTH, _HEIGHT = 560, 190
+_MOST_DRAWN = 12
+
+
+def network_svg(n_sites: int, label: str, *, protocol: str = "dpdis", dark: bool = False) -> str:
+    """SVG of S sites sending to one aggregator; the label stands on the way.
+
+    Parameters
+    ----------
+    n_sites : int
+        Up to twelve are drawn one by one, more as a row with an ellipsis.
+    label : str
+        What one site sends, for example "51 kB".
+    """
+    ink = look_of("exact", dark=dark).colour
+    colour = look_of(protocol).colour
+    drawn = n_sites if n_sites <= _MOST_DRAWN else _MOST_DRAWN - 1
+    slots = drawn + (n_sites > drawn)
+    step = (_WIDTH - 60) / slots
+    hub_x, hub_y = _WIDTH / 2, _HEIGHT - 34
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'font-family="sans-serif" aria-label="{n_sites} sites each send {label} '
+        'to one aggregator">'
+    ]
+    for slot in range(slots):
+        x = 30 + step * (slot + 0.5)
+        if slot >= drawn:
+            parts.append(
+                f'<text x="{x:.0f}" y="34" text-anchor="middle" font-size="14" fill="{ink}">'
+                f"… {n_sites}</text>"
+            )
+            continue
+        angle = math.atan2(hub_y - 42, hub_x - x)
+        end_x, end_y = hub_x - 30 * math.cos(angle), hub_y - 22 * math.sin(angle)
+        parts.append(
+            f'<line x1="{x:.0f}" y1="42" x2="{end_x:.0f}" y2="{end_y:.0f}" stroke="{colour}" '
+            'stroke-width="2" opacity="0.75"/>'
+            f'<rect x="{x - 13:.0f}" y="16" width="26" height="26" rx="5" fill="{colour}"/>'
+            f'<text x="{x:.0f}" y="34" text-anchor="middle" font-size="12" fill="#ffffff" '
+            f'font-weight="600">{slot + 1}</text>'
+        )
+    parts.append(
+        f'<circle cx="{hub_x:.0f}" cy="{hub_y:.0f}" r="20" fill="none" stroke="{ink}" '
+        'stroke-width="2.5"/>'
+        f'<text x="{hub_x + 30:.0f}" y="{hub_y + 5:.0f}" font-size="14" fill="{ink}">'
+        "aggregator</text>"
+        f'<text x="{hub_x - 32:.0f}" y="{hub_y + 5:.0f}" font-size="14" fill="{ink}" '
+        f'text-anchor="end">{label} from each</text></svg>'
+    )
+    return "".join(parts)

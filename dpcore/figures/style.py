@@ -1,0 +1,77 @@
+"""One meaning a colour, everywhere: Okabe-Ito first, two of Tol's where those run out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
+GREY = "#8a8a8a"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one algorithm is drawn: colour, marker and dash, so that none rests on colour alone."""
+
+    label: str
+    colour: str
+    symbol: str
+    dash: str = "solid"
+
+
+LOOKS: dict[str, Look] = {
+    "exact": Look("Exact PCA", INK_LIGHT, "line-ew-open", "dash"),
+    "pooled": Look("Pooled, trusted", "#0072B2", "square"),
+    "dpdis": Look("DPdisPCA", "#D55E00", "circle"),
+    "full": Look("Full matrices", "#009E73", "diamond"),
+    "local": Look("One site alone", "#E69F00", "triangle-up"),
+    "cape": Look("CAPE", "#CC79A7", "pentagon"),
+    "random": Look("Random subspace", GREY, "x-thin-open", "dot"),
+    "ag": Look("Analyze Gauss", "#0072B2", "square-open"),
+    "modsulq": Look("MOD-SuLQ", "#56B4E9", "triangle-down"),
+    "sulq": Look("SuLQ", "#999933", "hourglass"),
+    "ppca": Look("PPCA", "#AA4499", "star"),
+}
+
+
+def ink(dark: bool) -> str:
+    """Colour of lines that have to stand out from the page: exact results, markers."""
+    return INK_DARK if dark else INK_LIGHT
+
+
+def look_of(key: str, *, dark: bool = False) -> Look:
+    """The look of an algorithm, in ink for the one that is drawn in it."""
+    look = LOOKS[key]
+    if key == "exact" and dark:
+        return Look(look.label, INK_DARK, look.symbol, look.dash)
+    return look
+
+
+def faded(colour: str, opacity: float) -> str:
+    """A hex colour as rgba with this opacity."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def base_figure(height: int) -> go.Figure:
+    """An empty figure with the margins, fonts and hover every chart shares."""
+    figure = go.Figure()
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        font={"size": 14},
+        hovermode="closest",
+        showlegend=False,
+        dragmode=False,
+    )
+    return figure
+
+
+def log_ticks(values: list[float]) -> tuple[list[float], list[str]]:
+    """Tick positions at the powers of ten in reach, with plain labels."""
+    powers = [10.0**exponent for exponent in range(-6, 10)]
+    low, high = min(values), max(values)
+    inside = [power for power in powers if low / 1.01 <= power <= high * 1.01]
+    ticks = inside if len(inside) >= 2 else sorted({low, *inside, high})
+    return ticks, [f"{tick:,.10g}" for tick in ticks]

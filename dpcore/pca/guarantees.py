@@ -1,0 +1,71 @@
+"""What each protocol promises, worked out from the noise that was really added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.privacy import (
+    Assumption,
+    Guarantee,
+    gaussian_epsilon,
+    l2_sensitivity_of_second_moment,
+    second_moment_sigma,
+)
+
+AT_SITES = (
+    Assumption.ONE_ROW_A_PERSON,
+    Assumption.PUBLIC_BOUND,
+    Assumption.PUBLIC_COUNTS,
+    Assumption.DISJOINT_SITES,
+    Assumption.SECRET_SEED,
+    Assumption.FLOAT_ARITHMETIC,
+)
+AT_ONE_SITE = tuple(a for a in AT_SITES if a is not Assumption.DISJOINT_SITES)
+AT_AGGREGATOR = (*AT_ONE_SITE, Assumption.TRUSTED_AGGREGATOR)
+
+
+def gaussian_release_guarantee(
+    settings: ReleaseSettings,
+    n_samples: Sequence[int],
+    *,
+    noise_added_by: str,
+    assumptions: tuple[str, ...],
+) -> Guarantee:
+    """Guarantee of a noisy second moment, for the person at the site that protects least.
+
+    Sensitivity and noise both go with 1 / n_s, so all sites promise the same; sigma and
+    sensitivity are those of the smallest. The private mean, where there is one, is included: the
+    two Gaussian releases compose to what the undivided scale would have given
+    (`dpcore.pca.site.noise_scales`).
+    """
+    budget, smallest = settings.budget, int(min(n_samples))
+    sigma = second_moment_sigma(
+        budget, smallest, calibration=settings.calibration, row_norm_bound=settings.row_norm_bound
+    )
+    sensitivity = l2_sensitivity_of_second_moment(smallest, settings.row_norm_bound)
+    epsilon = gaussian_epsilon(budget.delta, sigma, sensitivity)
+    if settings.calibration != "published":
+        # The solver rounds towards privacy; the ratio to the asked value is its tolerance.
+        epsilon = min(epsilon, budget.epsilon)
+    return Guarantee(
+        asked=budget,
+        epsilon=epsilon,
+        delta=budget.delta,
+        mechanism="none" if math.isinf(epsilon) else "gaussian",
+        noise_added_by=noise_added_by,
+        l2_sensitivity=sensitivity,
+        sigma=sigma,
+        assumptions=assumptions,
+    )
+
+
+def no_guarantee() -> Guarantee:
+    """Exact PCA: nothing is promised."""
+    return Guarantee(None, math.inf, 0.0, "none", "nobody")
+
+
+def data_independent_guarantee() -> Guarantee:
+    """A release that never looked at the data."""
+    return Guarantee(None, 0.0, 0.0, "data-independent", "nobody: the data are not used")

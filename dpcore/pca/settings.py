@@ -1,0 +1,87 @@
+"""What a private PCA is asked to do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+
+from dpcore.errors import ParameterError
+from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.privacy import CALIBRATIONS, PrivacyBudget
+
+TRUNCATIONS = ("svd", "psd")
+MASKS = ("published", "wide")
+
+
+@dataclass(frozen=True)
+class ReleaseSettings:
+    """Everything a protocol needs besides the data and the randomness.
+
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    n_components : int
+        K, the dimension of the subspace released.
+    intermediate_dim : int
+        R, the number of eigen-directions a site sends. R < K is allowed: the sites' proxies
+        together may still span K directions, each site just contributes fewer.
+    calibration : {"published", "classic", "analytic"}
+    noise : {"triangle", "isometric"}
+    truncation : {"svd", "psd"}
+        Rank eigenvalues by magnitude, as published, or by value with negative ones cut to zero.
+    row_norm_bound : float
+        Public bound c on the Euclidean norm of a row.
+    mean_share : float
+        In [0, 1). Share of the budget, counted in mu squared, that pays for a private mean
+        whose outer product is subtracted from the noisy second moment. 0 takes rows as centred.
+    masks : {"published", "wide"}
+        Size of CAPE's zero-sum masks.
+    honest_sites : int or None
+        H: how many sites CAPE's guarantee counts on to follow the protocol; None is all.
+
+    Raises
+    ------
+    ParameterError
+        If a value is outside its constraint.
+    """
+
+    budget: PrivacyBudget
+    n_components: int
+    intermediate_dim: int
+    calibration: str = "published"
+    noise: str = "triangle"
+    truncation: str = "svd"
+    row_norm_bound: float = 1.0
+    mean_share: float = 0.0
+    masks: str = "published"
+    honest_sites: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("calibration", CALIBRATIONS),
+            ("noise", NOISE_SHAPES),
+            ("truncation", TRUNCATIONS),
+            ("masks", MASKS),
+        ):
+            if getattr(self, name) not in choices:
+                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+        if not 0 < self.row_norm_bound < math.inf:
+            raise ParameterError("row_norm_bound", "a positive finite number", self.row_norm_bound)
+        if not 0 <= self.mean_share < 1:
+            raise ParameterError("mean_share", "in [0, 1)", self.mean_share)
+        for name in ("n_components", "intermediate_dim"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ParameterError(name, "a whole number of at least 1", value)
+
+    def check_features(self, n_features: int) -> None:
+        """Refuse K or R above the number of features."""
+        for name in ("n_components", "intermediate_dim"):
+            if getattr(self, name) > n_features:
+                raise ParameterError(name, f"in [1, n_features={n_features}]", getattr(self, name))
+
+    @property
+    def ranking(self) -> str:
+        """The criterion of `leading_eigenpairs` that this truncation asks for."""
+        return "magnitude" if self.truncation == "svd" else "value"

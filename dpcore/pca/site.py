@@ -1,0 +1,146 @@
+"""What one site does: add noise to its second moment, keep the leading directions, send them.
+
+Algorithm 1, steps 2 to 7, of Imtiaz & Sarwate (2018).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.privacy import second_moment_sigma
+from dpcore.spectra import leading_eigenpairs
+
+
+@dataclass(frozen=True)
+class SiteMessage:
+    """What a site sends: nothing about its data but this.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features, R) or (n_features, n_features)
+        The proxy P_s, or the whole noisy second moment when `whole` is true.
+    n_samples : int
+        Public: how many people the site holds.
+    sigma : float
+        Public: standard deviation of the noise in one entry of the second moment.
+    whole : bool
+    """
+
+    values: np.ndarray
+    n_samples: int
+    sigma: float
+    whole: bool = False
+
+    @property
+    def n_features(self) -> int:
+        return self.values.shape[0]
+
+
+@dataclass(frozen=True)
+class NoiseScales:
+    """Standard deviations a site uses, in units of one entry of what it perturbs."""
+
+    moment: float
+    mean: float
+
+
+def noise_scales(n_samples: int, settings: ReleaseSettings) -> NoiseScales:
+    """Calibrate one site's noise; the private mean's part is taken out of the same budget.
+
+    Gaussian releases compose by adding mu^2 = (sensitivity / sigma)^2. With sigma_0 the scale
+    that spends everything on the second moment, giving the mean the share s means
+    sigma = sigma_0 / sqrt(1 - s) there and, with l2-sensitivity 2 c / n against sqrt(2) c^2 / n,
+    sigma_mean = sqrt(2) sigma_0 / (c sqrt(s)). The total is what sigma_0 alone would have given.
+    """
+    everything = second_moment_sigma(
+        settings.budget,
+        n_samples,
+        calibration=settings.calibration,
+        row_norm_bound=settings.row_norm_bound,
+    )
+    share = settings.mean_share
+    if share == 0:
+        return NoiseScales(moment=everything, mean=0.0)
+    return NoiseScales(
+        moment=everything / math.sqrt(1 - share),
+        mean=math.sqrt(2) * everything / (settings.row_norm_bound * math.sqrt(share)),
+    )
+
+
+def noisy_second_moment(
+    second_moment: np.ndarray, sigma: float, *, noise: str, rng: np.random.Generator
+) -> np.ndarray:
+    """A + E, Algorithm 1 step 4, in the precision of A."""
+    if sigma == 0:
+        return second_moment.copy()
+    noisy = symmetric_gaussian_noise(
+        len(second_moment), sigma, shape=noise, rng=rng, dtype=second_moment.dtype
+    )
+    noisy += second_moment
+    return noisy
+
+
+def proxy_of(noisy: np.ndarray, intermediate_dim: int, ranking: str) -> np.ndarray:
+    """P = U_R |Sigma_R|^(1/2), Algorithm 1 steps 5 and 6.
+
+    The noisy matrix is symmetric but indefinite, so its singular values are the magnitudes of
+    its eigenvalues: ranking by "magnitude" is the published step, and lets strongly negative
+    noise in as if it were signal. Ranking by "value" keeps the largest eigenvalues and cuts
+    negative ones to zero. Both only post-process the noisy matrix.
+
+    Returns
+    -------
+    ndarray of shape (n_features, intermediate_dim)
+    """
+    eigenvalues, vectors = leading_eigenpairs(noisy, intermediate_dim, by=ranking)
+    kept = np.abs(eigenvalues) if ranking == "magnitude" else np.maximum(eigenvalues, 0)
+    return vectors.T * np.sqrt(kept)
+
+
+def site_message(
+    second_moment: np.ndarray,
+    n_samples: int,
+    settings: ReleaseSettings,
+    *,
+    rng: np.random.Generator,
+    whole: bool = False,
+) -> SiteMessage:
+    """What a site sends to the aggregator.
+
+    Promise: (epsilon, delta)-DP for each of the site's people under replace-one, with the exact
+    epsilon given by `gaussian_epsilon(delta, message.sigma, sqrt(2) c^2 / n_samples)`. All
+    after the noise is post-processing.
+
+    Parameters
+    ----------
+    second_moment : ndarray of shape (n_features, n_features), symmetric
+        X^T X / n of rows with Euclidean norm at most `settings.row_norm_bound`.
+    n_samples : int
+        n, taken as public.
+    settings : ReleaseSettings
+        `mean_share` is not read: centring needs the other sites' means (`dpcore.pca.rounds`).
+    rng : numpy.random.Generator
+        The site's own; no two sites may share it.
+    whole : bool
+        Send the whole noisy matrix instead of the proxy.
+
+    Raises
+    ------
+    ParameterError
+        If R or K exceeds the number of features, or the budget cannot be calibrated.
+    """
+    settings.check_features(len(second_moment))
+    sigma = second_moment_sigma(
+        settings.budget,
+        n_samples,
+        calibration=settings.calibration,
+        row_norm_bound=settings.row_norm_bound,
+    )
+    noisy = noisy_second_moment(second_moment, sigma, noise=settings.noise, rng=rng)
+    values = noisy if whole else proxy_of(noisy, settings.intermediate_dim, settings.ranking)
+    return SiteMessage(values=values, n_samples=n_samples, sigma=sigma, whole=whole)

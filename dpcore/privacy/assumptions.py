@@ -1,0 +1,36 @@
+"""What has to be true for a guarantee to hold: every sentence, once.
+
+A member is its sentence, so that it stands in `Guarantee.assumptions` as it is; its name is the
+key under which a page explains it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Assumption(StrEnum):
+    """A condition of a guarantee, as a full sentence."""
+
+    ONE_ROW_A_PERSON = "Each person is one row; somebody with k rows is protected k times less."
+    PUBLIC_COUNTS = "The number of people, in all and at each site, is public."
+    PUBLIC_BOUND = "The bound on a row's norm was chosen without looking at the data."
+    DISJOINT_SITES = "Nobody's row is held by more than one site."
+    HONEST_SITES = (
+        "Sites are honest but curious: they follow the protocol, "
+        "and may study everything they receive."
+    )
+    TRUSTED_AGGREGATOR = "The aggregator sees the raw data and is trusted with them."
+    SECRET_SEED = (
+        "The seed of the noise stays secret; in this laboratory it is shown, "
+        "so that results can be repeated."
+    )
+    EXACT_DRAWS = (
+        "Every draw follows its law exactly; a Markov chain only comes close, "
+        "and its diagnostics say how close."
+    )
+    EXACT_OPTIMUM = "The training problem is solved to its exact minimum."
+    FLOAT_ARITHMETIC = (
+        "Noise is drawn in floating-point arithmetic; "
+        "attacks on the last bits of a number are not covered."
+    )

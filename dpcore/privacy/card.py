@@ -1,0 +1,220 @@
+"""The guarantee card as plain data: a headline, rows, badges and assumptions.
+
+Numbers that bound a risk are rounded up, chances of the form "1 in n" likewise, so that no
+sentence promises more than the guarantee does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpcore.privacy.budget import Guarantee
+from dpcore.privacy.meaning import (
+    best_guess,
+    gaussian_exceedance,
+    guarantee_mu,
+    guarantee_power,
+    icon_counts,
+    odds_factor,
+)
+
+# Level of the test quoted on the card: one false alarm in twenty.
+CARD_TYPE_ONE = 0.05
+
+EXPLANATIONS = {
+    "asked": "What the settings ask for. The noise is computed from it, by the chosen calibration.",
+    "exact": "What the noise really promises, from the exact profile of the mechanism. "
+    "It can be better or worse than what was asked.",
+    "delta": "A slack on every probability the guarantee speaks of. "
+    "It should be well below one over the number of people.",
+    "relation": "Two data sets are neighbours when they differ in one person's row. "
+    "The guarantee compares what would be seen with your row and with any other in its place.",
+    "odds": "How far the release moves the odds of somebody who knows every other row "
+    "and all but which of two rows is yours.",
+    "power": "The adversary cries out when the release looks like your row. "
+    "This is the most that any such test can find, at that rate of false alarms.",
+    "guess": "Somebody tosses a coin to put in your row or another, shows the release and lets "
+    "the adversary guess. No strategy is right more often than this.",
+    "noise": "The standard deviation of the noise, and by how much one row can move the result.",
+}
+
+
+@dataclass(frozen=True)
+class CardRow:
+    """One line of the card; `explanation` is a key of `EXPLANATIONS`."""
+
+    label: str
+    value: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A word or two, with the tone a page colours it by: "good", "bad" or "neutral"."""
+
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class GuaranteeCard:
+    headline: str
+    rows: tuple[CardRow, ...]
+    assumptions: tuple[str, ...]
+    badges: tuple[Badge, ...]
+
+
+def describe(guarantee: Guarantee) -> GuaranteeCard:
+    """The card of a guarantee, in sentences for somebody who has never met epsilon."""
+    return GuaranteeCard(
+        headline=_headline(guarantee),
+        rows=tuple(_rows(guarantee)),
+        assumptions=tuple(guarantee.assumptions),
+        badges=tuple(_badges(guarantee)),
+    )
+
+
+def one_in(chance: float) -> str:
+    """A chance as "1 in 100", never made smaller than it is; "never" for 0."""
+    if chance <= 0:
+        return "never"
+    if chance > 0.5:
+        return f"{_ceil_digits(100 * chance, 3):g} in 100"
+    # Nobody reads more zeros than these, and a larger chance is the safe side.
+    n = 1 / max(chance, 1e-15)
+    # Two significant digits, down; the margin saves 1 / 0.01 = 99.99… from becoming 99.
+    unit = 10 ** max(0, math.floor(math.log10(n)) - 1)
+    return f"1 in {int(math.floor(n * (1 + 1e-9) / unit) * unit):,}"
+
+
+def say_factor(factor: float) -> str:
+    """A factor of at least 1 in two digits, rounded up; large ones in words."""
+    if math.isinf(factor):
+        return "any number"
+    if factor < 2:
+        excess = _ceil_digits(factor - 1, 2)
+        return f"{1 + excess:.6g}"
+    factor = _ceil_digits(factor, 2)
+    if factor >= 1e15:
+        return f"{factor:.1e}"
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if factor >= size:
+            return f"{factor / size:.3g} {word}"
+    return f"{factor:,.10g}"
+
+
+def say_number(value: float) -> str:
+    """Three significant digits, rounded up; "∞" when infinite."""
+    return "∞" if math.isinf(value) else f"{_ceil_digits(value, 3):.6g}"
+
+
+def _headline(guarantee: Guarantee) -> str:
+    if guarantee.mechanism == "data-independent":
+        return "This result does not depend on the data, so it says nothing about anybody."
+    if not guarantee.is_private:
+        return "Nothing is promised: no noise protects this result, and it may give any row away."
+    factor = say_factor(odds_factor(guarantee.epsilon))
+    if guarantee.delta == 0:
+        return (
+            "Seeing this result can move somebody's odds about you "
+            f"by at most a factor of {factor}."
+        )
+    slack = f"a chance of {one_in(guarantee.delta)}"
+    likely = "no more likely" if guarantee.epsilon == 0 else f"at most {factor} times as likely"
+    than = "than" if guarantee.epsilon == 0 else "as"
+    return (
+        f"Whatever somebody concludes about you from this result is {likely} with your row "
+        f"{than} with any other in its place, give or take {slack}."
+    )
+
+
+def _rows(guarantee: Guarantee) -> list[CardRow]:
+    asked = guarantee.asked
+    rows = []
+    if asked is not None:
+        rows.append(
+            CardRow("Asked", f"ε = {say_number(asked.epsilon)}, δ = {asked.delta:g}", "asked")
+        )
+    rows.append(
+        CardRow("Holds", f"ε = {say_number(guarantee.epsilon)} at δ = {guarantee.delta:g}", "exact")
+    )
+    if guarantee.mechanism == "data-independent" or not guarantee.is_private:
+        return rows
+    rows.append(CardRow("δ in words", one_in(guarantee.delta), "delta"))
+    rows.append(CardRow("Neighbours", "one row replaced", "relation"))
+    rows.append(CardRow("Odds", _say_odds(guarantee), "odds"))
+    power = _percent(float(guarantee_power(guarantee, CARD_TYPE_ONE)))
+    rows.append(
+        CardRow(
+            "Strongest test",
+            f"finds you at most {power} % of the time, with {100 * CARD_TYPE_ONE:g} % false alarms",
+            "power",
+        )
+    )
+    right, blind = icon_counts(guarantee)
+    rows.append(
+        CardRow(
+            "Best guess",
+            f"right at most {right} times in 100; a coin is right {blind} times",
+            "guess",
+        )
+    )
+    rows.append(CardRow("Noise", _say_noise(guarantee), "noise"))
+    return rows
+
+
+def _say_odds(guarantee: Guarantee) -> str:
+    factor = odds_factor(guarantee.epsilon)
+    if guarantee.delta == 0:
+        return f"move by at most a factor of {say_factor(factor)}"
+    mu = guarantee_mu(guarantee)
+    if mu is None:
+        doubled = say_factor(2 * factor)
+        chance = one_in(min(1.0, 2 * guarantee.delta))
+        return f"move by more than a factor of {doubled} with a chance of at most {chance}"
+    chance = one_in(gaussian_exceedance(guarantee.epsilon, mu))
+    return (
+        f"move towards the truth by more than a factor of {say_factor(factor)} "
+        f"with a chance of {chance}"
+    )
+
+
+def _say_noise(guarantee: Guarantee) -> str:
+    scale = ""
+    if guarantee.sigma is not None:
+        scale = f"σ = {guarantee.sigma:.3g}, "
+    if guarantee.l2_sensitivity is not None:
+        scale += f"one row moves the result by up to {say_number(guarantee.l2_sensitivity)}, "
+    return f"{scale}added by {guarantee.noise_added_by}"
+
+
+def _badges(guarantee: Guarantee) -> list[Badge]:
+    if guarantee.mechanism == "data-independent":
+        return [Badge("independent of the data", "neutral")]
+    if not guarantee.is_private:
+        badges = [Badge("not private", "bad")]
+    else:
+        badges = [Badge("private", "good")]
+        if guarantee.delta == 0:
+            badges.append(Badge("pure: δ = 0", "good"))
+        if best_guess(guarantee) > 0.95:
+            badges.append(Badge("weak promise", "bad"))
+    if guarantee.asked is not None:
+        if not guarantee.keeps_asked:
+            badges.append(Badge("breaks what was asked", "bad"))
+        elif guarantee.epsilon < 0.99 * guarantee.asked.epsilon:
+            badges.append(Badge("stronger than asked", "neutral"))
+    return badges
+
+
+def _percent(share: float) -> str:
+    return f"{min(100.0, _ceil_digits(100 * share, 2)):g}"
+
+
+def _ceil_digits(value: float, digits: int) -> float:
+    """Round up to significant digits; a relative 1e-9 above a round number is a rounding error."""
+    if value <= 0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return math.ceil(value / unit * (1 - 1e-9)) * unit

@@ -1,0 +1,79 @@
+"""Captured energy on a page: the dot plot, and the curve that fills in while one looks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.limits import EPSILONS
+from dpcore.experiments.run import Row
+from dpcore.experiments.spec import RunSpec
+from dpcore.figures.energy import energy_curves, protocol_dots
+from pages.shared import runs
+from pages.shared.cards import is_dark
+from pages.shared.controls import move
+
+CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
+# Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
+_SLICE_SECONDS = 0.2
+
+
+def dots(rows: list[Row]) -> None:
+    st.plotly_chart(
+        protocol_dots(rows, dark=is_dark()),
+        key="dots",
+        config={"displayModeBar": False},
+        alt="Captured energy of each protocol as a share of exact PCA, one dot a draw.",
+    )
+
+
+def epsilon_curve(spec: RunSpec) -> None:
+    """Energy against ε at the present settings; clicking a point moves ε there."""
+    specs = [
+        replace(spec, epsilon=epsilon)
+        for epsilon in CURVE_EPSILONS
+        if spec.calibration != "classic" or epsilon <= 1
+    ]
+    unfinished = bool(runs.finished_rows(specs)[1])
+    st.fragment(_draw_curve, run_every=0.05 if unfinished else None)(spec, specs, unfinished)
+
+
+def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> None:
+    started = st.session_state.get("_curve_started") == spec
+    st.session_state["_curve_started"] = spec
+    rows, missing = runs.finished_rows(specs)
+    if missing and started:
+        runs.compute_for(missing, _SLICE_SECONDS)
+        rows, missing = runs.finished_rows(specs)
+    if rows:
+        st.plotly_chart(
+            energy_curves(
+                rows,
+                "epsilon",
+                axis_title="← more private     asked ε     less private →",
+                axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
+                marker=spec.epsilon,
+                dark=is_dark(),
+            ),
+            key="curve",
+            on_select=_move_to_point,
+            selection_mode="points",
+            config={"displayModeBar": False},
+            alt="Captured energy of each protocol against the asked epsilon.",
+        )
+    if missing:
+        st.progress(
+            1 - len(missing) / sum(s.repetitions for s in specs),
+            f"{len(missing)} of {sum(s.repetitions for s in specs)} draws to come",
+        )
+    elif was_unfinished and started:
+        # The whole page once more, so that the fragment stops asking to be run again.
+        st.rerun()
+
+
+def _move_to_point() -> None:
+    points = st.session_state["curve"].selection.points
+    if points:
+        nearest = min(EPSILONS, key=lambda epsilon: abs(epsilon - points[0]["x"]))
+        move("epsilon", nearest)

@@ -1,0 +1,153 @@
+"""The card never says more than the guarantee."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.privacy import (
+    EXPLANATIONS,
+    Assumption,
+    Guarantee,
+    PrivacyBudget,
+    describe,
+    gaussian_epsilon,
+    l2_sensitivity_of_second_moment,
+    published_sigma,
+)
+from dpcore.privacy.card import one_in, say_factor, say_number
+
+
+def published(epsilon: float) -> Guarantee:
+    budget, sensitivity = PrivacyBudget(epsilon, 0.01), l2_sensitivity_of_second_moment(1000)
+    sigma = published_sigma(budget, 1000)
+    exact = gaussian_epsilon(0.01, sigma, sensitivity)
+    return Guarantee(
+        budget, exact, 0.01, "gaussian", "each site", sensitivity, sigma, tuple(Assumption)
+    )
+
+
+def values(guarantee: Guarantee) -> dict[str, str]:
+    return {row.label: row.value for row in describe(guarantee).rows}
+
+
+def badges(guarantee: Guarantee) -> list[str]:
+    return [badge.text for badge in describe(guarantee).badges]
+
+
+def test_published_noise_at_one():
+    card = describe(published(1.0))
+    assert card.headline == (
+        "Whatever somebody concludes about you from this result is at most 2.3 times as likely "
+        "with your row as with any other in its place, give or take a chance of 1 in 100."
+    )
+    rows = values(published(1.0))
+    assert rows["Asked"] == "ε = 1, δ = 0.01"
+    assert rows["Holds"] == "ε = 0.811 at δ = 0.01"
+    assert rows["Strongest test"] == "finds you at most 12 % of the time, with 5 % false alarms"
+    assert badges(published(1.0)) == ["private", "stronger than asked"]
+    assert card.assumptions == tuple(Assumption)
+
+
+def test_published_noise_at_ten_breaks_its_promise():
+    assert badges(published(10.0)) == ["private", "weak promise", "breaks what was asked"]
+
+
+def test_pure_privacy_speaks_of_odds():
+    card = describe(Guarantee(PrivacyBudget(0.8), 0.8, 0.0, "exponential", "the draw"))
+    assert card.headline == (
+        "Seeing this result can move somebody's odds about you by at most a factor of 2.3."
+    )
+    assert [badge.text for badge in card.badges] == ["private", "pure: δ = 0"]
+
+
+def test_a_composed_release_gives_a_bound_for_its_odds():
+    guarantee = Guarantee(None, 1.0, 1e-5, "composed", "each part")
+    assert values(guarantee)["Odds"] == (
+        "move by more than a factor of 5.5 with a chance of at most 1 in 50,000"
+    )
+
+
+def test_no_noise_promises_nothing():
+    card = describe(Guarantee(None, math.inf, 0.0, "none", "nobody"))
+    assert card.headline.startswith("Nothing is promised")
+    assert [(badge.text, badge.tone) for badge in card.badges] == [("not private", "bad")]
+    assert [row.label for row in card.rows] == ["Holds"]
+
+
+def test_a_result_without_data():
+    card = describe(Guarantee(None, 0.0, 0.0, "data-independent", "nobody"))
+    assert "does not depend on the data" in card.headline
+
+
+def test_epsilon_zero_at_a_generous_delta():
+    card = describe(Guarantee(PrivacyBudget(1, 0.01), 0.0, 0.01, "gaussian", "the site"))
+    assert "no more likely with your row than" in card.headline
+
+
+@given(st.floats(1e-3, 200), st.floats(0, 0.9), st.sampled_from(["gaussian", "laplace"]))
+def test_every_guarantee_has_a_card(epsilon, delta, mechanism):
+    if mechanism == "gaussian" and delta == 0:
+        epsilon = math.inf
+    card = describe(Guarantee(PrivacyBudget(1.0), epsilon, delta, mechanism, "the site"))
+    assert re.fullmatch(r"[A-Z].*\.", card.headline)
+    assert all(row.explanation in EXPLANATIONS for row in card.rows)
+    assert "nan" not in str(card)
+
+
+def test_assumptions_are_sentences_with_a_key():
+    for assumption in Assumption:
+        assert re.fullmatch(r"[A-Z].*\.", assumption)
+        assert assumption == Assumption[assumption.name]
+
+
+@given(st.floats(1e-14, 1.0))
+def test_one_in_never_understates(chance):
+    said = one_in(chance)
+    numerator, denominator = re.fullmatch(r"([\d.]+) in ([\d,]+)", said).groups()
+    stated = float(numerator) / int(denominator.replace(",", ""))
+    assert stated >= chance * (1 - 1e-8)
+    assert stated <= chance * 1.5 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("chance", "said"),
+    [
+        (0, "never"),
+        (0.01, "1 in 100"),
+        (1e-5, "1 in 100,000"),
+        (0.03, "1 in 33"),
+        (0.6, "60 in 100"),
+    ],
+)
+def test_chances_in_words(chance, said):
+    assert one_in(chance) == said
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [
+        (1.0, "1"),
+        (1.0202, "1.021"),
+        (2.25, "2.3"),
+        (99.2, "100"),
+        (1234, "1,300"),
+        (5.31e8, "540 million"),
+        (9.99e11, "1 trillion"),
+        (1e20, "1.0e+20"),
+        (math.inf, "any number"),
+    ],
+)
+def test_factors_in_words(factor, said):
+    assert say_factor(factor) == said
+
+
+def test_numbers_round_up_but_forgive_rounding_errors():
+    assert say_number(0.81101) == "0.812"
+    assert say_number(1 + 1e-13) == "1"
+    assert say_number(0) == "0"
+    assert say_number(math.inf) == "∞"

@@ -1,0 +1,164 @@
+"""Composition against closed forms and against the optimal composition theorem."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import (
+    Guarantee,
+    Ledger,
+    Release,
+    Spent,
+    gaussian_epsilon,
+)
+
+DELTA = 1e-5
+
+
+def gaussian(key: str, mu: float, **where) -> Release:
+    guarantee = Guarantee(None, gaussian_epsilon(DELTA, 1.0, mu), DELTA, "gaussian", "the site")
+    return Release.of(guarantee, key=key, label=key, dataset="digits", **where)
+
+
+def pure(key: str, epsilon: float, **where) -> Release:
+    guarantee = Guarantee(None, epsilon, 0.0, "laplace", "the curator")
+    return Release.of(guarantee, key=key, label=key, dataset="digits", **where)
+
+
+def ledger(*releases: Release) -> Ledger:
+    total = Ledger()
+    for release in releases:
+        total = total.add(release)
+    return total
+
+
+def person(*releases: Release) -> Spent:
+    return ledger(*releases).spent_by_person("digits")
+
+
+def test_gaussian_releases_compose_exactly():
+    spent = person(gaussian("a", 0.3), gaussian("b", 0.4))
+    assert spent.mu == pytest.approx(0.5, rel=1e-8)
+    assert spent.epsilon(DELTA) == pytest.approx(gaussian_epsilon(DELTA, 1.0, 0.5), rel=1e-8)
+
+
+def test_the_same_draw_is_paid_once():
+    once = ledger(gaussian("a", 0.3))
+    assert once.add(gaussian("a", 0.3)) is once
+
+
+def test_ledgers_never_change_and_reset_is_explicit():
+    empty = Ledger()
+    full = empty.add(pure("a", 1.0))
+    assert empty.releases == ()
+    assert full.reset() == empty
+    assert full.reset().spent_by_person("digits").epsilon(0.0) == 0.0
+
+
+def test_disjoint_sites_do_not_add_up():
+    where = {"partition": "S=3"}
+    total = ledger(
+        gaussian("0", 0.3, sites=[0], **where),
+        gaussian("1", 0.4, sites=[1], **where),
+        gaussian("2", 0.1, sites=[2], **where),
+    )
+    assert total.spent_by_person("digits").mu == pytest.approx(0.4, rel=1e-8)
+    assert total.spent_by_site("digits", "S=3", 2).mu == pytest.approx(0.1, rel=1e-8)
+    assert total.spent_by_site("digits", "S=3", 9).mu == 0
+
+
+def test_everyone_pays_for_what_every_site_releases():
+    total = ledger(
+        gaussian("all", 0.3, partition="S=3"),
+        gaussian("one", 0.4, partition="S=3", sites=[1]),
+        gaussian("pooled", 1.2),
+    )
+    assert total.spent_by_person("digits").mu == pytest.approx(1.3, rel=1e-8)
+    assert total.spent_by_site("digits", "S=3", 0).mu == pytest.approx(
+        math.hypot(0.3, 1.2), rel=1e-8
+    )
+
+
+def test_different_splits_do_add_up():
+    """Somebody may be at the site that paid most in both."""
+    total = ledger(
+        gaussian("a", 0.3, partition="S=3", sites=[0]),
+        gaussian("b", 0.4, partition="S=5", sites=[4]),
+    )
+    assert total.spent_by_person("digits").mu == pytest.approx(0.5, rel=1e-8)
+    assert total.spent_by_site("digits", "S=3", 1).mu == pytest.approx(0.4, rel=1e-8)
+
+
+def test_data_sets_are_told_apart():
+    assert ledger(pure("a", 1.0)).spent_by_person("mnist").epsilon(0.1) == 0.0
+
+
+def optimal_epsilon(epsilon: float, k: int, delta: float) -> float:
+    """Kairouz, Oh & Viswanath (2015), theorem 3.3, solved by bisection on its delta."""
+
+    def slack(x: float) -> float:
+        heads = stats.binom(k, 1 / (1 + math.exp(-epsilon)))
+        return sum(
+            heads.pmf(i) * max(0.0, -math.expm1(x - (2 * i - k) * epsilon)) for i in range(k + 1)
+        )
+
+    low, high = 0.0, k * epsilon
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slack(middle) > delta else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize(("epsilon", "k"), [(0.1, 2), (0.5, 10), (1.0, 3), (0.01, 100), (2.0, 1)])
+def test_pure_releases_compose_optimally(epsilon, k):
+    found = person(*(pure(str(i), epsilon) for i in range(k))).epsilon(1e-4)
+    best = optimal_epsilon(epsilon, k, 1e-4)
+    assert best * (1 - 1e-9) <= found <= best * 1.005
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.05, 3), st.lists(st.floats(0.05, 3), min_size=1, max_size=4))
+def test_mixed_totals_lie_between_their_parts_and_their_sum(mu, epsilons):
+    others = tuple(sorted(((e, 0.0) for e in epsilons), reverse=True))
+    total = Spent(mu, others).epsilon(DELTA)
+    alone = gaussian_epsilon(DELTA, 1.0, mu)
+    assert total >= max(alone, Spent(0.0, others).epsilon(DELTA)) * (1 - 1e-3)
+    assert total <= alone + sum(epsilons) + 1e-9
+
+
+def test_two_gaussians_through_the_accountant_agree_with_the_exact_rule():
+    """The same pair with one of them disguised as (epsilon, delta) can only cost more."""
+    exact = Spent(math.hypot(1.0, 0.5)).epsilon(1e-4)
+    disguised = Spent(1.0, ((gaussian_epsilon(1e-5, 1.0, 0.5), 1e-5),)).epsilon(1e-4)
+    assert exact < disguised < 2 * exact
+
+
+def test_what_cannot_be_promised_is_infinite():
+    assert person(pure("a", math.inf)).epsilon(0.5) == math.inf
+    assert Spent(math.inf).epsilon(0.5) == math.inf
+    assert Spent(0.0, ((1.0, 1e-3),)).epsilon(1e-4) == math.inf
+    assert Spent(0.0, ((1.0, 1e-3),)).epsilon(1e-3) == pytest.approx(1.0)
+    assert Spent(0.0, ((1e-3, 0.0),)).epsilon(0.1) == 0.0
+    assert Spent(0.0, ((0.0, 0.01), (0.0, 0.01))).epsilon(0.02) == 0.0
+    with pytest.raises(ParameterError, match="delta must be in"):
+        Spent(1.0).epsilon(1.0)
+
+
+def test_one_of_several_bounds_them_all():
+    joined = Spent(0.3, ((2.0, 0.0), (1.0, 0.0))).or_else(Spent(0.5, ((1.5, 1e-6),)))
+    assert joined == Spent(0.5, ((2.0, 1e-6), (1.0, 0.0)))
+
+
+def test_rows_are_json_with_a_running_total():
+    rows = ledger(gaussian("a", 0.3), gaussian("b", 0.4), pure("c", math.inf)).rows(DELTA)
+    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
+    assert [row["key"] for row in rows] == ["a", "b", "c"]
+    assert rows[1]["total_epsilon"] == pytest.approx(gaussian_epsilon(DELTA, 1.0, 0.5), rel=1e-8)
+    assert rows[2]["epsilon"] is None and rows[2]["total_epsilon"] is None

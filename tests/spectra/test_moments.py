@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.spectra import second_moment, site_moments
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20181)
+
+
+@pytest.fixture
+def split(rng):
+    shuffled = rng.permutation(1000)
+    return shuffled[:17], shuffled[17:400], shuffled[400:990]  # unequal, ten people nowhere
+
+
+def direct(X, rows):
+    held = X[rows].astype(np.float64)
+    return held.T @ held / len(rows)
+
+
+# One rounding of the result for float32; a sum of at most n_samples roundings for float64.
+TOLERANCE = {np.float32: 1e-6, np.float64: 1e-13}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("block_rows", [1, 7, 100, 5000])
+def test_each_site_against_its_own_rows(rng, split, dtype, block_rows):
+    X = rng.normal(1.0, 2.0, (1000, 12)).astype(dtype)
+    moments = site_moments(X, split, block_rows=block_rows)
+    assert moments.second_moments.dtype == dtype
+    assert moments.means.dtype == np.float64
+    assert (moments.n_sites, moments.n_features) == (3, 12)
+    np.testing.assert_array_equal(moments.n_samples, [17, 383, 590])
+    for own, mean, rows in zip(moments.second_moments, moments.means, split, strict=True):
+        np.testing.assert_allclose(own, direct(X, rows), rtol=TOLERANCE[dtype], atol=1e-6)
+        np.testing.assert_array_equal(own, own.T)
+        expected = X[rows].mean(axis=0, dtype=np.float64)
+        np.testing.assert_allclose(mean, expected, rtol=100 * TOLERANCE[dtype])
+
+
+def test_integers_are_summed_exactly(rng):
+    X = rng.integers(0, 256, (3000, 9), dtype=np.uint8)
+    exact = (X.astype(np.int64).T @ X.astype(np.int64)) / 3000
+    result = second_moment(X)
+    assert result.dtype == np.float64
+    np.testing.assert_array_equal(result, exact)
+
+
+def test_float32_error_does_not_grow_with_the_number_of_rows(rng):
+    # All entries of one sign, so that a running float32 sum would drift.
+    X = rng.uniform(0.5, 1.0, (200_000, 3)).astype(np.float32)
+    exact = X.astype(np.float64).T @ X.astype(np.float64) / len(X)
+    np.testing.assert_allclose(second_moment(X), exact, rtol=3e-7)
+
+
+def test_memory_map_is_read_in_blocks(rng, split, tmp_path):
+    X = rng.normal(size=(1000, 20)).astype(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    read = []
+
+    class Watched(np.memmap):
+        def __getitem__(self, rows):
+            block = super().__getitem__(rows)
+            read.append(len(block))
+            return np.asarray(block)
+
+    from_map = site_moments(mapped.view(Watched), split, block_rows=64)
+    in_memory = site_moments(X, split, block_rows=64)
+    np.testing.assert_array_equal(from_map.second_moments, in_memory.second_moments)
+    np.testing.assert_array_equal(from_map.means, in_memory.means)
+    assert max(read) <= 64
+    assert sum(read) == 990
+
+
+def test_pooled_and_weights(rng, split):
+    X = rng.normal(size=(1000, 8))
+    moments = site_moments(X, split)
+    np.testing.assert_allclose(moments.weights, np.array([17, 383, 590]) / 990)
+    np.testing.assert_allclose(moments.pooled(), direct(X, np.concatenate(split)), atol=1e-13)
+    as_float32 = site_moments(X.astype(np.float32), split).pooled()
+    assert as_float32.dtype == np.float64
+    np.testing.assert_allclose(as_float32, moments.pooled(), atol=1e-6)
+
+
+@pytest.mark.parametrize("origin", [None, np.linspace(-1, 2, 8)])
+def test_centring_equals_moments_of_shifted_rows(rng, split, origin):
+    X = rng.normal(3.0, 1.0, (1000, 8))
+    centred = site_moments(X, split).centred(origin)
+    held = np.concatenate(split)
+    shift = X[held].mean(axis=0) if origin is None else origin
+    expected = site_moments(X - shift, split)
+    np.testing.assert_allclose(centred.second_moments, expected.second_moments, atol=1e-12)
+    np.testing.assert_allclose(centred.means, expected.means, atol=1e-12)
+    np.testing.assert_array_equal(centred.n_samples, expected.n_samples)
+    np.testing.assert_array_equal(centred.second_moments, centred.second_moments.transpose(0, 2, 1))
+    if origin is None:
+        covariance = np.cov(X[held].T, bias=True)
+        np.testing.assert_allclose(centred.pooled(), covariance, atol=1e-12)
+
+
+def test_centring_keeps_the_data_type(rng, split):
+    moments = site_moments(rng.normal(size=(1000, 4)).astype(np.float32), split)
+    assert moments.centred().second_moments.dtype == np.float32
+    with pytest.raises(ParameterError, match="mean must be of shape"):
+        moments.centred(np.zeros(5))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
+def test_entries_that_cannot_be_squared_are_refused(rng, split, bad):
+    X = rng.normal(size=(1000, 5)).astype(np.float32)
+    X[split[1][3], 2] = bad
+    with pytest.raises(ParameterError, match=r"X must be finite .*\(site 1\)"):
+        site_moments(X, split)
+
+
+@pytest.mark.parametrize(
+    ("sites", "message"),
+    [
+        (([0, 1], [2]), r"at least 2 people each \(site 1\), got 1"),
+        (([0, 1], []), r"at least 2 people each \(site 1\), got 0"),
+        (([0, 1], [1, 2]), "disjoint, no row number twice, got 1"),
+        (([3, 3],), "disjoint, no row number twice, got 3"),
+        (([0, 10],), "got 10"),
+        (([0, -1],), "got -1"),
+    ],
+)
+def test_impossible_sites_are_refused(sites, message):
+    with pytest.raises(ParameterError, match="sites must be .*" + message):
+        site_moments(np.ones((10, 2)), [np.array(rows, dtype=int) for rows in sites])
+
+
+def test_X_must_be_a_matrix():
+    with pytest.raises(ParameterError, match="X must be a matrix"):
+        second_moment(np.ones(5))

@@ -1,0 +1,65 @@
+"""Streams are told apart by identity and by nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+from scipy import stats
+
+from dpcore.errors import ParameterError
+from dpcore.streams import Purpose, stream
+
+IDENTITIES = [
+    (seed, purpose, *rest)
+    for seed, purpose in itertools.product((0, 1, 2), Purpose)
+    for rest in ((), (0,), (1,), (0, 0), (0, 1), (1, 0))
+]
+
+
+def test_one_identity_gives_the_same_numbers_wherever_it_is_drawn():
+    alone = stream(5, Purpose.SITE_NOISE, 2, 3).standard_normal(10)
+    for site in range(3):
+        stream(5, Purpose.SITE_NOISE, 2, site).standard_normal(1000)
+    np.testing.assert_array_equal(stream(5, Purpose.SITE_NOISE, 2, 3).standard_normal(10), alone)
+
+
+def test_no_two_identities_share_a_stream():
+    first = {stream(*identity).integers(2**63) for identity in IDENTITIES}
+    assert len(first) == len(IDENTITIES)
+
+
+def test_neighbouring_streams_are_uncorrelated():
+    """t law of a sample correlation; false-alarm probability 1e-9 over all pairs."""
+    n = 2000
+    draws = np.array(
+        [stream(0, Purpose.SITE_NOISE, r, s).standard_normal(n) for r in range(8) for s in range(8)]
+    )
+    r = np.corrcoef(draws)[np.triu_indices(len(draws), 1)]
+    bound = stats.t.isf(1e-9 / r.size / 2, n - 2)
+    assert np.abs(r * np.sqrt((n - 2) / (1 - r**2))).max() < bound
+
+
+def test_purposes_are_never_renumbered():
+    """Numbers are part of every published result."""
+    assert [(p.name, int(p)) for p in Purpose][:12] == [
+        ("SAMPLE", 0),
+        ("SPLIT", 1),
+        ("SITE_NOISE", 2),
+        ("POOLED_NOISE", 3),
+        ("MASK", 4),
+        ("PREPARATION", 5),
+        ("SUBSPACE", 6),
+        ("DATA", 7),
+        ("ROUNDING", 8),
+        ("TRAINING", 9),
+        ("STATISTIC", 10),
+        ("AUDIT", 11),
+    ]
+
+
+def test_errors_survive_a_worker():
+    error = pickle.loads(pickle.dumps(ParameterError("epsilon", "greater than 0", -1.0)))
+    assert str(error) == "epsilon must be greater than 0, got -1.0"
+    assert error.parameter == "epsilon"
