@@ -1,7 +1,7 @@
 """Data sets, their preparation, and how people are shared out among sites."""
 
-from dpcore.data.catalog import list_datasets, load_dataset
 from dpcore.data.dataset import Dataset, DatasetStatus
+from dpcore.data.loading import list_datasets, load_dataset
 from dpcore.data.preparation import Prepared, prepare
 from dpcore.data.sites import draw_people, split_sites
 from dpcore.data.views import select_views

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -58,7 +59,7 @@ def download_file(
     """
     url = (base_url or official.url).rstrip("/") + "/" + official.name
     target = folder / official.name
-    temporary = folder / f".{official.name}.{os.getpid()}.part"
+    temporary = folder / f".{official.name}.{os.getpid()}-{threading.get_ident()}.part"
     advice = (
         f"put {official.name} into {folder} (or any data home) by hand; "
         "every other data set goes on working"
@@ -74,8 +75,10 @@ def download_file(
         temporary.replace(target)
     except DataUnavailable:
         raise
-    except (OSError, HTTPException) as error:
-        raise DataUnavailable(f"{url} could not be downloaded ({_reason(error)}): {advice}") from error
+    except (OSError, HTTPException, ValueError) as error:
+        raise DataUnavailable(
+            f"{url} could not be downloaded ({_reason(error)}): {advice}"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
     return target

@@ -86,7 +86,9 @@ class LocalFile:
 
 def damaged(path: Path, what: str) -> DataUnavailable:
     """The error for a file that is there but not what its name says."""
-    return DataUnavailable(f"{path} is damaged or not the official file: {what}")
+    return DataUnavailable(
+        f"{path} is damaged or not the official file (replace or delete it): {what}"
+    )
 
 
 def find_data_home(argument: str | os.PathLike[str] | None = None) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 
 from dpcore.errors import ParameterError
@@ -159,6 +159,11 @@ class RunSpec:
             masks=self.masks,
             honest_sites=self.honest_sites,
         )
+
+
+def as_published(spec: RunSpec) -> RunSpec:
+    """The same question with the noise and truncation of Algorithm 1 as printed."""
+    return replace(spec, calibration="published", noise="triangle", truncation="svd")
 
 
 SPEC_FIELDS = tuple(field.name for field in fields(RunSpec))

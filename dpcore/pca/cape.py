@@ -12,11 +12,12 @@ import math
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.pca.guarantees import DISJOINT_SITES, FLOATING_POINT, PUBLIC_BOUND, PUBLIC_COUNTS
+from dpcore.pca.guarantees import AT_SITES
 from dpcore.pca.rounds import Draw
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import (
+    Assumption,
     CapeScales,
     Guarantee,
     cape_mu,
@@ -27,9 +28,6 @@ from dpcore.privacy import (
 )
 from dpcore.spectra import leading_eigenpairs
 from dpcore.streams import Purpose
-
-HONEST_BUT_CURIOUS = "Sites follow the protocol, and at least H of them don't share their noise."
-MASKS_DRAWN = "The zero-sum masks are drawn jointly without anybody else learning them."
 
 
 def release_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
@@ -114,12 +112,5 @@ def cape_guarantee(settings: ReleaseSettings, n_sites: int, n_samples: int) -> G
         noise_added_by="every site, part of it in masks that cancel between the sites",
         l2_sensitivity=sensitivity,
         sigma=sigma,
-        assumptions=(
-            PUBLIC_BOUND,
-            PUBLIC_COUNTS,
-            DISJOINT_SITES,
-            HONEST_BUT_CURIOUS,
-            MASKS_DRAWN,
-            FLOATING_POINT,
-        ),
+        assumptions=(*AT_SITES, Assumption.HONEST_SITES),
     )

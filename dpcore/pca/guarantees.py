@@ -7,17 +7,23 @@ from collections.abc import Sequence
 
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
+    Assumption,
     Guarantee,
     gaussian_epsilon,
     l2_sensitivity_of_second_moment,
     second_moment_sigma,
 )
 
-PUBLIC_BOUND = "Every row has Euclidean norm at most the public bound, chosen without the data."
-PUBLIC_COUNTS = "The number of people at each site is public."
-TRUSTED_AGGREGATOR = "The aggregator sees the raw rows and is trusted to add the noise."
-DISJOINT_SITES = "Nobody is held by two sites."
-FLOATING_POINT = "Gaussian noise in floating point stands for real-valued noise."
+AT_SITES = (
+    Assumption.ONE_ROW_A_PERSON,
+    Assumption.PUBLIC_BOUND,
+    Assumption.PUBLIC_COUNTS,
+    Assumption.DISJOINT_SITES,
+    Assumption.SECRET_SEED,
+    Assumption.FLOAT_ARITHMETIC,
+)
+AT_ONE_SITE = tuple(a for a in AT_SITES if a is not Assumption.DISJOINT_SITES)
+AT_AGGREGATOR = (*AT_ONE_SITE, Assumption.TRUSTED_AGGREGATOR)
 
 
 def gaussian_release_guarantee(

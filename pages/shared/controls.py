@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus, list_datasets
@@ -20,7 +21,7 @@ from dpcore.experiments.spec import PREPARATIONS, SPLITS, RunSpec
 EVERYBODY = "all"
 DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DATA_CONTROLS = ("dataset",)
-IMAGE_CONTROLS = ("dataset", "protocols", "delta", "sites", "people", "components", "advanced")
+IMAGE_CONTROLS = ("dataset", "delta", "sites", "people", "components", "advanced")
 RUN_CONTROLS = (
     "dataset",
     "protocols",
@@ -31,6 +32,7 @@ RUN_CONTROLS = (
     "components",
     "intermediate",
     "advanced",
+    "draws",
 )
 DEFAULTS: dict[str, object] = {
     "dataset": "digits",
@@ -48,20 +50,29 @@ DEFAULTS: dict[str, object] = {
     "masks": "published",
     "repetitions": 10,
     "seed": 0,
+    "compare": False,
 }
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the sidebar says at this moment: a spec, and the data set it stands on."""
+    """What the sidebar says at this moment: a spec, and the data set it stands on.
+
+    `notes` are sentences about settings that cost something or could not be met; `compare` asks
+    for the published choices beside the chosen ones; `query` restores every control.
+    """
 
     spec: RunSpec
     dataset: DatasetStatus
     notes: tuple[str, ...]
+    compare: bool = False
+    query: str = ""
 
 
 def choose(names: tuple[str, ...]) -> Choice:
     """Draw the named controls in the sidebar and return what they say."""
+    if not names:
+        return _as_choice(list_datasets()[0], {})
     with st.sidebar:
         dataset = _dataset()
         values = _run_controls(dataset, names)
@@ -95,6 +106,12 @@ def set_controls(**values: object) -> None:
 def move(name: str, value: object) -> None:
     """Set one control from a callback."""
     st.session_state[name] = value
+
+
+def redraw_noise() -> None:
+    """A new seed from the present one, so that a row of redraws can be repeated too."""
+    previous = st.session_state["seed"]
+    st.session_state["seed"] = int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1)
 
 
 def plain(number: float) -> str:
@@ -184,6 +201,8 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
     if "advanced" in names:
         with st.expander("Advanced"):
             values |= _advanced()
+            if "draws" in names:
+                values |= _draws()
     return values
 
 
@@ -241,18 +260,29 @@ def _advanced() -> dict[str, object]:
         bind="query-params",
         disabled=values["split"] != "dirichlet",
     )
-    values["repetitions"] = st.slider(
-        "Draws of the noise",
-        1,
-        MOST_REPETITIONS,
-        DEFAULTS["repetitions"],
-        key="repetitions",
-        bind="query-params",
-    )
     values["seed"] = st.number_input(
         "Seed", 0, 2**31 - 1, DEFAULTS["seed"], key="seed", bind="query-params"
     )
     return values
+
+
+def _draws() -> dict[str, object]:
+    return {
+        "repetitions": st.slider(
+            "Draws of the noise",
+            1,
+            MOST_REPETITIONS,
+            DEFAULTS["repetitions"],
+            key="repetitions",
+            bind="query-params",
+        ),
+        "compare": st.toggle(
+            "Compare with the published choices",
+            DEFAULTS["compare"],
+            key="compare",
+            bind="query-params",
+        ),
+    }
 
 
 def _as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
@@ -284,4 +314,5 @@ def _as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
             f"The classic calibration is proven for ε up to 1, got {plain(fields['epsilon'])}: "
             "pick analytic, which holds at every ε."
         )
-    return Choice(RunSpec(**fields), dataset, tuple(notes))
+    compare = fields.pop("compare", False)
+    return Choice(RunSpec(**fields), dataset, tuple(notes), compare)

@@ -1,0 +1,111 @@
+"""Have the chains converged, and how many independent draws are they worth?
+
+Split R-hat and effective sample size after Vehtari, Gelman, Simpson, Carpenter and Buerkner
+(2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing
+convergence of MCMC", Bayesian Analysis 16(2). Everywhere, `draws` holds one scalar quantity:
+an ndarray of shape (n_chains, n_draws), one row a chain, at least 4 draws long.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from dpcore.errors import ParameterError
+
+
+def split_chains(draws: np.ndarray) -> np.ndarray:
+    """Each chain cut in two: (2 n_chains, n_draws // 2). The middle of an odd chain is dropped."""
+    draws = np.asarray(draws, dtype=float)
+    if draws.ndim != 2 or draws.shape[1] < 4:
+        raise ParameterError("draws", "of shape (n_chains, n_draws >= 4)", draws.shape)
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, -half:]])
+
+
+def rank_normalize(draws: np.ndarray) -> np.ndarray:
+    """Normal scores of the ranks over all chains, ties averaged (equation 14)."""
+    ranks = rankdata(draws, method="average").reshape(draws.shape)
+    return ndtri((ranks - 3 / 8) / (draws.size + 1 / 4))
+
+
+def split_r_hat(draws: np.ndarray) -> float:
+    """Split R-hat on the values as they are (equations 1 to 4), without ranks.
+
+    Near 1 when every half-chain tells the same story. 1 if nothing moves and all agree,
+    infinite if the chains stand still in different places.
+    """
+    return _r_hat(split_chains(draws))
+
+
+def rank_normalized_r_hat(draws: np.ndarray) -> float:
+    """The larger of the bulk and the folded (tail) rank-normalised split R-hat (section 4.1).
+
+    Being built on ranks it sees chains that differ in scale only, and needs no finite variance.
+    """
+    halves = split_chains(draws)
+    folded = np.abs(halves - np.median(halves))
+    return max(_r_hat(rank_normalize(halves)), _r_hat(rank_normalize(folded)))
+
+
+def effective_sample_size(draws: np.ndarray) -> float:
+    """Independent draws that would estimate the mean as well as all the chains together.
+
+    Autocorrelations combine within and between-chain variance (equation 10) over split chains,
+    and their sum is cut by Geyer's initial monotone sequence. Antithetic chains can be worth
+    more than their length; the estimate is capped at S log10(S) for S draws, as in Stan.
+    """
+    return _ess(split_chains(draws))
+
+
+def bulk_ess(draws: np.ndarray) -> float:
+    """Effective sample size of the rank-normalised draws (section 4.1)."""
+    return _ess(rank_normalize(split_chains(draws)))
+
+
+def tail_ess(draws: np.ndarray) -> float:
+    """The smaller effective sample size of the two indicators below the 5 % and 95 % quantiles."""
+    halves = split_chains(draws)
+    return min(_ess((halves <= q).astype(float)) for q in np.quantile(halves, [0.05, 0.95]))
+
+
+def _r_hat(chains: np.ndarray) -> float:
+    length = chains.shape[1]
+    within = chains.var(axis=1, ddof=1).mean()
+    between = chains.mean(axis=1).var(ddof=1)
+    if within == 0:
+        return 1.0 if between == 0 else np.inf
+    return float(np.sqrt((length - 1) / length + between / within))
+
+
+def _ess(chains: np.ndarray) -> float:
+    n_chains, length = chains.shape
+    total = n_chains * length
+    autocovariance = _autocovariance(chains).mean(axis=0)
+    within = autocovariance[0] * length / (length - 1)
+    variance = autocovariance[0] + chains.mean(axis=1).var(ddof=1)
+    if within == 0:
+        # Chains that stand still: one draw's worth of information each if they disagree.
+        return float(total if variance == 0 else n_chains)
+    correlation = 1 - (within - autocovariance) / variance
+    correlation[0] = 1.0
+    # Geyer (1992): sums of adjacent pairs are positive and decreasing for a reversible chain,
+    # so noise is cut off at the first negative one and never allowed to rise again.
+    pairs = correlation[: length // 2 * 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs < 0)
+    stop = negative[0] if negative.size else pairs.size
+    pairs = np.minimum.accumulate(pairs[:stop])
+    # The even-lag correlation just past the cut reduces the bias for antithetic chains (Stan).
+    beyond = max(correlation[2 * stop], 0.0) if 2 * stop < length else 0.0
+    time = max(2 * pairs.sum() - 1 + beyond, 1 / np.log10(total))
+    return float(total / time)
+
+
+def _autocovariance(chains: np.ndarray) -> np.ndarray:
+    """Biased (divided by the length) autocovariance of each chain at every lag."""
+    length = chains.shape[1]
+    padded = next_fast_len(2 * length, real=True)
+    spectrum = rfft(chains - chains.mean(axis=1, keepdims=True), padded, axis=1)
+    return irfft(np.abs(spectrum) ** 2, padded, axis=1)[:, :length] / length

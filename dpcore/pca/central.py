@@ -1,0 +1,202 @@
+"""Noise added once, to the second moment of everybody: SuLQ, MOD-SuLQ, Analyze Gauss.
+
+A trusted curator holds all rows. Each function releases the noisy matrix; whatever is computed
+from it afterwards, its leading eigenvectors for instance, is post-processing.
+
+The three differ in how they arrive at the scale of the noise. The first two were derived from
+bounds that grow with the dimension, so at their asked epsilon they add far more noise than the
+promise needs: `NoisyMoment.guarantee.epsilon` is what really holds, from the exact Gaussian
+profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.privacy import (
+    Guarantee,
+    PrivacyBudget,
+    gaussian_epsilon,
+    l2_sensitivity_of_second_moment,
+    second_moment_sigma,
+)
+
+
+@dataclass(frozen=True)
+class NoisyMoment:
+    """A released second moment.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n_features, n_features)
+        Not symmetric for SuLQ. In general not positive either.
+    sigma : float
+        Standard deviation of the noise, in units of the second moment.
+    guarantee : Guarantee
+        `asked` is what the source claims for this noise, `epsilon` what holds.
+    """
+
+    matrix: np.ndarray
+    sigma: float
+    guarantee: Guarantee
+
+
+def sulq_sigma(
+    n_features: int, n_samples: int, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
+) -> float:
+    """sqrt(8) D ln(D / delta) c^2 / (n epsilon): the scale of the SuLQ method.
+
+    Blum, Dwork, McSherry & Nissim (2005), as given by Chaudhuri, Sarwate & Sinha (2012),
+    section 3: variance 8 D^2 ln^2(D / delta) / (n^2 epsilon^2).
+    """
+    if budget.is_noiseless:
+        return 0.0
+    _require_delta(budget)
+    log_term = math.log(n_features / budget.delta)
+    return row_norm_bound**2 * math.sqrt(8) * n_features * log_term / (n_samples * budget.epsilon)
+
+
+def modsulq_sigma(
+    n_features: int, n_samples: int, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
+) -> float:
+    """The scale beta of MOD-SuLQ: Chaudhuri, Sarwate & Sinha (2012), Algorithm 1 step 2.
+
+    beta = (D + 1) / (n epsilon) sqrt(2 ln((D^2 + D) / (delta 2 sqrt(2 pi)))) + 1 / (sqrt(epsilon) n)
+
+    Their theorem 1: the release is (epsilon, delta)-differentially private.
+
+    Raises
+    ------
+    ParameterError
+        If delta is 0, or so large that the logarithm is negative.
+    """
+    if budget.is_noiseless:
+        return 0.0
+    _require_delta(budget)
+    limit = (n_features**2 + n_features) / (2 * math.sqrt(2 * math.pi))
+    if budget.delta > limit:
+        raise ParameterError("delta", f"at most {limit:.4g} for MOD-SuLQ", budget.delta)
+    root = math.sqrt(2 * math.log(limit / budget.delta))
+    leading = (n_features + 1) * root / (n_samples * budget.epsilon)
+    return row_norm_bound**2 * (leading + 1 / (math.sqrt(budget.epsilon) * n_samples))
+
+
+def sulq_moment(
+    second_moment: np.ndarray,
+    n_samples: int,
+    budget: PrivacyBudget,
+    *,
+    row_norm_bound: float = 1.0,
+    rng: np.random.Generator,
+) -> NoisyMoment:
+    """SuLQ: independent noise on all D^2 entries, so that the release is not symmetric.
+
+    PCA of such a matrix is not defined: its eigenvalues may be complex, which is why the 2012
+    paper sets SuLQ aside. Use `symmetric_part` first. tr(V^T M V) depends on the symmetric part
+    alone, so its leading eigenvectors are the frame with the most energy in M.
+
+    Parameters
+    ----------
+    second_moment : ndarray of shape (n_features, n_features), symmetric
+        X^T X / n over rows of norm at most `row_norm_bound`.
+    n_samples : int
+    budget : PrivacyBudget
+        With a positive delta.
+    row_norm_bound : float
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ParameterError
+        If delta is 0.
+    """
+    n_features = len(second_moment)
+    sigma = sulq_sigma(n_features, n_samples, budget, row_norm_bound=row_norm_bound)
+    noise = rng.standard_normal((n_features, n_features))
+    noise *= sigma
+    guarantee = _guarantee(budget, sigma, n_samples, row_norm_bound)
+    return NoisyMoment(second_moment + noise, sigma, guarantee)
+
+
+def modsulq_moment(
+    second_moment: np.ndarray,
+    n_samples: int,
+    budget: PrivacyBudget,
+    *,
+    row_norm_bound: float = 1.0,
+    rng: np.random.Generator,
+) -> NoisyMoment:
+    """MOD-SuLQ: symmetric noise of scale beta (Algorithm 1 of the 2012 paper).
+
+    Parameters and errors as in `sulq_moment` and `modsulq_sigma`.
+    """
+    sigma = modsulq_sigma(len(second_moment), n_samples, budget, row_norm_bound=row_norm_bound)
+    return _symmetric_release(
+        second_moment, n_samples, budget, sigma, row_norm_bound, "triangle", rng
+    )
+
+
+def analyze_gauss(
+    second_moment: np.ndarray,
+    n_samples: int,
+    budget: PrivacyBudget,
+    *,
+    calibration: str = "analytic",
+    noise: str = "isometric",
+    row_norm_bound: float = 1.0,
+    rng: np.random.Generator,
+) -> NoisyMoment:
+    """Analyze Gauss (Dwork, Talwar, Thakurta & Zhang 2014): the plain Gaussian mechanism.
+
+    Parameters and errors as in `sulq_moment`; `calibration` is one of
+    `dpcore.privacy.CALIBRATIONS`, `noise` one of `dpcore.mechanisms.NOISE_SHAPES`.
+    """
+    sigma = second_moment_sigma(
+        budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound
+    )
+    return _symmetric_release(second_moment, n_samples, budget, sigma, row_norm_bound, noise, rng)
+
+
+def symmetric_part(matrix: np.ndarray) -> np.ndarray:
+    """(M + M^T) / 2: the only part of M that the energy tr(V^T M V) sees."""
+    return (matrix + matrix.T) / 2
+
+
+def _symmetric_release(
+    second_moment: np.ndarray,
+    n_samples: int,
+    budget: PrivacyBudget,
+    sigma: float,
+    row_norm_bound: float,
+    shape: str,
+    rng: np.random.Generator,
+) -> NoisyMoment:
+    noise = symmetric_gaussian_noise(len(second_moment), sigma, shape=shape, rng=rng)
+    guarantee = _guarantee(budget, sigma, n_samples, row_norm_bound)
+    return NoisyMoment(second_moment + noise, sigma, guarantee)
+
+
+def _guarantee(
+    budget: PrivacyBudget, sigma: float, n_samples: int, row_norm_bound: float
+) -> Guarantee:
+    sensitivity = l2_sensitivity_of_second_moment(n_samples, row_norm_bound)
+    return Guarantee(
+        asked=budget,
+        epsilon=gaussian_epsilon(budget.delta, sigma, sensitivity),
+        delta=budget.delta,
+        mechanism="none" if sigma == 0 else "gaussian",
+        noise_added_by="a trusted curator, once, to the second moment of all rows",
+        l2_sensitivity=sensitivity,
+        sigma=sigma,
+        assumptions=(f"Every row has norm at most {row_norm_bound:g}.",),
+    )
+
+
+def _require_delta(budget: PrivacyBudget) -> None:
+    if budget.delta <= 0:
+        raise ParameterError("delta", "greater than 0 for Gaussian noise", budget.delta)

@@ -1,0 +1,106 @@
+"""PPCA: the exponential mechanism over subspaces (Chaudhuri, Sarwate & Sinha 2012, Algorithm 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
+from dpcore.privacy import Guarantee, PrivacyBudget
+
+
+@dataclass(frozen=True)
+class PpcaRelease:
+    """Private components, how they were drawn and what is promised.
+
+    Attributes
+    ----------
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+        Only their span means anything: within it the rows are uniform.
+    draw : BinghamDraw
+        Diagnostics. Traces and states are functions of the data: for the curator's eyes,
+        unless the data are public.
+    guarantee : Guarantee
+        Pure epsilon, or nothing (infinite epsilon) where the chains did not converge.
+    """
+
+    components: np.ndarray
+    draw: BinghamDraw
+    guarantee: Guarantee
+
+
+def ppca(
+    second_moment: np.ndarray,
+    n_samples: int,
+    epsilon: float,
+    n_components: int,
+    *,
+    row_norm_bound: float = 1.0,
+    rng: np.random.Generator,
+    **sampler: object,
+) -> PpcaRelease:
+    """A random subspace, exponentially likelier the more energy it captures.
+
+    The score of a frame V is u(V) = tr(V^T X^T X V) = n tr(V^T A V), the sum of the squared
+    lengths of the rows' projections. Each term is between 0 and c^2 whatever the number of
+    components, so replacing a row moves u by at most Delta = c^2, and the exponential mechanism
+    exp(epsilon u / (2 Delta)) is pure epsilon-differentially private under replace-one (theorem
+    2). That is the matrix Bingham law with B = n epsilon / (2 c^2) A; nothing is divided by K.
+
+    The theorem is about an exact draw. One component, or all but one, is drawn exactly, up to
+    floating point; otherwise the draw is the end of a Markov chain whose convergence is
+    diagnosed, not proven, and the promise holds as far as that goes.
+
+    Parameters
+    ----------
+    second_moment : ndarray of shape (n_features, n_features), or (n_features,) if diagonal
+        A = X^T X / n over rows of norm at most `row_norm_bound`.
+    n_samples : int
+    epsilon : float
+        Positive and finite.
+    n_components : int
+    row_norm_bound : float
+        c, public.
+    rng : numpy.random.Generator
+    **sampler
+        Passed on to `sample_matrix_bingham`: `method`, `n_chains`, `max_r_hat`, `min_ess`,
+        `max_sweeps`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is outside its range.
+    """
+    budget = PrivacyBudget(epsilon)
+    if budget.is_noiseless:
+        raise ParameterError("epsilon", "finite for PPCA", epsilon)
+    if not row_norm_bound > 0:
+        raise ParameterError("row_norm_bound", "greater than 0", row_norm_bound)
+    concentration = n_samples * epsilon / (2 * row_norm_bound**2)
+    draw = sample_matrix_bingham(
+        concentration * np.asarray(second_moment, dtype=float), n_components, rng=rng, **sampler
+    )
+    return PpcaRelease(draw.components, draw, _guarantee(budget, draw, row_norm_bound))
+
+
+def _guarantee(budget: PrivacyBudget, draw: BinghamDraw, row_norm_bound: float) -> Guarantee:
+    assumptions = [f"Every row has norm at most {row_norm_bound:g}."]
+    if draw.method == "rotation":
+        assumptions.append(
+            "The subspace is an exact draw from the matrix Bingham law: Markov chains made it "
+            f"({draw.n_sweeps} sweeps, R-hat {draw.r_hat:.3f}), which approach that law but are "
+            "not proven to have reached it."
+        )
+    if not draw.converged:
+        assumptions.append("The chains did not converge, so nothing is promised.")
+    return Guarantee(
+        asked=budget,
+        epsilon=budget.epsilon if draw.converged else math.inf,
+        delta=0.0,
+        mechanism="exponential",
+        noise_added_by="a trusted curator, who draws the subspace at random",
+        assumptions=tuple(assumptions),
+    )
