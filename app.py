@@ -1,39 +1,42 @@
-"""DP-PCA Lab: pages, the controls they share, and nothing else."""
+"""DP-PCA Lab: pages, the controls they share, and nothing else.
+
+`streamlit run app.py` reads this file twice: once as the server starts, to find `app`, and then
+as a script (`__main__`) for every visitor.
+"""
 
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 from pages.shared import controls, runs
+from pages.shared.navigation import DEFAULT_PAGE, PAGES
 
-ASSETS = Path(__file__).parent / "assets"
-PAGES = {
-    "Explore": {
-        "playground": ("Playground", controls.RUN_CONTROLS),
-        "eigen_images": ("Eigen-images", controls.IMAGE_CONTROLS),
-    },
-    "Learn": {
-        "start": ("Start here", ()),
-    },
-}
 
-st.set_page_config(
-    page_title="DP-PCA Lab", page_icon=str(ASSETS / "icon.png"), layout="wide"
-)
-runs.one_blas_thread()
-
-pages, shown_controls = {}, {}
-for section, entries in PAGES.items():
-    for name, (title, names) in entries.items():
+def show_page() -> None:
+    """One run of the script: the page the address asks for, its controls in the sidebar."""
+    st.set_page_config(
+        page_title="DP-PCA Lab",
+        page_icon=str(Path(__file__).parent / "assets" / "icon.png"),
+        layout="wide",
+    )
+    sections: dict[str, list] = {}
+    for place in PAGES.values():
         page = st.Page(
-            f"pages/{section.lower()}/{name}.py",
-            title=title,
-            url_path=name,
-            default=name == "playground",
+            place.path, title=place.title, url_path=place.name, default=place.is_default
         )
-        pages.setdefault(section, []).append(page)
-        shown_controls[page.url_path] = names
+        sections.setdefault(place.section, []).append(page)
+    page = st.navigation(sections)
+    controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
+    page.run()
 
-page = st.navigation(pages)
-controls.remember(controls.choose(shown_controls[page.url_path]))
-page.run()
+
+if __name__ == "__main__":
+    show_page()
+else:
+    # Streamlit takes a folder named pages/ for its older kind of multipage app until the first
+    # st.navigation call, and greets whoever follows a link to a page of a server that has just
+    # started with "Page not found". Nobody has called st.navigation yet; say it for them.
+    PagesManager.uses_pages_directory = False
+    runs.one_blas_thread()
+    app = st.App(__file__)

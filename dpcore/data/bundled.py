@@ -30,8 +30,8 @@ def load_digits() -> Dataset:
         provenance="All 1,797 handwritten digits that ship with scikit-learn (the test half of "
         "UCI's optdigits), 8 × 8 pixels from 0 to 16.",
         is_part=False,
-        # A pen stroke that covers a quarter of the frame in full ink: 16 * sqrt(64 / 4).
-        public_norm_bound=64.0,
+        # A pen stroke that covers a third of so coarse a frame in full ink: 16 * sqrt(64 / 3).
+        public_norm_bound=74.0,
     )
 
 
@@ -96,8 +96,8 @@ def load_patches(n_samples: int | None = None) -> Dataset:
         provenance=f"{n_samples:,} of the {total:,} overlapping 28 × 28 grey patches of "
         "scikit-learn's two sample photographs, drawn with a fixed seed.",
         is_part=False,
-        # A patch of mid-bright pixels: root mean square 1/sqrt(2) of white, sqrt(784 / 2).
-        public_norm_bound=19.8,
+        # A patch of sky at 80 % of white; nothing exceeds 28, which is a patch all white.
+        public_norm_bound=22.4,
     )
 
 

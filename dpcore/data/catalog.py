@@ -1,8 +1,7 @@
-"""The one register of data sets: what there is, what is ready, and how to get the rest."""
+"""The one register of data sets: what there is, and from which files each is read."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,8 @@ from dpcore.data import (
     synthetic,
     views,
 )
-from dpcore.data.dataset import Dataset, DatasetStatus, draw_rows
-from dpcore.data.download import MIRROR_VARIABLE, Progress, download_file
-from dpcore.data.official import LocalFile, OfficialFile, find_data_home, locate
-from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.data.dataset import Dataset
+from dpcore.data.official import LocalFile, OfficialFile, locate
 
 
 @dataclass(frozen=True)
@@ -189,110 +186,3 @@ _ENTRIES = (
     ),
 )
 CATALOG = {entry.name: entry for entry in _ENTRIES}
-
-
-def list_datasets(data_home: str | os.PathLike[str] | None = None) -> tuple[DatasetStatus, ...]:
-    """What there is, in the order a page shows it. Cheap: looks for files, reads none.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        As for `load_dataset`.
-    """
-    home = find_data_home(data_home)
-    return tuple(_status(entry, home) for entry in CATALOG.values())
-
-
-def load_dataset(
-    name: str,
-    data_home: str | os.PathLike[str] | None = None,
-    *,
-    n_samples: int | None = None,
-    download: bool = True,
-    progress: Progress | None = None,
-) -> Dataset:
-    """Load a data set by its name in the catalogue.
-
-    Parameters
-    ----------
-    name : str
-    data_home : path, optional
-        Folder with official files, or with a folder of them for each data set. If not given, the
-        variable DPCORE_DATA, then scikit-learn's data folder.
-    n_samples : int, optional
-        Draw that many rows, with a fixed seed. By default every row, save for `patches` and
-        `covtype`, where it is 60,000.
-    download : bool
-        Fetch absent files into the data home. A part that is there is used as it is.
-    progress : callable(done_bytes, total_bytes), optional
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    ParameterError
-        If `name` is not in the catalogue or `n_samples` is out of range.
-    DataUnavailable
-        If files are absent and cannot be fetched, or are damaged.
-    """
-    if name not in CATALOG:
-        raise ParameterError("name", f"one of {', '.join(CATALOG)}", name)
-    if n_samples is not None and n_samples < 2:
-        raise ParameterError("n_samples", "at least 2", n_samples)
-    entry = CATALOG[name]
-    home = find_data_home(data_home)
-    found = entry.find(home)
-    if found is None:
-        if not download:
-            raise DataUnavailable(f"{name} is not on this machine: {_how_to_get(entry, home)}")
-        _fetch(entry, home, progress)
-        found = entry.find(home)
-    source, files = found
-    arguments = (files,) if source.files else ()
-    if source.draws:
-        return source.load(*arguments, n_samples=n_samples)
-    return draw_rows(source.load(*arguments), n_samples)
-
-
-def _status(entry: Entry, home: Path) -> DatasetStatus:
-    found = entry.find(home)
-    part_of_rows = found[0].part_of_rows if found else None
-    sizes = [file.n_bytes for file in _missing(entry, home)]
-    return DatasetStatus(
-        name=entry.name,
-        title=entry.title,
-        n_samples=part_of_rows or entry.n_samples,
-        n_features=entry.n_features,
-        default_components=entry.default_components,
-        image_shape=entry.image_shape,
-        ready=found is not None,
-        is_part=part_of_rows is not None,
-        download_bytes=0 if found else None if None in sizes else sum(sizes),
-        how_to_get="Ready." if found and not part_of_rows else _how_to_get(entry, home),
-    )
-
-
-def _missing(entry: Entry, home: Path) -> list[OfficialFile]:
-    return [file for file in entry.sources[0].files if entry.locate(file, home) is None]
-
-
-def _how_to_get(entry: Entry, home: Path) -> str:
-    missing = _missing(entry, home)
-    names = ", ".join(file.name for file in missing)
-    return (
-        f"Put {names} into {home / entry.name}, plain or .gz, "
-        f"or let it be downloaded from {missing[0].url}."
-    )
-
-
-def _fetch(entry: Entry, home: Path, progress: Progress | None) -> None:
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    for file in _missing(entry, home):
-        download_file(
-            file,
-            home / entry.name,
-            base_url=f"{mirror.rstrip('/')}/{entry.name}" if mirror else None,
-            progress=progress,
-        )

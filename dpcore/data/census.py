@@ -11,7 +11,7 @@ guesses too: years and weeks by their range, money by logarithm.
 from __future__ import annotations
 
 from dpcore.data.dataset import Dataset
-from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, split_lines
+from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, parse_lines
 from dpcore.data.official import LocalFile, OfficialFile, read_lines
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
@@ -255,7 +255,7 @@ def load_census_head(files: tuple[LocalFile, ...]) -> Dataset:
 
 
 def _census(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
-    blocks = split_lines(read_lines(file, n_rows), _N_FIELDS, file.path)
+    blocks = parse_lines(read_lines(file, n_rows), COLUMNS, _N_FIELDS, file.path)
     X, income = encode(blocks, n_rows, COLUMNS, _INCOME, file.path)
     return Dataset(
         name="census",

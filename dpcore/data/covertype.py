@@ -130,7 +130,7 @@ def _dataset(
         default_components=10,
         provenance=provenance,
         is_part=is_part,
-        # Colorado front range: 4,000 m above the sea, roads and fires within some 3,000 m:
-        # sqrt(4000^2 + 2 * 3000^2) = 5,831, and the rest is small beside it.
-        public_norm_bound=6_000.0,
+        # Metres: Colorado's front range rises to 4,000, and roads and past fires are as far:
+        # 4000 * sqrt(3) = 6,928, and the rest is small beside it.
+        public_norm_bound=7_000.0,
     )

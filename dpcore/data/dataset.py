@@ -23,7 +23,7 @@ class Dataset:
     name, title : str
         The key in the catalogue and the name for a reader.
     X : ndarray of shape (n_samples, n_features), float32 or float64, read-only
-        One row a person.
+        One row a person. May be a memory map.
     labels : ndarray of int, shape (n_samples,), or None
         Positions in `label_names`.
     label_names, feature_names : tuple of str
@@ -60,10 +60,19 @@ class Dataset:
     label_columns: slice | None = None
 
     def __post_init__(self) -> None:
-        # Caches hand one Dataset to many sessions: nobody may write into it.
-        self.X.flags.writeable = False
+        if self.X.ndim != 2 or self.X.dtype not in (np.float32, np.float64) or len(self.X) < 2:
+            raise ParameterError(
+                "X",
+                "a float32 or float64 matrix of at least 2 rows",
+                f"{self.X.dtype} of shape {self.X.shape}",
+            )
+        if self.labels is not None and self.labels.shape != self.X.shape[:1]:
+            raise ParameterError("labels", f"one for each of {len(self.X)} rows", self.labels.shape)
+        # Caches hand one Dataset to many sessions: nobody may write into it. A view, because the
+        # caller's own array is the caller's.
+        object.__setattr__(self, "X", _read_only(self.X))
         if self.labels is not None:
-            self.labels.flags.writeable = False
+            object.__setattr__(self, "labels", _read_only(self.labels))
 
     @property
     def n_samples(self) -> int:
@@ -102,6 +111,12 @@ class DatasetStatus:
     is_part: bool
     download_bytes: int | None
     how_to_get: str
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def draw_rows(dataset: Dataset, n_samples: int | None) -> Dataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -58,7 +59,7 @@ def download_file(
     """
     url = (base_url or official.url).rstrip("/") + "/" + official.name
     target = folder / official.name
-    temporary = folder / f".{official.name}.{os.getpid()}.part"
+    temporary = folder / f".{official.name}.{os.getpid()}-{threading.get_ident()}.part"
     advice = (
         f"put {official.name} into {folder} (or any data home) by hand; "
         "every other data set goes on working"
@@ -74,8 +75,10 @@ def download_file(
         temporary.replace(target)
     except DataUnavailable:
         raise
-    except (OSError, HTTPException) as error:
-        raise DataUnavailable(f"{url} could not be downloaded ({_reason(error)}): {advice}") from error
+    except (OSError, HTTPException, ValueError) as error:
+        raise DataUnavailable(
+            f"{url} could not be downloaded ({_reason(error)}): {advice}"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
     return target
@@ -99,6 +102,8 @@ def _fetch(url: str, path: Path, expected_bytes: int, progress: Progress | None)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, urllib.error.URLError) and not isinstance(error, urllib.error.HTTPError):
+    if isinstance(error, urllib.error.HTTPError):
+        error.close()  # It is the answer itself, with an open connection.
+    elif isinstance(error, urllib.error.URLError):
         return f"no connection: {error.reason}"
     return str(error) or type(error).__name__

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.data.dataset import Dataset
-from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, split_lines
+from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, parse_lines
 from dpcore.data.official import LocalFile, OfficialFile, damaged, read_lines
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/tic-mld/"
@@ -74,7 +74,7 @@ def load_insurance(files: tuple[LocalFile, ...]) -> Dataset:
         )
     ]
     X, labels = encode(
-        split_lines(lines, _N_FIELDS, training.path, b"\t"),
+        parse_lines(lines, (*COLUMNS, _LABEL), _N_FIELDS, training.path, "\t"),
         _N_ROWS,
         COLUMNS,
         _LABEL,

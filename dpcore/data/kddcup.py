@@ -13,7 +13,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpcore.data.dataset import Dataset
-from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, split_lines
+from dpcore.data.encodings import (
+    BLOCK,
+    Column,
+    Nominal,
+    Number,
+    encode,
+    feature_names,
+    parse_lines,
+)
 from dpcore.data.official import LocalFile, OfficialFile, damaged, read_lines, read_pickled_array
 
 KDDCUP_FILE = OfficialFile(
@@ -29,7 +37,6 @@ CACHED_FILES = (OfficialFile("samples"), OfficialFile("targets"))
 
 _N_ROWS = 494_021
 _N_FIELDS = 42
-_BLOCK = 8192
 
 _SERVICES = tuple(
     "IRC X11 Z39_50 auth bgp courier csnet_ns ctf daytime discard domain domain_u echo eco_i ecr_i "
@@ -40,8 +47,8 @@ _SERVICES = tuple(
 )
 _FLAGS = tuple("OTH REJ RSTO RSTOS0 RSTR S0 S1 S2 S3 SF SH".split())
 _ATTACKS = tuple(
-    "back buffer_overflow ftp_write guess_passwd imap ipsweep land loadmodule multihop neptune nmap "
-    "perl phf pod portsweep rootkit satan smurf spy teardrop warezclient warezmaster".split()
+    "back buffer_overflow ftp_write guess_passwd imap ipsweep land loadmodule multihop neptune "
+    "nmap perl phf pod portsweep rootkit satan smurf spy teardrop warezclient warezmaster".split()
 )
 
 
@@ -101,7 +108,8 @@ _LABEL = Nominal("connection", 41, (*_ATTACKS, "normal"))
 def load_kddcup(files: tuple[LocalFile, ...]) -> Dataset:
     """All 494,021 connections of the 10 % file."""
     lines = read_lines(files[0], _N_ROWS)
-    return _kddcup(split_lines(lines, _N_FIELDS, files[0].path), files[0], "the official 10 % file")
+    blocks = parse_lines(lines, (*COLUMNS, _LABEL), _N_FIELDS, files[0].path)
+    return _kddcup(blocks, files[0], "the official 10 % file")
 
 
 def load_kddcup_cached(files: tuple[LocalFile, ...]) -> Dataset:
@@ -115,13 +123,13 @@ def load_kddcup_cached(files: tuple[LocalFile, ...]) -> Dataset:
     return _kddcup(_cached_blocks(samples, targets), files[0], "scikit-learn's copy")
 
 
-def _cached_blocks(samples: np.ndarray, targets: np.ndarray) -> Iterator[list[np.ndarray]]:
-    for start in range(0, _N_ROWS, _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        yield [*samples[rows].T, targets[rows]]
+def _cached_blocks(samples: np.ndarray, targets: np.ndarray) -> Iterator[dict[int, np.ndarray]]:
+    for start in range(0, _N_ROWS, BLOCK):
+        rows = slice(start, start + BLOCK)
+        yield dict(enumerate([*samples[rows].T, targets[rows]]))
 
 
-def _kddcup(blocks: Iterator, file: LocalFile, origin: str) -> Dataset:
+def _kddcup(blocks: Iterator[dict[int, np.ndarray]], file: LocalFile, origin: str) -> Dataset:
     X, connections = encode(blocks, _N_ROWS, COLUMNS, _LABEL, file.path)
     return Dataset(
         name="kddcup99",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.data.dataset import Dataset
-from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, split_lines
+from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, parse_lines
 from dpcore.data.official import LocalFile, OfficialFile, read_lines
 
 LOCALIZATION_FILE = OfficialFile(
@@ -82,7 +82,7 @@ def load_localization_part(files: tuple[LocalFile, ...]) -> Dataset:
 def _localization(
     file: LocalFile, n_rows: int, which: str, *, is_part: bool = False
 ) -> Dataset:
-    blocks = split_lines(read_lines(file, n_rows), _N_FIELDS, file.path)
+    blocks = parse_lines(read_lines(file, n_rows), COLUMNS, _N_FIELDS, file.path)
     X, activities = encode(blocks, n_rows, COLUMNS, _ACTIVITY, file.path)
     return Dataset(
         name="localization",

@@ -34,7 +34,7 @@ MNIST_FILES = (
     ),
 )
 
-# What scikit-learn's fetch_openml("mnist_784", parser="liac-arff" or "pandas") keeps.
+# What scikit-learn's fetch_openml("mnist_784", version=1) leaves in its data folder.
 OPENML_FOLDER = "openml/openml.org/data/v1/download/52667"
 OPENML_FILE = OfficialFile("mnist_784.arff.gz")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,8 @@ class Prepared:
     mean: np.ndarray
     n_clipped: int
     statement: str
+    views: Mapping[str, slice] | None = None
+    label_columns: slice | None = None
 
     @property
     def n_samples(self) -> int:
@@ -106,6 +108,12 @@ def prepare(
             f"Centred with the mean of all {len(X):,} rows and divided by the largest row norm, "
             f"{scale:.6g}, as published: both are read from the data, so this step is not private."
         )
+        if scale == 0.0:
+            scale = 1.0
+            statement = (
+                "All rows are equal, so that nothing is left once their mean is subtracted; "
+                "this step is not private."
+            )
     elif mode == "private":
         scale = dataset.public_norm_bound if norm_bound is None else norm_bound
         if not 0 < scale < np.inf:
@@ -136,6 +144,8 @@ def prepare(
         mean=mean,
         n_clipped=n_clipped,
         statement=statement,
+        views=dataset.views,
+        label_columns=dataset.label_columns,
     )
 
 
@@ -162,17 +172,16 @@ def _below_one(dtype: np.dtype) -> float:
 
 
 def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    mean = sum(X[rows].sum(axis=0, dtype=np.float64) for rows in _blocks(X)) / len(X)
+    # Deviations from any one row average more exactly than the rows do; equal rows give zeros.
+    pilot = X[0].astype(np.float64)
+    mean = pilot + sum((X[rows] - pilot).sum(axis=0) for rows in _blocks(X)) / len(X)
     out = np.empty_like(X)
     longest = 0.0
     for rows in _blocks(X):
         np.subtract(X[rows], mean, out=out[rows], casting="same_kind")
         longest = max(longest, _norms(out[rows]).max())
-    # Equal rows leave rounding errors of the mean, not a direction worth magnifying.
-    if longest <= 8 * np.finfo(X.dtype).eps * np.linalg.norm(mean):
-        out[:] = 0
-        return out, mean, 1.0
-    out *= X.dtype.type(_below_one(X.dtype) / longest)
+    if longest > 0.0:
+        out *= X.dtype.type(_below_one(X.dtype) / longest)
     return out, mean, longest
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def split_sites(
     n_sites : int
     how : {"equal", "random", "sizes", "dirichlet"}
         "equal": at random, sizes that differ by at most 1.
-        "random": every person goes to a site of their own, uniform and independent; sizes vary.
+        "random": every person lands at a site independently, each site equally likely; sizes vary.
         "sizes": at random, `sizes` people each; the rest take no part.
         "dirichlet": sizes as in "equal", but every site has a label mix of its own, drawn from
         a Dirichlet law with mean the overall shares: small `concentration`, few labels a site;
@@ -82,11 +83,11 @@ def split_sites(
     """
     if how not in SPLITS:
         raise ParameterError("how", f"one of {', '.join(SPLITS)}", how)
-    if not 1 <= n_sites <= n_samples // MIN_PEOPLE:
+    if not isinstance(n_sites, Integral) or not 1 <= n_sites <= n_samples // MIN_PEOPLE:
         raise ParameterError(
             "n_sites",
-            f"in [1, {n_samples // MIN_PEOPLE}], so that each site holds at least {MIN_PEOPLE} "
-            f"of the {n_samples} people",
+            f"a whole number in [1, {n_samples // MIN_PEOPLE}], so that each site holds at least "
+            f"{MIN_PEOPLE} of the {n_samples} people",
             n_sites,
         )
     if how == "random":

@@ -17,8 +17,8 @@ _ROWS_PER_DIGIT = 200
 
 # View -> number of features, and a row norm to divide the view by. Half the 240 pixels at 6
 # gives 66, and Karhunen-Loeve coefficients are those pixels rotated. 76 Fourier magnitudes, a
-# quarter of them near 1, give 4.4. What the other three measure has no natural unit: a power of
-# ten by the width of the file's columns.
+# quarter of them near 1, give 4.4. What the other three measure has no documented unit: a power
+# of ten each.
 VIEWS = {
     "fac": (216, 10_000.0),
     "fou": (76, 4.4),

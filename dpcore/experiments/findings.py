@@ -64,11 +64,11 @@ def comparison(rows: Sequence[Row], titles: dict[str, str]) -> str:
 
 
 def bytes_in_words(count: float) -> str:
-    """A number of bytes with a unit and two or three digits."""
+    """A number of bytes with a unit, in two or three digits."""
     if count < 1000:
         return f"{count:.0f} bytes"
     for unit in ("kB", "MB", "GB", "TB"):
         count /= 1000
-        if count < 1000:
+        if count < 999.5:
             break
-    return f"{count:.0f} {unit}" if count >= 100 else f"{count:.2g} {unit}"
+    return f"{count:.0f} {unit}" if count >= 9.95 else f"{count:.1f} {unit}"

@@ -14,7 +14,6 @@ from dpcore.spectra import (
     SiteMoments,
     cumulative_energy,
     leading_eigenpairs,
-    second_moment,
     site_moments,
 )
 from dpcore.streams import Purpose, stream
@@ -35,6 +34,8 @@ class Problem:
     exact_eigenvalues : ndarray of shape (n_features,)
     optimum : ndarray of shape (n_features,)
         Energy of `reference` captured by the first k exact components, for k = 1 to D.
+    centre : ndarray of shape (n_features,)
+        Mean of the prepared rows of the people at the sites.
     default_components : int
     """
 
@@ -43,6 +44,7 @@ class Problem:
     exact_components: np.ndarray
     exact_eigenvalues: np.ndarray
     optimum: np.ndarray
+    centre: np.ndarray
     default_components: int
 
     @property
@@ -65,6 +67,10 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[np.ndarray, ...]:
     n_samples = n_rows if key.samples is None else key.samples
     if n_samples > n_rows:
         raise ParameterError("samples", f"at most the {n_rows} people of {key.dataset}", n_samples)
+    if n_samples < 2 * key.sites:
+        raise ParameterError(
+            "sites", f"at most {n_samples // 2}, for 2 of {n_samples} people each", key.sites
+        )
     people = np.arange(n_rows)
     if n_samples < n_rows:
         rng = stream(key.seed, Purpose.SAMPLE, key.drawing)
@@ -96,12 +102,12 @@ def build_problem(
         worked out here when absent.
     """
     moments = site_moments(prepared.X, sites_of(key, prepared))
+    centre = moments.weights @ moments.means
+    centred = moments.centred(centre)
     if key.preparation == "published":
         # The authors centre the people drawn once more, with their own mean.
-        moments = moments.centred()
-        pooled = moments.pooled()
-    else:
-        pooled = moments.centred().pooled()
+        moments = centred
+    pooled = centred.pooled()
     eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     reference = pooled
     if key.reference == "all":
@@ -112,6 +118,7 @@ def build_problem(
         exact_components=components,
         exact_eigenvalues=eigenvalues,
         optimum=cumulative_energy(components, reference),
+        centre=centre,
         default_components=prepared.default_components,
     )
 

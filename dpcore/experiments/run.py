@@ -72,7 +72,10 @@ def row_of(
     subspace: Subspace,
     seconds: float,
 ) -> Row:
-    """One tidy row: the whole spec, what came out, and what it promises."""
+    """One tidy row: the whole spec, what came out, and what it promises.
+
+    `seconds` is what the repetition took, all its protocols together: they share most of it.
+    """
     settings = spec.settings(problem.n_features, problem.default_components)
     energy = captured_energy(subspace.components, problem.reference)
     guarantee = subspace.guarantee
@@ -88,9 +91,15 @@ def row_of(
         "calibration": spec.calibration,
         "noise": spec.noise,
         "truncation": spec.truncation,
+        "masks": spec.masks,
+        "honest_sites": spec.honest_sites,
         "preparation": spec.preparation,
+        "norm_bound": spec.norm_bound,
+        "mean_share": settings.mean_share,
         "split": spec.split,
+        "concentration": spec.concentration,
         "reference": spec.reference,
+        "resample": spec.resample,
         "repetition": repetition,
         "seed": spec.seed,
         "energy_ratio": energy / float(problem.optimum[settings.n_components - 1]),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from numbers import Integral
 
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
@@ -108,8 +109,9 @@ class RunSpec:
         if not self.protocols:
             raise ParameterError("protocols", "at least one", self.protocols)
         for name, least in (("sites", 1), ("repetitions", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ParameterError(name, f"at least {least}", getattr(self, name))
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < least:
+                raise ParameterError(name, f"a whole number of at least {least}", value)
         if self.samples is not None and self.samples < 2 * self.sites:
             raise ParameterError(
                 "samples", f"at least 2 people at each of the {self.sites} sites", self.samples
@@ -132,12 +134,21 @@ class RunSpec:
         )
 
     def settings(self, n_features: int, default_components: int) -> ReleaseSettings:
-        """The release settings, with K and R filled in for this many features."""
+        """The release settings, with K and R filled in for this many features.
+
+        Raises
+        ------
+        ParameterError
+            If K or R is not in [1, n_features].
+        """
         components = default_components if self.components is None else self.components
         intermediate = self.intermediate_dim
         if intermediate is None:
             intermediate = min(2 * components, n_features)
-        settings = ReleaseSettings(
+        for name, value in (("components", components), ("intermediate_dim", intermediate)):
+            if not isinstance(value, Integral) or not 1 <= value <= n_features:
+                raise ParameterError(name, f"a whole number in [1, n_features={n_features}]", value)
+        return ReleaseSettings(
             budget=PrivacyBudget(self.epsilon, self.delta),
             n_components=components,
             intermediate_dim=intermediate,
@@ -148,8 +159,11 @@ class RunSpec:
             masks=self.masks,
             honest_sites=self.honest_sites,
         )
-        settings.check_features(n_features)
-        return settings
+
+
+def as_published(spec: RunSpec) -> RunSpec:
+    """The same question with the noise and truncation of Algorithm 1 as printed."""
+    return replace(spec, calibration="published", noise="triangle", truncation="svd")
 
 
 SPEC_FIELDS = tuple(field.name for field in fields(RunSpec))

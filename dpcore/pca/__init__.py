@@ -10,6 +10,8 @@ from dpcore.pca.subspace import Subspace
 __all__ = [
     "MASKS",
     "TRUNCATIONS",
+    "AnalyzeGaussPCA",
+    "DistributedPCA",
     "Draw",
     "MessageError",
     "ReleaseSettings",
@@ -20,3 +22,15 @@ __all__ = [
     "encode_message",
     "site_message",
 ]
+
+_ESTIMATORS = ("AnalyzeGaussPCA", "DistributedPCA")
+
+
+def __getattr__(name: str) -> type:
+    # The estimators' base classes take longer to import than all of dpcore, and neither the
+    # dashboard nor the command line needs them.
+    if name in _ESTIMATORS:
+        from dpcore.pca import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,11 +10,9 @@ import numpy as np
 
 from dpcore.pca.aggregator import aggregate
 from dpcore.pca.guarantees import (
-    DISJOINT_SITES,
-    FLOATING_POINT,
-    PUBLIC_BOUND,
-    PUBLIC_COUNTS,
-    TRUSTED_AGGREGATOR,
+    AT_AGGREGATOR,
+    AT_ONE_SITE,
+    AT_SITES,
     data_independent_guarantee,
     gaussian_release_guarantee,
     no_guarantee,
@@ -25,8 +23,6 @@ from dpcore.pca.site import noise_scales
 from dpcore.pca.subspace import Subspace
 from dpcore.spectra import leading_eigenpairs
 from dpcore.streams import Purpose
-
-_AT_SITES = (PUBLIC_BOUND, PUBLIC_COUNTS, DISJOINT_SITES, FLOATING_POINT)
 
 
 def dpdis(draw: Draw) -> Subspace:
@@ -40,7 +36,7 @@ def dpdis(draw: Draw) -> Subspace:
             settings,
             draw.moments.n_samples,
             noise_added_by="every site, to its own second moment, before anything is sent",
-            assumptions=_AT_SITES,
+            assumptions=AT_SITES,
         ),
         sigma=sites.sigma,
         bytes_sent=draw.mean_bytes()
@@ -66,7 +62,7 @@ def full(draw: Draw) -> Subspace:
             settings,
             draw.moments.n_samples,
             noise_added_by="every site, to its own second moment, before anything is sent",
-            assumptions=_AT_SITES,
+            assumptions=AT_SITES,
         ),
         sigma=sites.sigma,
         bytes_sent=draw.whole_matrix_bytes(),
@@ -76,9 +72,7 @@ def full(draw: Draw) -> Subspace:
 def local(draw: Draw) -> Subspace:
     """The first site on its own: private PCA of its people only; nothing travels."""
     settings, sites = draw.settings, draw.sites
-    eigenvalues, components = leading_eigenpairs(
-        sites.first, settings.n_components, by=settings.ranking
-    )
+    eigenvalues, components = (part[: settings.n_components] for part in draw.first_leading)
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
@@ -86,7 +80,7 @@ def local(draw: Draw) -> Subspace:
             settings,
             draw.moments.n_samples[:1],
             noise_added_by="the first site, which uses nobody else's data",
-            assumptions=(PUBLIC_BOUND, PUBLIC_COUNTS, FLOATING_POINT),
+            assumptions=AT_ONE_SITE,
         ),
         sigma=sites.sigma[:1],
         bytes_sent=np.zeros(1, dtype=np.int64),
@@ -98,7 +92,7 @@ def pooled(draw: Draw) -> Subspace:
     settings, moments = draw.settings, draw.moments
     n_samples = int(moments.n_samples.sum())
     scales = noise_scales(n_samples, settings)
-    noisy = draw.pooled_moment() + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
+    noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
     if settings.mean_share > 0:
         rng = draw.repetition.rng(Purpose.POOLED_NOISE, 1)
         mean = moments.weights @ moments.means
@@ -114,7 +108,7 @@ def pooled(draw: Draw) -> Subspace:
             settings,
             [n_samples],
             noise_added_by="the aggregator, once, after pooling everybody's raw rows",
-            assumptions=(PUBLIC_BOUND, PUBLIC_COUNTS, TRUSTED_AGGREGATOR, FLOATING_POINT),
+            assumptions=AT_AGGREGATOR,
         ),
         sigma=np.array([scales.moment]),
         bytes_sent=draw.raw_row_bytes(),

@@ -7,17 +7,23 @@ from collections.abc import Sequence
 
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
+    Assumption,
     Guarantee,
     gaussian_epsilon,
     l2_sensitivity_of_second_moment,
     second_moment_sigma,
 )
 
-PUBLIC_BOUND = "Every row has Euclidean norm at most the public bound, chosen without the data."
-PUBLIC_COUNTS = "The number of people at each site is public."
-TRUSTED_AGGREGATOR = "The aggregator sees the raw rows and is trusted to add the noise."
-DISJOINT_SITES = "Nobody is held by two sites."
-FLOATING_POINT = "Gaussian noise in floating point stands for real-valued noise."
+AT_SITES = (
+    Assumption.ONE_ROW_A_PERSON,
+    Assumption.PUBLIC_BOUND,
+    Assumption.PUBLIC_COUNTS,
+    Assumption.DISJOINT_SITES,
+    Assumption.SECRET_SEED,
+    Assumption.FLOAT_ARITHMETIC,
+)
+AT_ONE_SITE = tuple(a for a in AT_SITES if a is not Assumption.DISJOINT_SITES)
+AT_AGGREGATOR = (*AT_ONE_SITE, Assumption.TRUSTED_AGGREGATOR)
 
 
 def gaussian_release_guarantee(
@@ -29,20 +35,17 @@ def gaussian_release_guarantee(
 ) -> Guarantee:
     """Guarantee of a noisy second moment, for the person at the site that protects least.
 
-    The private mean, where there is one, is included: the two Gaussian releases compose to what
-    the undivided scale would have given (`dpcore.pca.site.noise_scales`).
+    Sensitivity and noise both go with 1 / n_s, so all sites promise the same; sigma and
+    sensitivity are those of the smallest. The private mean, where there is one, is included: the
+    two Gaussian releases compose to what the undivided scale would have given
+    (`dpcore.pca.site.noise_scales`).
     """
-    budget = settings.budget
-    weakest: tuple[float, float, float] | None = None
-    for n in sorted(set(int(n) for n in n_samples)):
-        sigma = second_moment_sigma(
-            budget, n, calibration=settings.calibration, row_norm_bound=settings.row_norm_bound
-        )
-        sensitivity = l2_sensitivity_of_second_moment(n, settings.row_norm_bound)
-        epsilon = gaussian_epsilon(budget.delta, sigma, sensitivity)
-        if weakest is None or epsilon > weakest[0]:
-            weakest = (epsilon, sigma, sensitivity)
-    epsilon, sigma, sensitivity = weakest
+    budget, smallest = settings.budget, int(min(n_samples))
+    sigma = second_moment_sigma(
+        budget, smallest, calibration=settings.calibration, row_norm_bound=settings.row_norm_bound
+    )
+    sensitivity = l2_sensitivity_of_second_moment(smallest, settings.row_norm_bound)
+    epsilon = gaussian_epsilon(budget.delta, sigma, sensitivity)
     if settings.calibration != "published":
         # The solver rounds towards privacy; the ratio to the asked value is its tolerance.
         epsilon = min(epsilon, budget.epsilon)

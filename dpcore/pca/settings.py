@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Integral
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import NOISE_SHAPES
@@ -64,13 +66,14 @@ class ReleaseSettings:
         ):
             if getattr(self, name) not in choices:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
-        if not self.row_norm_bound > 0:
-            raise ParameterError("row_norm_bound", "greater than 0", self.row_norm_bound)
+        if not 0 < self.row_norm_bound < math.inf:
+            raise ParameterError("row_norm_bound", "a positive finite number", self.row_norm_bound)
         if not 0 <= self.mean_share < 1:
             raise ParameterError("mean_share", "in [0, 1)", self.mean_share)
         for name in ("n_components", "intermediate_dim"):
-            if getattr(self, name) < 1:
-                raise ParameterError(name, "at least 1", getattr(self, name))
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ParameterError(name, "a whole number of at least 1", value)
 
     def check_features(self, n_features: int) -> None:
         """Refuse K or R above the number of features."""

@@ -1,40 +1,86 @@
-"""Playground: move ε, see what survives."""
+"""Eigen-images: the components from no noise down to strict privacy."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import streamlit as st
 
-from dpcore.experiments.findings import bytes_in_words, headline, spread_of
+from dpcore.experiments.findings import percent
+from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.methods import METHODS
-from dpcore.figures.network import network_svg
-from pages.shared import energy, pictures, runs
-from pages.shared.cards import dataset_ready, errors_shown, is_dark
+from pages.shared import pictures, runs, spectra
+from pages.shared.cards import dataset_ready, errors_shown, guarantee_card, not_private
+from pages.shared.choice import plain
 from pages.shared.controls import current
 
-choice = current()
-spec, dataset = choice.spec, choice.dataset
-titles = {key: METHODS[key].title for key in spec.protocols}
+CHOICES = (math.inf, *reversed(EPSILONS))
+METHOD_KEYS = ("ag", "dpdis", "full", "local", "cape")
 
-st.title("Playground")
+
+def say(epsilon: float) -> str:
+    return "∞" if math.isinf(epsilon) else plain(epsilon)
+
+
+choice = current()
+dataset = choice.dataset
+st.title("Eigen-images")
+left, right = st.columns(2)
+method = left.segmented_control(
+    "Found by",
+    METHOD_KEYS,
+    default="ag",
+    required=True,
+    format_func=lambda key: METHODS[key].title,
+    key="method",
+    bind="query-params",
+)
+epsilons = right.multiselect(
+    "Asked ε, one row each",
+    CHOICES,
+    default=[math.inf, 10.0, 2.0, 0.1],
+    format_func=say,
+    key="epsilons",
+    bind="query-params",
+)
 for note in choice.notes:
     st.warning(note)
 if not dataset_ready(dataset):
     st.stop()
+
 with errors_shown():
-    rows = runs.rows(spec)
-    st.markdown(f"### {headline(rows, titles)}")
-    for column, key in zip(st.columns(len(titles)), titles, strict=True):
-        spread = spread_of(rows, key)
-        column.metric(titles[key], f"{spread.mean:.1%}")
-    left, right = st.columns(2)
-    with left:
-        energy.dots(rows)
-    with right:
-        energy.epsilon_curve(spec)
-    exact = runs.problem(spec.problem_key()).exact_components
-    shown = runs.subspaces(spec)
-    pictures.component_row("Exact", exact[:10], exact, dataset)
-    for key in titles:
-        pictures.component_row(titles[key], shown[key].components[:10], exact, dataset)
-    sent = int(shown[spec.protocols[0]].bytes_sent.max())
-    st.html(network_svg(spec.sites, bytes_in_words(sent), dark=is_dark()))
+    specs = {
+        epsilon: replace(choice.spec, protocols=(method,), epsilon=epsilon)
+        for epsilon in sorted(epsilons, reverse=True)
+    }
+    problem = runs.problem(choice.spec.problem_key())
+    found = {epsilon: runs.subspaces(spec)[method] for epsilon, spec in specs.items()}
+    if specs:
+        strictest = min(specs)
+        kept = runs.rows(replace(specs[strictest], repetitions=1))[0]["energy_ratio"]
+        st.markdown(
+            f"#### At ε = {say(strictest)}, {METHODS[method].title} keeps {percent(kept)} of the "
+            "energy of exact PCA."
+        )
+    rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
+    pictures.component_rows(
+        {"Exact PCA": problem.exact_components[:10]} | rows,
+        problem.exact_components,
+        dataset,
+        runs.feature_names(choice.spec),
+    )
+    st.caption("Under each picture, its |cosine| to the exact one. One draw of the noise.")
+
+    st.markdown("##### Rebuild somebody from the first k components")
+    spectra.rebuilt_rows(choice.spec, found, problem, dataset, say)
+    not_private("The person shown and the exact rows", "are the data themselves.")
+
+    if found:
+        st.markdown("##### Eigenvalues against the edge of pure noise")
+        spectra.scree_of(specs, method, problem, say)
+        st.markdown("##### What it promises")
+        tabs = st.tabs([f"ε = {say(epsilon)}" for epsilon in found])
+        for tab, subspace in zip(tabs, found.values(), strict=True):
+            with tab:
+                guarantee_card(subspace.guarantee, preparation=choice.spec.preparation)

@@ -1,40 +1,89 @@
-"""Playground: move ε, see what survives."""
+"""Playground: move ε and see what survives."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from dpcore.experiments.findings import bytes_in_words, headline, spread_of
+from dpcore.experiments.findings import comparison, headline, percent, spread_of
 from dpcore.experiments.methods import METHODS
-from dpcore.figures.network import network_svg
-from pages.shared import energy, pictures, runs
-from pages.shared.cards import dataset_ready, errors_shown, is_dark
+from dpcore.experiments.spec import as_published
+from dpcore.figures.energy import protocol_dots
+from pages.shared import energy, pictures, runs, stories
+from pages.shared.cards import (
+    big_number,
+    dataset_ready,
+    errors_shown,
+    guarantee_card,
+    is_dark,
+    not_private,
+    take_away,
+)
 from pages.shared.controls import current
+from pages.shared.formulas import HOW_IT_IS_COMPUTED
+from pages.shared.travelled import travelled
 
 choice = current()
 spec, dataset = choice.spec, choice.dataset
 titles = {key: METHODS[key].title for key in spec.protocols}
 
-st.title("Playground")
 for note in choice.notes:
     st.warning(note)
+answer = st.container()
+story = stories.picker()
+if story is not None and not stories.predicted(story):
+    st.stop()
 if not dataset_ready(dataset):
     st.stop()
+
 with errors_shown():
     rows = runs.rows(spec)
-    st.markdown(f"### {headline(rows, titles)}")
-    for column, key in zip(st.columns(len(titles)), titles, strict=True):
-        spread = spread_of(rows, key)
-        column.metric(titles[key], f"{spread.mean:.1%}")
-    left, right = st.columns(2)
+    lead = spread_of(rows, spec.protocols[0])
+    with answer:
+        words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
+    if choice.compare:
+        before = spread_of(runs.rows(as_published(spec)), spec.protocols[0])
+        words.markdown(
+            f"The published choices (published calibration, triangle noise, svd truncation) keep "
+            f"**{percent(before.mean)}**: a difference of "
+            f"**{100 * (lead.mean - before.mean):+.0f} points** for a promise that is kept."
+        )
+    left, right = st.columns(2, gap="large")
     with left:
+        st.markdown("##### Every draw of the noise")
         energy.dots(rows)
     with right:
+        st.markdown("##### The same at every ε (click a point to go there)")
         energy.epsilon_curve(spec)
-    exact = runs.problem(spec.problem_key()).exact_components
-    shown = runs.subspaces(spec)
-    pictures.component_row("Exact", exact[:10], exact, dataset)
-    for key in titles:
-        pictures.component_row(titles[key], shown[key].components[:10], exact, dataset)
-    sent = int(shown[spec.protocols[0]].bytes_sent.max())
-    st.html(network_svg(spec.sites, bytes_in_words(sent), dark=is_dark()))
+
+    st.markdown("##### What the components look like")
+    problem = runs.problem(spec.problem_key())
+    shown = runs.subspaces(replace(spec, protocols=tuple({spec.protocols[0]: 0, "local": 0})))
+    pictures.component_rows(
+        {"Exact PCA": problem.exact_components[: problem.default_components]}
+        | {METHODS[key].title: subspace.components for key, subspace in shown.items()},
+        problem.exact_components,
+        dataset,
+        runs.feature_names(spec),
+    )
+
+    st.markdown("##### What it promises")
+    everything = runs.subspaces(spec)
+    for tab, subspace in zip(st.tabs(list(titles.values())), everything.values(), strict=True):
+        with tab:
+            guarantee_card(subspace.guarantee, preparation=spec.preparation)
+    not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
+    if spec.preparation == "published":
+        not_private("Published preparation", runs.statement(spec))
+
+    st.markdown("##### What travelled")
+    one_draw = replace(spec, repetitions=1)
+    travelled(
+        runs.rows(one_draw), runs.rows(replace(one_draw, protocols=("full", "pooled")))
+    )
+
+    st.markdown("##### Take it away")
+    take_away(rows, protocol_dots(rows, dark=is_dark()), spec, choice.query)
+    with st.expander("How this is computed"):
+        st.markdown(HOW_IT_IS_COMPUTED)

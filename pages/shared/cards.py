@@ -1,19 +1,63 @@
-"""Pieces several pages show: errors, the guarantee, what to take away."""
+"""Pieces several pages show: errors, absent data, the guarantee, what to take away."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.data import DatasetStatus
+from dpcore.data import DatasetStatus, load_dataset
 from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.findings import bytes_in_words
+from dpcore.experiments.recipes import csv_of, notebook_of, script_of
+from dpcore.experiments.run import Row
+from dpcore.experiments.spec import RunSpec
+from dpcore.figures.style import ink
+from dpcore.privacy import EXPLANATIONS, Guarantee, describe
+
+# The camera in a chart's corner saves it as a vector image, in the browser.
+CHART_CONFIG = {
+    "displaylogo": False,
+    "modeBarButtons": [["toImage"]],
+    "toImageButtonOptions": {"format": "svg", "filename": "dp-pca-lab"},
+}
+_TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
 def is_dark() -> bool:
     """Whether the page is dark, for lines that have to stand out from it."""
     return st.context.theme.type == "dark"
+
+
+def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
+    """The number that matters, as the biggest thing on the page, with its sentence.
+
+    Returns the place of the sentence, to add to it.
+    """
+    figure, words = st.columns([2, 5], vertical_alignment="center")
+    figure.html(
+        f'<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1.05;'
+        f'white-space:nowrap">{number}</div>'
+    )
+    words.markdown(f"#### {sentence}")
+    if more:
+        words.markdown(more)
+    return words
+
+
+def chart(figure: go.Figure, *, key: str, alt: str, **options: object) -> object:
+    """A figure with labels dark enough to read on this page, and a camera that saves it.
+
+    Streamlit's own chart theme draws axis labels in a grey of less than AA contrast.
+    """
+    colour = ink(is_dark())
+    figure.update_layout(font={"color": colour}, legend={"font": {"color": colour}})
+    for axes in (figure.update_xaxes, figure.update_yaxes):
+        axes(tickfont={"color": colour}, title={"font": {"color": colour}})
+    return st.plotly_chart(figure, key=key, alt=alt, config=CHART_CONFIG, **options)
 
 
 @contextmanager
@@ -26,8 +70,74 @@ def errors_shown() -> Iterator[None]:
 
 
 def dataset_ready(dataset: DatasetStatus) -> bool:
-    """True if the files are there; otherwise says how to get them."""
+    """True if the files are there; otherwise says how to get them and offers the download."""
     if dataset.ready:
+        if dataset.is_part:
+            st.caption(f"{dataset.title}: only a part of the rows is on this machine.")
         return True
     st.info(f"**{dataset.title}** is not on this machine. {dataset.how_to_get}", icon="📁")
+    size = f" ({bytes_in_words(dataset.download_bytes)})" if dataset.download_bytes else ""
+    if st.button(f"Download {dataset.title}{size}"):
+        bar = st.progress(0.0, "Asking for the first file …")
+        with errors_shown():
+            load_dataset(
+                dataset.name,
+                progress=lambda done, total: bar.progress(
+                    min(done / total, 1.0) if total else 0.0, f"{bytes_in_words(done)} so far"
+                ),
+            )
+            st.rerun()
     return False
+
+
+def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> None:
+    """What one release promises, in words first and numbers after.
+
+    Under the published preparation the card says that centring and scaling came before the
+    promise and are not part of it.
+    """
+    card = describe(guarantee)
+    with st.container(border=True):
+        badges = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
+        st.markdown(f"{badges} {card.headline}")
+        if preparation == "published" and guarantee.is_private:
+            st.markdown(
+                ":red-badge[preparation not private] This promise starts after centring and "
+                "scaling, which read the rows. Choose the private preparation to have it all."
+            )
+        columns = st.columns(2)
+        for number, row in enumerate(card.rows):
+            columns[number % 2].markdown(
+                f"{row.label}: **{row.value}**", help=EXPLANATIONS[row.explanation]
+            )
+        if card.assumptions:
+            with st.expander("It holds where all of this is true"):
+                st.markdown("\n".join(f"- {sentence}" for sentence in card.assumptions))
+
+
+def not_private(what: str, why: str) -> None:
+    """A visible badge on something shown that no guarantee covers."""
+    st.markdown(f":red-badge[not private] **{what}**: {why}")
+
+
+def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec, query: str) -> None:
+    """Downloads that give the same numbers elsewhere, and a link that restores the page."""
+    with st.container(horizontal=True):
+        for label, data, name, mime in (
+            ("Rows (CSV)", lambda: csv_of(rows), "rows.csv", "text/csv"),
+            (
+                "Figure (HTML)",
+                lambda: figure.to_html(include_plotlyjs=True, full_html=True),
+                "figure.html",
+                "text/html",
+            ),
+            ("Script (Python)", lambda: script_of(spec), "run.py", "text/x-python"),
+            ("Notebook", lambda: notebook_of(spec), "run.ipynb", "application/x-ipynb+json"),
+        ):
+            st.download_button(label, data, name, mime, on_click="ignore", key=f"save_{name}")
+    st.caption(
+        "The camera in a chart's corner saves it as SVG. This link restores every control, "
+        "on any server that runs the lab:"
+    )
+    link = f"{st.context.url}?{query}" if query else st.context.url
+    st.code(link, language=None, wrap_lines=True)

@@ -25,10 +25,9 @@ from dpcore.pca import Subspace
 Cell = tuple[RunSpec, int]
 
 
-@st.cache_resource
-def one_blas_thread() -> threadpool_limits:
-    """One BLAS thread a session: sessions are the parallelism, and more threads fight."""
-    return threadpool_limits(limits=1, user_api="blas")
+def one_blas_thread() -> None:
+    """One BLAS thread for each session: sessions are the parallelism, and more threads fight."""
+    threadpool_limits(limits=1, user_api="blas")
 
 
 @st.cache_resource(max_entries=2, show_spinner="Reading the data set …")
@@ -45,6 +44,35 @@ def _whole(name: str, preparation: str, norm_bound: float | None) -> np.ndarray:
 def problem(key: ProblemKey) -> Problem:
     data = (key.dataset, key.preparation, key.norm_bound)
     return build_problem(key, prepared(*data), lambda: _whole(*data))
+
+
+def feature_names(spec: RunSpec) -> tuple[str, ...]:
+    """Names of the columns of a spec's data set."""
+    return _prepared_of(spec).feature_names
+
+
+def statement(spec: RunSpec) -> str:
+    """What the preparation did to the rows, in one sentence."""
+    return _prepared_of(spec).statement
+
+
+def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
+    """One person's row as measured, and as the algorithms see it once centred."""
+    data = _prepared_of(spec)
+    row = np.asarray(data.X[index], dtype=float)
+    centre = problem(spec.problem_key()).centre
+    return row * data.scale + data.mean, row - centre
+
+
+def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
+    """A centred row back in the units it was measured in."""
+    data = _prepared_of(spec)
+    return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
+
+
+def _prepared_of(spec: RunSpec) -> Prepared:
+    key = spec.problem_key()
+    return prepared(key.dataset, key.preparation, key.norm_bound)
 
 
 class Finished:

@@ -1,0 +1,169 @@
+"""Two views of the same people, brought under one bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+
+MODES = ("published", "private")
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedViews:
+    """Two views whose joined rows [x y] have Euclidean norm at most 1.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_x)
+    Y : ndarray of shape (n_samples, n_y)
+    x_mean, y_mean : ndarray of shape (n_x,) and (n_y,)
+        What was subtracted, in original units; zero in mode "private".
+    x_scale, y_scale : float
+        A row that is not clipped is (x - x_mean) * x_scale.
+    n_clipped : int
+        People whose joined row was longer than the bound and was shortened. The count itself is
+        read from the data: not part of any private release.
+    is_private : bool
+        Whether the preparation itself reveals nothing about single people.
+    statement : str
+        One sentence that says so.
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    x_mean: np.ndarray
+    y_mean: np.ndarray
+    x_scale: float
+    y_scale: float
+    n_clipped: int
+    is_private: bool
+    statement: str
+
+    @property
+    def joined(self) -> np.ndarray:
+        """Rows [x y], shape (n_samples, n_x + n_y)."""
+        return np.concatenate([self.X, self.Y], axis=1)
+
+
+def bound_views(
+    X: np.ndarray,
+    Y: np.ndarray,
+    *,
+    x_share: float = 0.5,
+    mode: str = "private",
+    x_norm_bound: float = 1.0,
+    y_norm_bound: float = 1.0,
+) -> BoundedViews:
+    """Scale two views so that ||[x y]|| <= 1 for everybody.
+
+    Each view is divided by its own norm bound and weighted, by sqrt(x_share) and
+    sqrt(1 - x_share). Canonical correlations do not see the weights; the noise does, because it
+    is the same in every entry of the joint second moment.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_x)
+    Y : array of shape (n_samples, n_y)
+    x_share : float
+        In (0, 1): the part of the squared norm bound given to the first view.
+    mode : {"private", "published"}
+        "private" uses the two public norm bounds and shortens joined rows longer than 1, both
+        views by the same factor, so that how x goes with y is kept. "published" subtracts the
+        mean and divides by the largest norm found in the data: that reads single people and is
+        not private.
+    x_norm_bound, y_norm_bound : float
+        Public bounds on ||x|| and ||y||, chosen without the data. Not read in mode "published".
+
+    Raises
+    ------
+    ParameterError
+        If the views differ in their number of people, an entry is not finite, or a parameter is
+        outside its range.
+    """
+    X, Y = _as_views(X, Y)
+    if not 0 < x_share < 1:
+        raise ParameterError("x_share", "in (0, 1)", x_share)
+    weights = math.sqrt(x_share), math.sqrt(1 - x_share)
+    if mode == "published":
+        return _published(X, Y, weights)
+    if mode != "private":
+        raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
+    for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
+        if not (bound > 0 and math.isfinite(bound)):
+            raise ParameterError(name, "finite and greater than 0", bound)
+    x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
+    X, Y = X * X.dtype.type(x_scale), Y * Y.dtype.type(y_scale)
+    norms = np.hypot(_row_norms(X), _row_norms(Y))
+    longer = norms > 1
+    for view in (X, Y):
+        # A little below 1, so that rounding leaves no row above the bound.
+        limit = 1 - 2 * np.finfo(view.dtype).eps
+        view[longer] *= (limit / norms[longer, None]).astype(view.dtype)
+    n_clipped = int(longer.sum())
+    return BoundedViews(
+        X,
+        Y,
+        np.zeros(X.shape[1]),
+        np.zeros(Y.shape[1]),
+        x_scale,
+        y_scale,
+        n_clipped,
+        is_private=True,
+        statement=(
+            f"Views divided by the public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; "
+            f"{n_clipped:,} of {len(X):,} joined rows were longer and were clipped: this step is "
+            "private."
+        ),
+    )
+
+
+def _published(X: np.ndarray, Y: np.ndarray, weights: tuple[float, float]) -> BoundedViews:
+    means = X.mean(axis=0, dtype=np.float64), Y.mean(axis=0, dtype=np.float64)
+    views = [view - mean.astype(view.dtype) for view, mean in zip((X, Y), means, strict=True)]
+    scales = []
+    for name, view, weight in zip("XY", views, weights, strict=True):
+        largest = _row_norms(view).max()
+        if largest == 0:
+            raise ParameterError(name, "a view with at least two different rows", "equal rows")
+        scales.append(weight / largest)
+    joined = np.hypot(_row_norms(views[0]) * scales[0], _row_norms(views[1]) * scales[1])
+    limit = 1 - 2 * max(np.finfo(view.dtype).eps for view in views)
+    scales = [scale * limit / joined.max() for scale in scales]
+    return BoundedViews(
+        views[0] * views[0].dtype.type(scales[0]),
+        views[1] * views[1].dtype.type(scales[1]),
+        *means,
+        *scales,
+        n_clipped=0,
+        is_private=False,
+        statement=(
+            f"Centred with the mean of all {len(X):,} rows and divided by the largest norms, as "
+            "published: both are read from the data, so this step is not private."
+        ),
+    )
+
+
+def _as_views(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    views = []
+    for name, view in (("X", X), ("Y", Y)):
+        view = np.asarray(view)
+        if view.ndim != 2 or 0 in view.shape:
+            raise ParameterError(name, "a matrix with people in rows", view.shape)
+        if view.dtype not in (np.float32, np.float64):
+            view = view.astype(np.float64)
+        if not np.isfinite(view).all():
+            raise ParameterError(name, "finite in every entry", "NaN or infinity")
+        views.append(view)
+    if len(views[0]) != len(views[1]):
+        raise ParameterError(
+            "Y", f"a view of the same {len(views[0])} people", f"{len(views[1])} rows"
+        )
+    return views[0], views[1]
+
+
+def _row_norms(view: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.einsum("nd,nd->n", view, view, dtype=np.float64))

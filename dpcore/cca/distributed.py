@@ -1,0 +1,135 @@
+"""CCA of two views held by several sites, in the protocols of the distributed PCA.
+
+Every site adds noise to its own joint second moment and sends all of it ("full") or its R leading
+directions ("dpdis"); the aggregator averages and takes the canonical pairs of the average. The
+poster has one holder of the data ("pooled"); the rest follows from the same argument, all that
+comes after the noise being post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.cca.canonical import canonical_pairs, noise_floor
+from dpcore.cca.protocols import PROTOCOLS, NoisyAverage
+from dpcore.cca.release import constant_coordinate, with_constant, without_constant
+from dpcore.errors import ParameterError
+from dpcore.pca import ReleaseSettings
+from dpcore.pca.noise_edge import noise_edge
+from dpcore.privacy import Guarantee
+from dpcore.spectra import SiteMoments
+from dpcore.streams import Repetition
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalPairs:
+    """Private canonical pairs, what they promise and what they cost to send.
+
+    Attributes
+    ----------
+    x_rotations : ndarray of shape (n_x, n_components)
+    y_rotations : ndarray of shape (n_y, n_components)
+    correlations : ndarray of shape (n_components,)
+        Private estimate, of the noisy moment after its repair; in [0, 1].
+    joint_moment : ndarray of shape (n_x + n_y, n_x + n_y)
+        The noisy joint moment behind them, centred where a private mean was bought.
+    mean : ndarray of shape (n_x + n_y,)
+        Private mean; zero where rows are taken as centred.
+    floor : float
+        Eigenvalue floor that was used, in units of the joint moment.
+    sigma_of_average : float
+        Noise standard deviation left in an entry of the average, before any truncation.
+    guarantee : Guarantee
+        Covers everything here.
+    sigma : ndarray of shape (n_sites,)
+        Noise standard deviation each site added to an entry of its joint moment.
+    bytes_sent : ndarray of shape (n_sites,)
+    """
+
+    x_rotations: np.ndarray
+    y_rotations: np.ndarray
+    correlations: np.ndarray
+    joint_moment: np.ndarray
+    mean: np.ndarray
+    floor: float
+    sigma_of_average: float
+    guarantee: Guarantee
+    sigma: np.ndarray
+    bytes_sent: np.ndarray
+
+
+def distributed_cca(
+    moments: SiteMoments,
+    n_x: int,
+    settings: ReleaseSettings,
+    *,
+    protocol: str = "dpdis",
+    floor: float | str = "auto",
+    repetition: Repetition,
+) -> CanonicalPairs:
+    """Canonical pairs of two views from the sites' joint second moments.
+
+    Parameters
+    ----------
+    moments : SiteMoments
+        Of rows [x y] with norm at most `settings.row_norm_bound`, at each of S sites.
+    n_x : int
+        Number of columns of the first view.
+    settings : ReleaseSettings
+        `calibration` "published" is the poster's (`joint_moment_sigma`). `mean_share` > 0 buys a
+        private mean for centring; 0 takes the rows as centred.
+    protocol : {"dpdis", "full", "local", "pooled", "cape"}
+    floor : "auto" or float
+        Eigenvalue floor of `canonical_pairs`; "auto" is `noise_floor` at the noise left in the
+        average. An average of proxies has no bulk of noise to read; there it is half the noise
+        edge, the root mean square eigenvalue of the noise.
+    repetition : Repetition
+        Source of the noise; site s reads a stream of its own.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is unknown or outside its range.
+    """
+    if protocol not in PROTOCOLS:
+        raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
+    constant = constant_coordinate(settings.mean_share, settings.row_norm_bound)
+    rows = replace(
+        settings, mean_share=0.0, row_norm_bound=math.hypot(settings.row_norm_bound, constant)
+    )
+    lifted = with_constant(moments, constant) if constant > 0 else moments
+    rows.check_features(lifted.n_features)
+    release = PROTOCOLS[protocol](lifted, rows, repetition)
+    if constant > 0:
+        joint, mean = without_constant(release.average, constant)
+    else:
+        joint, mean = release.average, np.zeros(moments.n_features)
+    if floor == "auto":
+        floor = _automatic_floor(joint, release, settings.noise)
+    elif isinstance(floor, str):
+        raise ParameterError("floor", "'auto' or a number", floor)
+    x_rotations, y_rotations, correlations = canonical_pairs(
+        joint, n_x, settings.n_components, floor=floor
+    )
+    return CanonicalPairs(
+        x_rotations,
+        y_rotations,
+        correlations,
+        joint,
+        mean,
+        floor,
+        release.sigma_of_average,
+        release.guarantee,
+        release.sigma,
+        release.bytes_sent,
+    )
+
+
+def _automatic_floor(joint: np.ndarray, release: NoisyAverage, noise: str) -> float:
+    if release.is_truncated:
+        sigma = np.array([release.sigma_of_average])
+        return noise_edge(sigma, np.ones(1), len(joint), noise=noise) / 2
+    return noise_floor(joint, release.sigma_of_average, noise=noise)

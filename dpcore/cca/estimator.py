@@ -1,0 +1,207 @@
+"""Private CCA as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from dpcore.cca.bounds import bound_views
+from dpcore.cca.distributed import distributed_cca
+from dpcore.errors import ParameterError
+from dpcore.pca import ReleaseSettings
+from dpcore.pca.estimator_base import RandomState, root_seed
+from dpcore.privacy import PrivacyBudget
+from dpcore.spectra import site_moments
+from dpcore.streams import Repetition
+
+
+class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Canonical correlation analysis with (epsilon, delta)-differential privacy.
+
+    Releases the joint second moment of the rows [x y] with Gaussian noise (Imtiaz & Sarwate,
+    "Differentially-private canonical correlation analysis") and takes the canonical pairs of it,
+    which is post-processing.
+
+    Promise: what `fit` stores (the rotations, the correlations, the means, the noisy joint
+    moment) is private for each row of [X Y] under replace-one, as `guarantee_` says exactly. It
+    assumes that the norm bounds were chosen without the data and that the number of rows is
+    public. `transform` is applied to people's own rows: scores are not private, and neither is a
+    clustering of them. `n_clipped_` is for the holder of the data only.
+
+    Names are those of scikit-learn's CCA. Unlike there, `fit_transform(X, y)` gives the x scores
+    alone, as `fit(X, y).transform(X)` does, so that the estimator can stand in a pipeline.
+
+    Parameters
+    ----------
+    n_components : int
+        K, from 1 to min(n_x, n_y).
+    epsilon : float
+        Positive; infinity adds no noise and promises nothing.
+    delta : float
+        In (0, 1).
+    calibration : {"analytic", "classic", "published"}
+        "published" is the poster's, the classic formula at every epsilon; see `guarantee_` for
+        what it promises above 1. "classic" refuses there.
+    noise : {"isometric", "triangle"}
+        Same guarantee; "triangle" is as published and has more noise off the diagonal.
+    floor : "auto" or float
+        Eigenvalue floor of the noisy joint moment, in units of the bounded rows; "auto" ties it
+        to the noise (`noise_floor`).
+    mean_share : float
+        In [0, 1). Share of the budget, in mu squared, for the private mean that centres the
+        views. 0 takes X and Y as centred already, as the poster does.
+    x_norm_bound, y_norm_bound : float
+        Public bounds on the Euclidean norm of a row of X and of Y.
+    x_share : float
+        In (0, 1): part of the squared norm bound of [x y] given to X.
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+
+    Attributes
+    ----------
+    x_rotations_ : ndarray of shape (n_features, n_components)
+    y_rotations_ : ndarray of shape (n_targets, n_components)
+        In the units of X and Y; scores have unit variance under the private estimate.
+    correlations_ : ndarray of shape (n_components,)
+        Private estimates, descending, in [0, 1].
+    x_mean_, y_mean_ : ndarray of shape (n_features,) and (n_targets,)
+        Private means, or zeros.
+    joint_moment_ : ndarray of shape (n_features + n_targets, n_features + n_targets)
+        The noisy joint moment of the bounded rows, centred.
+    floor_ : float
+    guarantee_ : Guarantee
+    noise_scale_ : float
+        Standard deviation of the noise in an entry of the joint moment.
+    n_clipped_ : int
+    n_features_in_ : int
+        Columns of X.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        calibration: str = "analytic",
+        noise: str = "isometric",
+        floor: float | str = "auto",
+        mean_share: float = 0.1,
+        x_norm_bound: float = 1.0,
+        y_norm_bound: float = 1.0,
+        x_share: float = 0.5,
+        random_state: RandomState = None,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.calibration = calibration
+        self.noise = noise
+        self.floor = floor
+        self.mean_share = mean_share
+        self.x_norm_bound = x_norm_bound
+        self.y_norm_bound = y_norm_bound
+        self.x_share = x_share
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Release the joint second moment of [X y] and take its canonical pairs.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples, n_targets) or (n_samples,)
+            The second view.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is outside its range, before any noise is drawn.
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=(np.float64, np.float32),
+            ensure_min_samples=2,
+            multi_output=True,
+            y_numeric=True,
+        )
+        y = _as_columns(y)
+        views = bound_views(
+            X,
+            y,
+            x_share=self.x_share,
+            x_norm_bound=self.x_norm_bound,
+            y_norm_bound=self.y_norm_bound,
+        )
+        n_x = X.shape[1]
+        settings = ReleaseSettings(
+            PrivacyBudget(self.epsilon, self.delta),
+            n_components=self.n_components,
+            intermediate_dim=self.n_components,
+            calibration=self.calibration,
+            noise=self.noise,
+            mean_share=self.mean_share,
+        )
+        pairs = distributed_cca(
+            site_moments(views.joined, (np.arange(len(X)),)),
+            n_x,
+            settings,
+            protocol="pooled",
+            floor=self.floor,
+            repetition=Repetition(root_seed(self.random_state)),
+        )
+        self.x_rotations_ = pairs.x_rotations * views.x_scale
+        self.y_rotations_ = pairs.y_rotations * views.y_scale
+        self.correlations_ = pairs.correlations
+        self.x_mean_ = pairs.mean[:n_x] / views.x_scale
+        self.y_mean_ = pairs.mean[n_x:] / views.y_scale
+        self.joint_moment_ = pairs.joint_moment
+        self.floor_ = pairs.floor
+        self.guarantee_ = pairs.guarantee
+        self.noise_scale_ = float(pairs.sigma[0])
+        self.n_clipped_ = views.n_clipped
+        return self
+
+    def transform(self, X, y=None):
+        """Scores of people along the private directions. Not private: they are people's rows.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples, n_targets) or (n_samples,), optional
+
+        Returns
+        -------
+        x_scores : ndarray of shape (n_samples, n_components)
+        y_scores : ndarray of shape (n_samples, n_components)
+            Only if `y` is given.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        x_scores = (X - self.x_mean_) @ self.x_rotations_
+        if y is None:
+            return x_scores
+        y = _as_columns(check_array(y, dtype=(np.float64, np.float32), ensure_2d=False))
+        if y.shape != (len(X), len(self.y_mean_)):
+            raise ParameterError("y", f"of shape {(len(X), len(self.y_mean_))}", y.shape)
+        return x_scores, (y - self.y_mean_) @ self.y_rotations_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.x_rotations_.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _as_columns(view: np.ndarray) -> np.ndarray:
+    return view[:, None] if view.ndim == 1 else view

@@ -1,0 +1,239 @@
+"""The scikit-learn estimators."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
+from dpcore.classification.fitting import check_positive, fit_settings, generators
+from dpcore.classification.losses import LOGISTIC, Loss, huber_hinge
+from dpcore.classification.training import winners
+from dpcore.errors import ParameterError
+
+KERNELS = ("linear", "gaussian")
+
+
+class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):
+    """What both classifiers share; the loss and the features are theirs to name."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike):
+        """Train on rows X (n_samples, n_features) and labels y (n_samples,).
+
+        Raises
+        ------
+        ParameterError
+            If a parameter breaks its constraint, or y holds fewer than two classes.
+        NotConverged
+            If the minimiser cannot be certified to `tol`.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        feature_rng, noise_rng = generators(self.random_state)
+        fits = fit_settings(self, X, y, [self.epsilon], feature_rng, [noise_rng])
+        weights = fits.weights[0, 0]
+        self._features = fits.features
+        self.coef_ = weights[:, :-1].copy() if self.fit_intercept else weights
+        self.intercept_ = fits.features.constant * weights[:, -1]
+        self.classes_ = fits.classes
+        self.n_iter_ = fits.n_iter[0, 0]
+        self.n_clipped_ = fits.n_clipped
+        self.perturbation_ = fits.perturbations[0]
+        self.guarantee_ = fits.guarantees[0]
+        return self
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """Scores (n_samples,) for two classes, (n_samples, n_classes) for more."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Labels (n_samples,). Rows longer than the bound are shortened, as in `fit`."""
+        scores = self._scores(X)
+        return self.classes_[winners(scores)]
+
+    def _scores(self, X: ArrayLike) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        features, _ = self._features.of(X)
+        return features[:, : self.coef_.shape[1]] @ self.coef_.T + self.intercept_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Noise made for thousands of people drowns the dozens in scikit-learn's accuracy checks.
+        tags.classifier_tags.poor_score = self.epsilon != math.inf
+        return tags
+
+    def loss(self) -> Loss:
+        raise NotImplementedError
+
+    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
+        return BoundedFeatures(float(self.row_norm_bound), bool(self.fit_intercept))
+
+
+class PrivateLogisticRegression(_PrivateLinearClassifier):
+    """epsilon-differentially private logistic regression.
+
+    Minimises mean log(1 + exp(-y x . w)) + regularization / 2 |w|^2 with noise, by output or
+    objective perturbation (Chaudhuri, Monteleoni & Sarwate 2011, algorithms 1 and 2, theorems 6
+    and 9, c = 1/4). Pure epsilon-DP under replace-one neighbours, for any data: rows longer than
+    `row_norm_bound` are shortened to it. More than two classes are trained one against the rest
+    at epsilon / n_classes each. What is assumed is listed in ``guarantee_.assumptions``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Asked budget of the whole fit; ``inf`` turns the noise off.
+    method : {"objective", "output"}
+    regularization : float
+        Lambda, positive; scikit-learn's C is 1 / (n_samples * regularization). Public.
+    fit_intercept : bool
+        The intercept is a feature constant at `row_norm_bound`, regularised like the others.
+    row_norm_bound : float
+        Public bound on the Euclidean norm of a row, in units of X.
+    tol : float
+        Distance within which the exact minimiser is certified to lie, relative to the norm of
+        the weights where that exceeds 1.
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+        Whoever knows it can take the noise away.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    guarantee_ : dpcore.privacy.Guarantee
+    perturbation_ : Perturbation
+        Of each task: its epsilon, noise rate beta and extra regularization.
+    n_clipped_ : int
+        Rows that were shortened. Exact, for whoever holds the data: not covered by the guarantee.
+    n_iter_ : ndarray of shape (1,) or (n_classes,)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.7, 0.7, size=(5000, 2))
+    >>> y = X[:, 0] > X[:, 1]
+    >>> model = PrivateLogisticRegression(epsilon=1.0, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95), model.guarantee_.epsilon, model.n_clipped_
+    (True, 1.0, 0)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        method="objective",
+        regularization=1e-4,
+        fit_intercept=True,
+        row_norm_bound=1.0,
+        tol=1e-6,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.method = method
+        self.regularization = regularization
+        self.fit_intercept = fit_intercept
+        self.row_norm_bound = row_norm_bound
+        self.tol = tol
+        self.random_state = random_state
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Probabilities (n_samples, n_classes): the softmax of the scores for three or more.
+
+        Noise can make scores so large that the usual normalised one-against-the-rest chances all
+        round to 1; the softmax keeps their order.
+        """
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return expit(np.hstack([-scores, scores]))
+        return softmax(scores, axis=1)
+
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Natural logarithms of `predict_proba`; -inf where that is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def loss(self) -> Loss:
+        return LOGISTIC
+
+
+class PrivateSVM(_PrivateLinearClassifier):
+    """epsilon-differentially private support vector machine, with a Huber hinge loss.
+
+    As `PrivateLogisticRegression`, whose parameters and attributes it shares, with c = 1 / 2h for
+    the hinge loss rounded over [1 - h, 1 + h]. The Gaussian kernel goes through random Fourier
+    features, drawn without looking at the data (their algorithm 3; Rahimi & Recht 2007).
+
+    Parameters
+    ----------
+    kernel : {"linear", "gaussian"}
+    gamma : float
+        Of the Gaussian kernel exp(-gamma |x - x'|^2), in units of X to the power -2. Public.
+    n_random_features : int
+        Even. Features of the Gaussian kernel; `coef_` has as many columns. Their norm is 1 by
+        construction, so `row_norm_bound` is not used.
+    huber_width : float
+        h, in (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(20000, 2))
+    >>> y = np.hypot(X[:, 0], X[:, 1]) > 0.75
+    >>> ring = PrivateSVM(kernel="gaussian", gamma=3.0, n_random_features=40, random_state=0)
+    >>> bool(ring.fit(X, y).score(X, y) > 0.9), ring.coef_.shape
+    (True, (1, 40))
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        method="objective",
+        regularization=1e-4,
+        kernel="linear",
+        gamma=1.0,
+        n_random_features=100,
+        huber_width=0.5,
+        fit_intercept=True,
+        row_norm_bound=1.0,
+        tol=1e-6,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.method = method
+        self.regularization = regularization
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_random_features = n_random_features
+        self.huber_width = huber_width
+        self.fit_intercept = fit_intercept
+        self.row_norm_bound = row_norm_bound
+        self.tol = tol
+        self.random_state = random_state
+
+    def loss(self) -> Loss:
+        if not (isinstance(self.huber_width, Real) and 0 < self.huber_width <= 1):
+            raise ParameterError("huber_width", "in (0, 1]", self.huber_width)
+        return huber_hinge(float(self.huber_width))
+
+    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
+        if self.kernel not in KERNELS:
+            raise ParameterError("kernel", f"one of {', '.join(KERNELS)}", self.kernel)
+        if self.kernel == "linear":
+            return super().bounded_features(n_columns, rng)
+        check_positive("gamma", self.gamma)
+        count = self.n_random_features
+        if not isinstance(count, Integral) or count < 2 or count % 2:
+            raise ParameterError("n_random_features", "a positive even integer", count)
+        frequencies = gaussian_frequencies(n_columns, count, self.gamma, rng)
+        return BoundedFeatures(1.0, bool(self.fit_intercept), frequencies)

@@ -1,0 +1,68 @@
+"""From rows to features of bounded norm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedFeatures:
+    """A map from rows to features whose norm is at most `norm_bound`, whatever the rows.
+
+    Linear features are the row itself, shortened to `row_norm_bound` where it is longer. With
+    `frequencies` they are random Fourier features of the Gaussian kernel (Rahimi & Recht 2007),
+    the cosines and sines of M / 2 projections over sqrt(M / 2), of norm exactly 1. An intercept
+    is one more feature, constant at the bound of the others, so that the bound grows by
+    sqrt(2) and the intercept is regularised like every other weight. Dividing rows and constant
+    by sqrt(2), to be back inside the unit ball, is the same problem in other units.
+
+    Parameters
+    ----------
+    row_norm_bound : float
+    fit_intercept : bool
+    frequencies : ndarray of shape (n_columns, M / 2) or None
+        Drawn without looking at the data.
+    """
+
+    row_norm_bound: float
+    fit_intercept: bool
+    frequencies: np.ndarray | None = None
+
+    @property
+    def constant(self) -> float:
+        """Value of the intercept's feature; 0 without an intercept."""
+        return (1.0 if self.frequencies is not None else self.row_norm_bound) * self.fit_intercept
+
+    @property
+    def norm_bound(self) -> float:
+        return math.hypot(
+            1.0 if self.frequencies is not None else self.row_norm_bound, self.constant
+        )
+
+    def of(self, X: np.ndarray) -> tuple[np.ndarray, int]:
+        """Features (n_samples, n_features [+ 1]) and how many rows were shortened."""
+        if self.frequencies is None:
+            norms = np.linalg.norm(X, axis=1)
+            # Rows scaled to the bound itself may exceed it by rounding; they are not too long.
+            long = norms > self.row_norm_bound * (1 + 1e-12)
+            n_clipped = int(np.count_nonzero(long))
+            features = X.copy() if n_clipped else X
+            features[long] *= (self.row_norm_bound / norms[long])[:, None]
+        else:
+            n_clipped = 0
+            phases = X @ self.frequencies
+            features = np.hstack([np.cos(phases), np.sin(phases)])
+            features /= math.sqrt(self.frequencies.shape[1])
+        if self.fit_intercept:
+            features = np.column_stack([features, np.full(len(X), self.constant)])
+        return features, n_clipped
+
+
+def gaussian_frequencies(
+    n_columns: int, n_random_features: int, gamma: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Frequencies (n_columns, M / 2) of the kernel exp(-gamma |x - x'|^2)."""
+    return math.sqrt(2.0 * gamma) * rng.standard_normal((n_columns, n_random_features // 2))

@@ -1,0 +1,132 @@
+"""List the data sets, say what is ready, load one by its name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dpcore.data.catalog import CATALOG, Entry, Source
+from dpcore.data.dataset import Dataset, DatasetStatus, draw_rows
+from dpcore.data.download import MIRROR_VARIABLE, Progress, download_file
+from dpcore.data.official import LocalFile, OfficialFile, find_data_home
+from dpcore.errors import DataUnavailable, ParameterError
+
+
+def list_datasets(data_home: str | os.PathLike[str] | None = None) -> tuple[DatasetStatus, ...]:
+    """What there is, in the order a page shows it. Cheap: looks for files, reads none.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As for `load_dataset`.
+    """
+    home = find_data_home(data_home)
+    return tuple(_status(entry, home) for entry in CATALOG.values())
+
+
+def load_dataset(
+    name: str,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    n_samples: int | None = None,
+    download: bool = True,
+    progress: Progress | None = None,
+) -> Dataset:
+    """Load a data set by its name in the catalogue.
+
+    Parameters
+    ----------
+    name : str
+    data_home : path, optional
+        Folder with official files, or with a folder of them for each data set. If not given, the
+        variable DPCORE_DATA, then scikit-learn's data folder.
+    n_samples : int, optional
+        Draw that many rows, with a fixed seed. By default every row, save for `patches` and
+        `covtype`, where it is 60,000.
+    download : bool
+        Fetch absent files into the data home. A part that is there is used as it is.
+    progress : callable(done_bytes, total_bytes), optional
+        Called for each file in turn; `total_bytes` is 0 where nobody says it.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    ParameterError
+        If `name` is not in the catalogue or `n_samples` is out of range.
+    DataUnavailable
+        If files are absent and cannot be fetched, or are damaged.
+
+    Notes
+    -----
+    With the variable DPCORE_MIRROR set, files come from `<mirror>/<data set>/<official name>`.
+    """
+    if name not in CATALOG:
+        raise ParameterError("name", f"one of {', '.join(CATALOG)}", name)
+    if n_samples is not None and n_samples < 2:
+        raise ParameterError("n_samples", "at least 2", n_samples)
+    entry = CATALOG[name]
+    home = find_data_home(data_home)
+    found = entry.find(home)
+    if found is not None:
+        return _read(*found, n_samples)
+    if not download:
+        raise DataUnavailable(f"{name} is not on this machine: {_how_to_get(entry, home)}")
+    fetched = _fetch(entry, home, progress)
+    try:
+        return _read(*entry.find(home), n_samples)
+    except DataUnavailable:
+        # Not every file has a known checksum. What came may be some portal's log-in page, which
+        # must not stay under an official name.
+        for path in fetched:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _read(source: Source, files: tuple[LocalFile, ...], n_samples: int | None) -> Dataset:
+    arguments = (files,) if source.files else ()
+    if source.draws:
+        return source.load(*arguments, n_samples=n_samples)
+    return draw_rows(source.load(*arguments), n_samples)
+
+
+def _status(entry: Entry, home: Path) -> DatasetStatus:
+    found = entry.find(home)
+    part_of_rows = found[0].part_of_rows if found else None
+    sizes = [file.n_bytes for file in _missing(entry, home)]
+    return DatasetStatus(
+        name=entry.name,
+        title=entry.title,
+        n_samples=part_of_rows or entry.n_samples,
+        n_features=entry.n_features,
+        default_components=entry.default_components,
+        image_shape=entry.image_shape,
+        ready=found is not None,
+        is_part=part_of_rows is not None,
+        download_bytes=0 if found else None if None in sizes else sum(sizes),
+        how_to_get=_how_to_get(entry, home) if found is None or part_of_rows else "Ready.",
+    )
+
+
+def _missing(entry: Entry, home: Path) -> list[OfficialFile]:
+    return [file for file in entry.sources[0].files if entry.locate(file, home) is None]
+
+
+def _how_to_get(entry: Entry, home: Path) -> str:
+    missing = _missing(entry, home)
+    names = ", ".join(file.name for file in missing)
+    return (
+        f"Put {names} into {home / entry.name}, plain or .gz, "
+        f"or let it be downloaded from {missing[0].url}."
+    )
+
+
+def _fetch(entry: Entry, home: Path, progress: Progress | None) -> list[Path]:
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    base_url = f"{mirror.rstrip('/')}/{entry.name}" if mirror else None
+    return [
+        download_file(file, home / entry.name, base_url=base_url, progress=progress)
+        for file in _missing(entry, home)
+    ]

@@ -1,0 +1,290 @@
+"""The same people seen in two ways: data for canonical correlation analysis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import helmert
+
+from dpcore.data.dataset import Dataset
+from dpcore.errors import ParameterError
+
+HALVES = ("halves-top-bottom", "halves-left-right")
+
+# UCI's description of mfeat: "240 pixel averages in 2 x 3 windows", a picture of 16 rows by 15.
+_PICTURE_VIEWS = {("mfeat", "pix"): (16, 15)}
+# Most of the latent variance lies between the groups, so that a good projection shows them.
+_BETWEEN_GROUPS = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class TwoViewDataset:
+    """Two views of N people.
+
+    Attributes
+    ----------
+    name, title : str
+    X : ndarray of shape (n_samples, n_x), read-only
+    Y : ndarray of shape (n_samples, n_y), read-only
+        Row i of X and row i of Y belong to one person.
+    labels : ndarray of int, shape (n_samples,), or None
+        Positions in `label_names`.
+    label_names : tuple of str or None
+    x_name, y_name : str
+        What a reader calls the views.
+    x_feature_names, y_feature_names : tuple of str
+    x_image_shape, y_image_shape : (height, width) or None
+        Set where a row of that view is a picture.
+    x_norm_bound, y_norm_bound : float
+        Public bounds on the norm of a row of each view, from the domain and not from the rows.
+    provenance : str
+        One sentence: what the rows really are.
+    is_part : bool
+        As in `Dataset`.
+    correlations : ndarray of shape (n_shared,) or None
+        Canonical correlations of the law the rows were drawn from, where they were drawn.
+    """
+
+    name: str
+    title: str
+    X: np.ndarray
+    Y: np.ndarray
+    labels: np.ndarray | None
+    label_names: tuple[str, ...] | None
+    x_name: str
+    y_name: str
+    x_feature_names: tuple[str, ...]
+    y_feature_names: tuple[str, ...]
+    x_image_shape: tuple[int, int] | None
+    y_image_shape: tuple[int, int] | None
+    x_norm_bound: float
+    y_norm_bound: float
+    provenance: str
+    is_part: bool = False
+    correlations: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.X, self.Y, self.labels):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def n_samples(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def n_x(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def n_y(self) -> int:
+        return self.Y.shape[1]
+
+
+def two_views(
+    dataset: Dataset,
+    how: str | tuple[str, str] | tuple[Sequence[int], Sequence[int]] = "halves-top-bottom",
+) -> TwoViewDataset:
+    """Cut a data set into two views.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    how : {"halves-top-bottom", "halves-left-right"} or pair
+        Halves of a picture (the first half is the smaller one where a side is odd), a pair of
+        names out of `dataset.views`, or two disjoint groups of column numbers.
+
+    Returns
+    -------
+    TwoViewDataset
+        A cut's public norm bound is the data set's, shared by the number of columns; a named
+        view's is the data set's, shared equally by all its views, as they are scaled.
+
+    Raises
+    ------
+    ParameterError
+        If the data set has no pictures or no such views, or the groups are empty, overlap or lie
+        outside the columns.
+    """
+    if isinstance(how, str):
+        return _halves(dataset, how)
+    if len(how) != 2:
+        raise ParameterError("how", "a pair of views", how)
+    if isinstance(how[0], str):
+        return _named(dataset, *how)
+    groups = [np.asarray(group, dtype=np.intp) for group in how]
+    for group in groups:
+        if group.ndim != 1 or len(group) == 0:
+            raise ParameterError("how", "two groups of at least one column each", how)
+    both = np.concatenate(groups)
+    if len(np.unique(both)) < len(both) or both.min() < 0 or both.max() >= dataset.n_features:
+        raise ParameterError(
+            "how", f"two disjoint groups of columns below {dataset.n_features}", how
+        )
+    return _cut(
+        dataset,
+        *groups,
+        names=(f"{len(groups[0])} columns", f"{len(groups[1])} columns"),
+        title=f"{dataset.title}: {len(groups[0])} and {len(groups[1])} columns",
+    )
+
+
+def synthetic_views(
+    n_samples: int,
+    n_x: int = 50,
+    n_y: int = 50,
+    n_shared: int = 5,
+    noise: float = 0.5,
+    *,
+    rng: np.random.Generator,
+) -> TwoViewDataset:
+    """Two views that share a latent vector, with noise of their own, and known correlations.
+
+    x = W_x diag(a) h + noise g_x and y alike, W with orthonormal columns, a from 1 down to 0.6,
+    cov(h) = I: the k-th canonical correlation of the law is a_k^2 / (a_k^2 + noise^2). The
+    people form n_shared + 1 groups, with means of h at the corners of a regular simplex.
+
+    Parameters
+    ----------
+    n_samples : int
+    n_x, n_y : int
+        Columns of each view.
+    n_shared : int
+        Dimension of h, from 1 to min(n_x, n_y).
+    noise : float
+        Standard deviation of each entry of the private parts; at least 0.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ParameterError
+        If a number is outside its range.
+    """
+    if n_samples < 2:
+        raise ParameterError("n_samples", "at least 2", n_samples)
+    if not 1 <= n_shared <= min(n_x, n_y):
+        raise ParameterError("n_shared", f"in [1, min(n_x, n_y)={min(n_x, n_y)}]", n_shared)
+    if not 0 <= noise < math.inf:
+        raise ParameterError("noise", "finite and at least 0", noise)
+    amplitudes = np.linspace(1.0, 0.6, n_shared)
+    x_basis = np.linalg.qr(rng.standard_normal((n_x, n_shared)))[0] * amplitudes
+    y_basis = np.linalg.qr(rng.standard_normal((n_y, n_shared)))[0] * amplitudes
+    labels = rng.integers(n_shared + 1, size=n_samples)
+    within = rng.standard_normal((n_samples, n_shared))
+    latent = math.sqrt(_BETWEEN_GROUPS) * _simplex(n_shared)[labels]
+    latent += math.sqrt(1 - _BETWEEN_GROUPS) * within
+    views = [
+        latent @ basis.T + noise * rng.standard_normal((n_samples, len(basis)))
+        for basis in (x_basis, y_basis)
+    ]
+    return TwoViewDataset(
+        name="synthetic-views",
+        title=f"Synthetic views, {n_shared} shared",
+        X=views[0],
+        Y=views[1],
+        labels=labels,
+        label_names=tuple(f"group {g}" for g in range(n_shared + 1)),
+        x_name="x",
+        y_name="y",
+        x_feature_names=tuple(f"x{j}" for j in range(n_x)),
+        y_feature_names=tuple(f"y{j}" for j in range(n_y)),
+        x_image_shape=None,
+        y_image_shape=None,
+        x_norm_bound=_synthetic_norm_bound(amplitudes, noise, n_x),
+        y_norm_bound=_synthetic_norm_bound(amplitudes, noise, n_y),
+        provenance=f"{n_samples:,} people drawn from a law with {n_shared} shared dimensions and "
+        f"private noise {noise:g} in {n_x} + {n_y} columns.",
+        correlations=amplitudes**2 / (amplitudes**2 + noise**2),
+    )
+
+
+def _halves(dataset: Dataset, how: str) -> TwoViewDataset:
+    if how not in HALVES:
+        raise ParameterError("how", f"one of {', '.join(HALVES)} or a pair", how)
+    if dataset.image_shape is None:
+        raise ParameterError("how", f"a pair: rows of {dataset.name} are no pictures", how)
+    height, width = dataset.image_shape
+    pixels = np.arange(height * width).reshape(height, width)
+    if how == "halves-top-bottom":
+        names, parts = ("top half", "bottom half"), (pixels[: height // 2], pixels[height // 2 :])
+    else:
+        names = ("left half", "right half")
+        parts = (pixels[:, : width // 2], pixels[:, width // 2 :])
+    if min(part.size for part in parts) == 0:
+        raise ParameterError("how", "halves of a picture at least two pixels long that way", how)
+    return _cut(
+        dataset,
+        *(part.ravel() for part in parts),
+        names=names,
+        title=f"{dataset.title}: {names[0]} and {names[1]}",
+        shapes=(parts[0].shape, parts[1].shape),
+    )
+
+
+def _named(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
+    views = dataset.views or {}
+    if x_name == y_name or not {x_name, y_name} <= set(views):
+        known = ", ".join(views) or "none: this data set has no views"
+        raise ParameterError("how", f"two different views out of {known}", (x_name, y_name))
+    columns = np.arange(dataset.n_features)
+    bound = dataset.public_norm_bound / math.sqrt(len(views))
+    return _cut(
+        dataset,
+        columns[views[x_name]],
+        columns[views[y_name]],
+        names=(x_name, y_name),
+        title=f"{dataset.title}: {x_name} and {y_name}",
+        shapes=tuple(_PICTURE_VIEWS.get((dataset.name, view)) for view in (x_name, y_name)),
+        bounds=(bound, bound),
+    )
+
+
+def _cut(
+    dataset: Dataset,
+    x_columns: np.ndarray,
+    y_columns: np.ndarray,
+    *,
+    names: tuple[str, str],
+    title: str,
+    shapes: tuple[tuple[int, int] | None, ...] = (None, None),
+    bounds: tuple[float, float] | None = None,
+) -> TwoViewDataset:
+    if bounds is None:
+        bounds = tuple(
+            dataset.public_norm_bound * math.sqrt(len(columns) / dataset.n_features)
+            for columns in (x_columns, y_columns)
+        )
+    return TwoViewDataset(
+        name=dataset.name,
+        title=title,
+        X=dataset.X[:, x_columns],
+        Y=dataset.X[:, y_columns],
+        labels=dataset.labels,
+        label_names=dataset.label_names,
+        x_name=names[0],
+        y_name=names[1],
+        x_feature_names=tuple(dataset.feature_names[j] for j in x_columns),
+        y_feature_names=tuple(dataset.feature_names[j] for j in y_columns),
+        x_image_shape=shapes[0],
+        y_image_shape=shapes[1],
+        x_norm_bound=bounds[0],
+        y_norm_bound=bounds[1],
+        provenance=f"{dataset.provenance} Cut into two views: {names[0]} and {names[1]}.",
+        is_part=dataset.is_part,
+    )
+
+
+def _simplex(n_dimensions: int) -> np.ndarray:
+    """Corners of a regular simplex, (n + 1, n), mean zero and covariance I over the corners."""
+    n_corners = n_dimensions + 1
+    return math.sqrt(n_corners) * helmert(n_corners).T
+
+
+def _synthetic_norm_bound(amplitudes: np.ndarray, noise: float, n_features: int) -> float:
+    """Root of the mean squared norm plus three deviations of a Gaussian of the same covariance."""
+    variances = np.full(n_features, noise**2)
+    variances[: len(amplitudes)] += amplitudes**2
+    return math.sqrt(variances.sum() + 3 * math.sqrt(2 * (variances**2).sum()))

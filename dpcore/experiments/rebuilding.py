@@ -1,0 +1,38 @@
+"""Rebuilding one person's row from the first k components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A row rebuilt from k components.
+
+    Parameters
+    ----------
+    row : ndarray of shape (n_features,)
+    error : float
+        Squared distance from the original, as a share of the original's squared length.
+    """
+
+    row: np.ndarray
+    error: float
+
+
+def rebuild(row: np.ndarray, components: np.ndarray, k: int) -> Rebuilt:
+    """Project a centred row on the first k components and back.
+
+    Parameters
+    ----------
+    row : ndarray of shape (n_features,)
+    components : ndarray of shape (at least k, n_features), orthonormal rows
+    k : int
+    """
+    basis = components[:k]
+    rebuilt = (row @ basis.T) @ basis
+    length = float(row @ row)
+    missed = row - rebuilt
+    return Rebuilt(rebuilt, float(missed @ missed) / length if length > 0 else 0.0)

@@ -1,0 +1,52 @@
+"""One component as bars: how much each feature weighs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.figures.style import LOOKS, base_figure, look_of
+
+_MOST_FEATURES = 15
+
+
+def loading_bars(
+    loadings: Mapping[str, np.ndarray], feature_names: tuple[str, ...], *, dark: bool = False
+) -> go.Figure:
+    """Loadings of one component, one group of bars a feature.
+
+    Parameters
+    ----------
+    loadings : mapping of str to ndarray of shape (n_features,)
+        By title, the exact component first, with signs aligned. Titles are those of `LOOKS`.
+    feature_names : tuple of str
+    dark : bool
+
+    Returns
+    -------
+    Figure
+        The fifteen features that weigh most in the first component given.
+    """
+    leading = next(iter(loadings.values()))
+    strongest = np.argsort(-np.abs(leading), kind="stable")[:_MOST_FEATURES][::-1]
+    names = [feature_names[index] for index in strongest]
+    keys = {look.label: key for key, look in LOOKS.items()}
+    figure = base_figure(120 + 26 * len(strongest))
+    for title, values in reversed(list(loadings.items())):
+        figure.add_bar(
+            x=values[strongest],
+            y=names,
+            orientation="h",
+            name=title,
+            marker={"color": look_of(keys[title], dark=dark).colour},
+            hovertemplate="%{y}: %{x:.2f}<extra>" + title + "</extra>",
+        )
+    figure.update_xaxes(range=[-1, 1], title="loading (each component has length 1)")
+    figure.update_layout(
+        barmode="group",
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "reversed"},
+    )
+    return figure

@@ -1,0 +1,164 @@
+"""What the private PCA estimators share: bounded rows, labels of sites, seeds, projections.
+
+Nothing is centred. The mean of the rows is as private as the rows, and neither the guarantee nor
+scikit-learn's interface leaves room for reading it on the side: rows are taken as centred around
+a point known without them, and `transform` subtracts nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from dpcore.errors import ParameterError
+from dpcore.pca.subspace import Subspace
+
+ON_LONG_ROWS = ("clip", "refuse")
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+def bounded_rows(X: np.ndarray, bound: float, *, on_long_rows: str) -> tuple[np.ndarray, int]:
+    """Rows with Euclidean norm at most `bound`, and how many were longer.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), float32 or float64
+    bound : float
+        Public: chosen without looking at the rows.
+    on_long_rows : {"clip", "refuse"}
+        Shrink longer rows to the bound, or raise. Refusing tells the caller about the rows, so
+        it is for callers who hold them anyway.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_samples, n_features)
+        X itself if no row is longer.
+    n_clipped : int
+        Rows longer than the bound by more than the rounding of their own normalisation.
+
+    Raises
+    ------
+    ParameterError
+        If `on_long_rows` is unknown, the bound not a positive finite number, or a row is longer
+        and to be refused.
+    """
+    if on_long_rows not in ON_LONG_ROWS:
+        raise ParameterError("on_long_rows", f"one of {', '.join(ON_LONG_ROWS)}", on_long_rows)
+    if not 0 < bound < np.inf:
+        raise ParameterError("row_norm_bound", "a positive finite number", bound)
+    rounding = float(np.finfo(X.dtype).eps)
+    norms = np.sqrt(np.einsum("nd,nd->n", X, X, dtype=np.float64))
+    longest = float(norms.max())
+    n_clipped = int(np.count_nonzero(norms > bound * (1 + 4 * rounding)))
+    if n_clipped and on_long_rows == "refuse":
+        raise ParameterError(
+            "X", f"of row norms at most row_norm_bound={bound:g}", f"{n_clipped} longer rows"
+        )
+    if longest <= bound:
+        return X, 0
+    # Two roundings below the bound, so that the products that follow stay within it.
+    factors = np.where(norms > bound, (1 - 2 * rounding) * bound / np.maximum(norms, bound), 1.0)
+    return X * factors[:, None].astype(X.dtype), n_clipped
+
+
+def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Labels in sorted order, and the row numbers that carry each.
+
+    Raises
+    ------
+    ParameterError
+        If there is not one label a row, or fewer than 2 rows carry a label.
+    """
+    if sites is None:
+        return np.zeros(1, dtype=int), [np.arange(n_samples)]
+    labels = column_or_1d(np.asarray(sites))
+    if len(labels) != n_samples:
+        raise ParameterError("sites", f"one label for each of the {n_samples} rows", len(labels))
+    names, site_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    smallest = int(counts.argmin())
+    if counts[smallest] < 2:
+        raise ParameterError(
+            "sites", f"at least 2 people each (site {names[smallest]})", int(counts[smallest])
+        )
+    order = np.argsort(site_of_row, kind="stable")
+    return names, np.split(order, np.cumsum(counts)[:-1])
+
+
+def root_seed(random_state: RandomState) -> int:
+    """The root of all streams of one fit.
+
+    An int is the root itself. None takes fresh entropy from the operating system and not NumPy's
+    global state, which anybody may have seeded. A generator gives 128 bits and moves on.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of these.
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().entropy)
+    if isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return int.from_bytes(random_state.bytes(16), "little")
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    raise ParameterError(
+        "random_state", "an int of at least 0, a NumPy generator or None", random_state
+    )
+
+
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What the private PCA estimators have in common: rows in, a subspace kept, projections out.
+
+    A subclass names its parameters in `__init__` and gives `fit`; it has at least `row_norm_bound`,
+    `on_long_rows` and `random_state`.
+    """
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Coordinates within the subspace, X V^T, of shape (n_samples, n_components).
+
+        Nothing is subtracted: no mean was released. Coordinates of a person's row are as private
+        as the row; only the subspace is protected.
+        """
+        check_is_fitted(self)
+        return self._validated(X, reset=False) @ self.components_.T
+
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Rows of the subspace, of shape (n_samples, n_features), from their coordinates."""
+        check_is_fitted(self)
+        return np.asarray(X) @ self.components_
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _validated(self, X: ArrayLike, *, reset: bool) -> np.ndarray:
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_min_samples=2 if reset else 1,
+        )
+
+    def _bounded(self, X: ArrayLike) -> np.ndarray:
+        rows, self.n_clipped_ = bounded_rows(
+            self._validated(X, reset=True), self.row_norm_bound, on_long_rows=self.on_long_rows
+        )
+        return rows
+
+    def _keep(self, subspace: Subspace) -> Self:
+        self.components_ = subspace.components
+        self.eigenvalues_ = subspace.eigenvalues
+        self.guarantee_ = subspace.guarantee
+        self.noise_scale_ = subspace.sigma
+        return self

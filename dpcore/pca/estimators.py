@@ -1,0 +1,224 @@
+"""Private PCA as scikit-learn estimators: thin classes over `Draw` and the protocols.
+
+Rows are validated and bounded, labels become sites, and what a protocol returns becomes
+attributes; every decision about privacy is taken in the functions underneath.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpcore.errors import ParameterError
+from dpcore.pca.cape import cape
+from dpcore.pca.distributed import dpdis, full, local, pooled
+from dpcore.pca.estimator_base import PrivatePCA, RandomState, root_seed, rows_of_sites
+from dpcore.pca.rounds import Draw
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.privacy import PrivacyBudget
+from dpcore.spectra import site_moments
+from dpcore.streams import Repetition
+
+PROTOCOLS = {"dpdis": dpdis, "full": full, "local": local, "pooled": pooled, "cape": cape}
+
+
+class DistributedPCA(PrivatePCA):
+    """Differentially private PCA of rows that are spread over sites.
+
+    Promise: `guarantee_`, an exact (epsilon, delta) for every person under replace-one neighbours
+    (l2-sensitivity sqrt(2) c^2 / n_s of a site's second moment), provided the row norm bound was
+    chosen without the data. With the default calibration it is what was asked; "published" noise
+    promises something else, which `guarantee_` says.
+
+    Parameters
+    ----------
+    n_components : int
+        K.
+    epsilon, delta : float
+        Asked of the release. ``epsilon=inf`` adds no noise.
+    intermediate_dim : int or None
+        R, directions a site sends under "dpdis"; None takes min(2 K, n_features).
+    protocol : {"dpdis", "full", "local", "pooled", "cape"}
+        Sites send their leading directions; whole matrices; nothing (the first site is on its
+        own); raw rows to a trusted aggregator; whole matrices under masks that cancel.
+    calibration : {"analytic", "classic", "published"}
+    noise : {"isometric", "triangle"}
+    truncation : {"psd", "svd"}
+        Rank eigenvalues of noisy matrices by value, or by magnitude as published.
+    row_norm_bound : float
+        c, public; see `on_long_rows`.
+    on_long_rows : {"clip", "refuse"}
+        What happens to rows longer than the bound.
+    masks : {"published", "wide"}
+        Of "cape".
+    honest_sites : int or None
+        How many sites the guarantee of "cape" counts on; None is all.
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+        Whoever knows an int knows the noise: for experiments only. None is fresh entropy.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features), orthonormal rows
+    eigenvalues_ : ndarray of shape (n_components,)
+        In units of the second moment X^T X / n.
+    noise_scale_ : ndarray of shape (n_sites,)
+        Noise standard deviation in one second-moment entry at each site that adds noise: the
+        first alone under "local", the aggregator under "pooled".
+    guarantee_ : Guarantee
+    bytes_sent_ : int
+        By all sites together.
+    sites_ : ndarray of shape (n_sites,)
+        Labels, in the order of the sites.
+    n_clipped_ : int
+        Rows that were longer than the bound. Not protected: it is for the holder of the rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X had names.
+
+    References
+    ----------
+    Imtiaz & Sarwate (2018), "Differentially private distributed principal component analysis",
+    Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcore.pca import DistributedPCA
+    >>> X = np.random.default_rng(0).standard_normal((300, 8)) / 10
+    >>> pca = DistributedPCA(2, epsilon=1.0, random_state=0).fit(X, sites=np.arange(300) % 3)
+    >>> pca.components_.shape
+    (2, 8)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        intermediate_dim: int | None = None,
+        protocol: str = "dpdis",
+        calibration: str = "analytic",
+        noise: str = "isometric",
+        truncation: str = "psd",
+        row_norm_bound: float = 1.0,
+        on_long_rows: str = "clip",
+        masks: str = "published",
+        honest_sites: int | None = None,
+        random_state: RandomState = None,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.intermediate_dim = intermediate_dim
+        self.protocol = protocol
+        self.calibration = calibration
+        self.noise = noise
+        self.truncation = truncation
+        self.row_norm_bound = row_norm_bound
+        self.on_long_rows = on_long_rows
+        self.masks = masks
+        self.honest_sites = honest_sites
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: object = None, *, sites: ArrayLike | None = None) -> Self:
+        """Release a subspace for these rows.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Rows are people; nobody appears twice.
+        y : ignored
+        sites : array of shape (n_samples,), optional
+            Label of the site that holds each row; one site holds everybody without it.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter breaks its constraint, or a site holds fewer than 2 people.
+        """
+        if self.protocol not in PROTOCOLS:
+            raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", self.protocol)
+        rows = self._bounded(X)
+        intermediate_dim = self.intermediate_dim
+        if intermediate_dim is None:
+            intermediate_dim = min(2 * self.n_components, rows.shape[1])
+        settings = ReleaseSettings(
+            budget=PrivacyBudget(self.epsilon, self.delta),
+            n_components=self.n_components,
+            intermediate_dim=intermediate_dim,
+            calibration=self.calibration,
+            noise=self.noise,
+            truncation=self.truncation,
+            row_norm_bound=self.row_norm_bound,
+            masks=self.masks,
+            honest_sites=self.honest_sites,
+        )
+        settings.check_features(rows.shape[1])
+        self.sites_, members = rows_of_sites(sites, len(rows))
+        draw = Draw(
+            site_moments(rows, members),
+            settings,
+            Repetition(root_seed(self.random_state)),
+            proxies=self.protocol == "dpdis",
+            average=self.protocol == "full",
+        )
+        subspace = PROTOCOLS[self.protocol](draw)
+        self.bytes_sent_ = int(subspace.bytes_sent.sum())
+        return self._keep(subspace)
+
+
+class AnalyzeGaussPCA(PrivatePCA):
+    """Central differentially private PCA: Gaussian noise once, on everybody's second moment.
+
+    Promise, parameters and attributes as in `DistributedPCA`, for one holder of all rows.
+
+    References
+    ----------
+    Dwork, Talwar, Thakurta & Zhang (2014), "Analyze Gauss: optimal bounds for privacy-preserving
+    principal component analysis", Algorithm 1.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        calibration: str = "analytic",
+        noise: str = "isometric",
+        truncation: str = "psd",
+        row_norm_bound: float = 1.0,
+        on_long_rows: str = "clip",
+        random_state: RandomState = None,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.calibration = calibration
+        self.noise = noise
+        self.truncation = truncation
+        self.row_norm_bound = row_norm_bound
+        self.on_long_rows = on_long_rows
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Release a subspace for these rows; as `DistributedPCA.fit` with one site."""
+        rows = self._bounded(X)
+        settings = ReleaseSettings(
+            budget=PrivacyBudget(self.epsilon, self.delta),
+            n_components=self.n_components,
+            intermediate_dim=self.n_components,
+            calibration=self.calibration,
+            noise=self.noise,
+            truncation=self.truncation,
+            row_norm_bound=self.row_norm_bound,
+        )
+        draw = Draw(
+            site_moments(rows, [np.arange(len(rows))]),
+            settings,
+            Repetition(root_seed(self.random_state)),
+        )
+        return self._keep(pooled(draw))

@@ -1,0 +1,55 @@
+"""Moving values into public bounds, and what that costs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpcore.errors import ParameterError
+
+
+def into_bounds(
+    values: ArrayLike,
+    bounds: tuple[ArrayLike, ArrayLike],
+    *,
+    minimum: int,
+    parameter: str = "bounds",
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], int]:
+    """The values moved into their bounds, the bounds as arrays, and how many values moved."""
+    values = np.asarray(values, dtype=float)
+    if values.ndim not in (1, 2) or len(values) < minimum or values.size == 0:
+        raise ParameterError(
+            "values", f"one- or two-dimensional with at least {minimum} rows", values.shape
+        )
+    if not np.all(np.isfinite(values)):
+        raise ParameterError("values", "finite", values[~np.isfinite(values)][0])
+    try:
+        low, high = (
+            np.array(np.broadcast_to(np.asarray(end, dtype=float), values.shape[1:]))
+            for end in bounds
+        )
+    except (TypeError, ValueError) as error:
+        raise ParameterError(parameter, "a low and a high end, one a column", bounds) from error
+    if not (np.all(low < high) and np.all(np.isfinite(high - low))):
+        raise ParameterError(parameter, "finite, the first below the second", bounds)
+    clipped = np.clip(values, low, high)
+    return clipped, (low, high), int(np.count_nonzero(clipped != values))
+
+
+def clipping_bias(
+    values: ArrayLike, *, bounds: tuple[ArrayLike, ArrayLike], statistic: str = "mean"
+) -> float | np.ndarray:
+    """What moving the values into [a, b] does to their mean or variance, noise apart.
+
+    Computed from the values themselves: NOT private, a lesson in choosing bounds.
+
+    Returns
+    -------
+    float or ndarray of shape (n_columns,)
+        The clipped values' statistic minus the values' own.
+    """
+    summary = {"mean": np.mean, "variance": np.var}.get(statistic)
+    if summary is None:
+        raise ParameterError("statistic", "'mean' or 'variance'", statistic)
+    clipped, _, _ = into_bounds(values, bounds, minimum=1)
+    return summary(clipped, axis=0) - summary(np.asarray(values, dtype=float), axis=0)

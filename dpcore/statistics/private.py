@@ -1,0 +1,152 @@
+"""The three statistics."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import PrivacyBudget
+from dpcore.statistics.bounds import into_bounds
+from dpcore.statistics.law import ONE_VALUE, TWO_BINS, replace_one_sensitivity
+from dpcore.statistics.release import PrivateStatistic, release
+
+
+def private_mean(
+    values: ArrayLike,
+    *,
+    bounds: tuple[ArrayLike, ArrayLike],
+    epsilon: float,
+    delta: float = 0.0,
+    mechanism: str = "laplace",
+    clip_to_range: bool = False,
+    rng: np.random.Generator,
+) -> PrivateStatistic:
+    """Differentially private mean of values in [a, b].
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,) or (n_samples, n_columns)
+        One row a person. Two-dimensional values give one mean a column, under one budget.
+    bounds : (a, b)
+        Public; each a number or (n_columns,) numbers, in units of the values.
+    epsilon, delta : float
+        Asked budget for the whole release; ``epsilon=inf`` turns the noise off.
+    mechanism : {"laplace", "gaussian"}
+        Laplace is pure epsilon-DP and does not use delta; Gaussian noise is calibrated
+        analytically.
+    clip_to_range : bool
+        Move the released mean into [a, b]. Post-processing: no privacy is lost, but the error
+        no longer follows `error_law` near the ends.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ParameterError
+        If the values are empty or not finite, the bounds not increasing, the budget outside its
+        range, or the mechanism unknown.
+    """
+    values, bounds, n_clipped = into_bounds(values, bounds, minimum=1)
+    return release(
+        "mean",
+        values.mean(axis=0),
+        replace_one_sensitivity("mean", len(values), bounds),
+        ONE_VALUE,
+        PrivacyBudget(epsilon, delta),
+        mechanism,
+        n_samples=len(values),
+        n_clipped=n_clipped,
+        possible=bounds if clip_to_range else None,
+        rng=rng,
+    )
+
+
+def private_variance(
+    values: ArrayLike,
+    *,
+    bounds: tuple[ArrayLike, ArrayLike],
+    epsilon: float,
+    delta: float = 0.0,
+    mechanism: str = "laplace",
+    clip_to_range: bool = False,
+    rng: np.random.Generator,
+) -> PrivateStatistic:
+    """Differentially private population variance (divisor n) of values in [a, b].
+
+    Parameters as in `private_mean`; `clip_to_range` moves the release into [0, (b - a)^2 / 4].
+    Needs two people or more.
+    """
+    values, bounds, n_clipped = into_bounds(values, bounds, minimum=2)
+    width = bounds[1] - bounds[0]
+    return release(
+        "variance",
+        values.var(axis=0),
+        replace_one_sensitivity("variance", len(values), bounds),
+        ONE_VALUE,
+        PrivacyBudget(epsilon, delta),
+        mechanism,
+        n_samples=len(values),
+        n_clipped=n_clipped,
+        possible=(np.zeros_like(width), width**2 / 4) if clip_to_range else None,
+        rng=rng,
+    )
+
+
+def private_histogram(
+    values: ArrayLike,
+    *,
+    edges: ArrayLike,
+    epsilon: float,
+    delta: float = 0.0,
+    mechanism: str = "laplace",
+    non_negative: bool = False,
+    rng: np.random.Generator,
+) -> PrivateStatistic:
+    """Differentially private counts of values in public bins.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Values beyond the outermost edges are counted in the outermost bins.
+    edges : array-like of shape (n_bins + 1,) or (n_columns, n_bins + 1)
+        Public and increasing. Edges read from the data break the promise. Bins are half open,
+        the last one closed, as in `numpy.histogram`.
+    epsilon, delta, mechanism, rng
+        As in `private_mean`.
+    non_negative : bool
+        Raise negative counts to 0. Post-processing, which biases empty bins upwards.
+
+    Raises
+    ------
+    ParameterError
+        If the edges are not increasing or do not fit the columns, or as in `private_mean`.
+    """
+    edges = np.asarray(edges, dtype=float)
+    if edges.ndim not in (1, 2) or edges.shape[-1] < 2 or not np.all(np.diff(edges) > 0):
+        raise ParameterError("edges", "two or more increasing numbers a column", edges.tolist())
+    values, _, n_clipped = into_bounds(
+        values, (edges[..., 0], edges[..., -1]), minimum=1, parameter="edges"
+    )
+    if values.ndim == 1:
+        counts = np.histogram(values, edges)[0].astype(float)
+    else:
+        per_column = np.broadcast_to(edges, (values.shape[1], edges.shape[-1]))
+        counts = np.array(
+            [
+                np.histogram(column, bins)[0]
+                for column, bins in zip(values.T, per_column, strict=True)
+            ],
+            dtype=float,
+        )
+    return release(
+        "histogram",
+        counts,
+        np.ones(counts.shape[:-1]),
+        TWO_BINS,
+        PrivacyBudget(epsilon, delta),
+        mechanism,
+        n_samples=len(values),
+        n_clipped=n_clipped,
+        possible=(0.0, np.inf) if non_negative else None,
+        rng=rng,
+    )

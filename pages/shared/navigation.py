@@ -1,0 +1,63 @@
+"""The map of pages: where each lives, what it is called, which shared controls it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.shared.controls import IMAGE_CONTROLS, RUN_CONTROLS
+
+DEFAULT_PAGE = "playground"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page: its section and file, its title, one sentence about it, its sidebar controls."""
+
+    section: str
+    name: str
+    title: str
+    about: str
+    controls: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return f"pages/{self.section.lower()}/{self.name}.py"
+
+    @property
+    def is_default(self) -> bool:
+        return self.name == DEFAULT_PAGE
+
+    @property
+    def address(self) -> str:
+        """What follows the server's name; the default page has nothing there."""
+        return "" if self.is_default else self.name
+
+
+_PLACES = (
+    Place(
+        "Explore",
+        "playground",
+        "Playground",
+        "Pick data, protocols and ε; see what private distributed PCA keeps, at once.",
+        RUN_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "eigen_images",
+        "Eigen-images",
+        "The components as pictures from ε = ∞ down, samples rebuilt from them, the spectrum.",
+        IMAGE_CONTROLS,
+    ),
+    Place(
+        "Learn",
+        "start",
+        "Start here",
+        "What this is, where to go, and which data sets are ready.",
+    ),
+)
+PAGES: dict[str, Place] = {place.name: place for place in _PLACES}
+
+
+def page_path(name: str) -> str:
+    """File of a page, as `st.page_link` wants it."""
+    return PAGES[name].path

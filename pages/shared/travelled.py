@@ -1,0 +1,52 @@
+"""What travelled from the sites to the aggregator."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.experiments.findings import bytes_in_words
+from dpcore.experiments.methods import METHODS
+from dpcore.experiments.run import Row
+from dpcore.figures.network import network_svg
+from pages.shared.cards import is_dark
+
+
+def travelled(rows: list[Row], reference: list[Row]) -> None:
+    """Bytes of each protocol shown, against sending whole matrices and raw rows.
+
+    Parameters
+    ----------
+    rows : list of dict
+        One a protocol.
+    reference : list of dict
+        Rows of "full" and "pooled" under the same settings.
+    """
+    lead = rows[0]
+    whole, raw = (
+        next(row["bytes_sent"] for row in reference if row["protocol"] == key)
+        for key in ("full", "pooled")
+    )
+    sent = bytes_in_words(lead["bytes_per_site"])
+    picture, table = st.columns([2, 3], gap="large", vertical_alignment="center")
+    picture.image(
+        network_svg(lead["sites"], sent, protocol=lead["protocol"], dark=is_dark()),
+        width="stretch",
+        alt=f"{lead['sites']} sites each send {sent} to one aggregator.",
+    )
+    table.table(
+        [
+            {
+                "Protocol": METHODS[row["protocol"]].title,
+                "Each site": bytes_in_words(row["bytes_per_site"]),
+                "All sites": bytes_in_words(row["bytes_sent"]),
+                "Of whole matrices": _share(row["bytes_sent"], whole),
+                "Of raw rows": _share(row["bytes_sent"], raw),
+            }
+            for row in rows
+        ]
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    ratio = part / whole
+    return f"{ratio:.0%}" if ratio < 10 else f"{ratio:,.0f} ×"

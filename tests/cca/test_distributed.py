@@ -1,0 +1,180 @@
+"""CCA in the protocols of the distributed PCA."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from dpcore.cca import PROTOCOLS, canonical_pairs, distributed_cca
+from dpcore.errors import ParameterError
+from dpcore.pca import ReleaseSettings
+from dpcore.privacy import PrivacyBudget, gaussian_delta
+from dpcore.spectra import site_moments
+from dpcore.streams import Repetition
+
+N_X, N_Y = 12, 8
+SIZES = (400, 250, 350)
+
+
+def joined_rows(offset=0.0):
+    rng = np.random.default_rng(0)
+    shared = rng.standard_normal((sum(SIZES), 3))
+    X = shared @ rng.standard_normal((3, N_X)) + rng.standard_normal((sum(SIZES), N_X))
+    Y = shared @ rng.standard_normal((3, N_Y)) + rng.standard_normal((sum(SIZES), N_Y))
+    Z = np.hstack([X, Y]) - np.hstack([X, Y]).mean(axis=0) + offset
+    return Z / np.linalg.norm(Z, axis=1).max()
+
+
+def three_sites(offset=0.0):
+    Z = joined_rows(offset)
+    return site_moments(Z, np.split(np.arange(len(Z)), np.cumsum(SIZES)[:-1]))
+
+
+def settings_for(epsilon=1.0, **changes):
+    settings = ReleaseSettings(
+        PrivacyBudget(epsilon, 0.01), 3, N_X + N_Y, calibration="analytic", noise="isometric"
+    )
+    return replace(settings, **changes)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("mean_share", [0.0, 0.2])
+def test_without_noise_every_protocol_is_plain_cca(protocol, mean_share):
+    moments = three_sites(offset=0.3 if mean_share else 0.0)
+    whole = moments.centred().pooled()
+    intermediate_dim = N_X + N_Y + (1 if mean_share else 0)
+    settings = settings_for(
+        math.inf, mean_share=mean_share, intermediate_dim=min(intermediate_dim, N_X + N_Y)
+    )
+    pairs = distributed_cca(moments, N_X, settings, protocol=protocol, repetition=Repetition(0))
+    if protocol == "local":
+        whole = moments.second_moments[0] - (
+            np.outer(moments.means[0], moments.means[0]) if mean_share else 0
+        )
+    expected = canonical_pairs(whole, N_X, 3)
+    # R = D columns cannot hold the D + 1 directions of rows with a constant coordinate.
+    tolerance = 0.05 if protocol == "dpdis" and mean_share else 1e-9
+    assert_allclose(pairs.correlations, expected[2], atol=tolerance)
+    assert pairs.floor == 0 and math.isinf(pairs.guarantee.epsilon)
+    assert not pairs.guarantee.is_private
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("noise", ["triangle", "isometric"])
+def test_the_law_of_what_the_aggregator_holds(protocol, noise):
+    moments = three_sites()
+    settings = settings_for(noise=noise)
+    pairs = distributed_cca(moments, N_X, settings, protocol=protocol, repetition=Repetition(7))
+    truth = moments.second_moments[0] if protocol == "local" else moments.pooled()
+    difference = pairs.joint_moment - truth
+    if protocol == "dpdis":
+        # R = D and "svd" replaces the noisy matrix by its absolute value: no Gaussian law.
+        assert np.linalg.eigvalsh(pairs.joint_moment)[0] >= -1e-12
+        return
+    left = pairs.sigma_of_average
+    off_diagonal = difference[np.triu_indices(N_X + N_Y, 1)] / left
+    if noise == "isometric":
+        off_diagonal *= math.sqrt(2)
+    standard = np.concatenate([off_diagonal, difference.diagonal() / left])
+    assert stats.kstest(standard, "norm").pvalue > 1e-9
+
+
+def test_sites_alone_need_more_noise_and_cape_none_of_it():
+    moments, settings = three_sites(), settings_for()
+    left = {
+        protocol: distributed_cca(
+            moments, N_X, settings, protocol=protocol, repetition=Repetition(0)
+        ).sigma_of_average
+        for protocol in PROTOCOLS
+    }
+    wide = distributed_cca(
+        moments, N_X, replace(settings, masks="wide"), protocol="cape", repetition=Repetition(0)
+    )
+    # n_s / N weights times noise of scale 1 / n_s: S equal terms of 1 / N, hence sqrt(S).
+    assert_allclose(left["full"], math.sqrt(3) * left["pooled"], rtol=1e-9)
+    assert_allclose(left["local"], sum(SIZES) / SIZES[0] * left["pooled"], rtol=1e-9)
+    assert_allclose(wide.sigma_of_average, left["pooled"], rtol=1e-9)
+    assert left["pooled"] < left["cape"] < math.sqrt(2) * left["pooled"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("mean_share", [0.0, 0.2])
+@pytest.mark.parametrize("calibration", ["published", "analytic", "classic"])
+def test_guarantees_are_what_the_noise_gives(protocol, mean_share, calibration):
+    moments = three_sites()
+    settings = settings_for(mean_share=mean_share, calibration=calibration)
+    guarantee = distributed_cca(
+        moments, N_X, settings, protocol=protocol, repetition=Repetition(0)
+    ).guarantee
+    delta = gaussian_delta(guarantee.epsilon, guarantee.sigma, guarantee.l2_sensitivity)
+    assert delta <= 0.01 * (1 + 1e-9)
+    if calibration == "analytic":
+        assert guarantee.keeps_asked and guarantee.epsilon > 1 - 1e-6
+    if protocol == "cape" and calibration == "published":
+        # mu^2 is 2 S / (S + 1) times a local release's.
+        local = distributed_cca(
+            moments, N_X, settings, protocol="pooled", repetition=Repetition(0)
+        ).guarantee
+        ratio = (guarantee.l2_sensitivity / guarantee.sigma) / (
+            local.l2_sensitivity / local.sigma
+        )
+        assert_allclose(ratio**2, 1.5)
+
+
+def test_common_random_numbers_and_streams_of_their_own():
+    moments = three_sites()
+
+    def draw(protocol="full", epsilon=1.0, index=0):
+        return distributed_cca(
+            moments,
+            N_X,
+            settings_for(epsilon),
+            protocol=protocol,
+            repetition=Repetition(3, index),
+        )
+
+    same, again = draw(), draw()
+    assert np.array_equal(same.joint_moment, again.joint_moment)
+    assert not np.array_equal(same.joint_moment, draw(index=1).joint_moment)
+    stronger = draw(epsilon=2.0)
+    unit = (same.joint_moment - moments.pooled()) / same.sigma_of_average
+    assert_allclose(
+        (stronger.joint_moment - moments.pooled()) / stronger.sigma_of_average, unit, atol=1e-9
+    )
+
+
+def test_bytes_are_what_a_message_holds():
+    moments, settings = three_sites(), settings_for(intermediate_dim=4)
+    sent = {
+        protocol: distributed_cca(
+            moments, N_X, settings, protocol=protocol, repetition=Repetition(0)
+        ).bytes_sent
+        for protocol in PROTOCOLS
+    }
+    assert (sent["dpdis"] < sent["full"]).all() and (sent["full"] == sent["cape"]).all()
+    assert (sent["dpdis"] >= 20 * 4 * 8).all() and (sent["local"] == 0).all()
+    assert (sent["pooled"] == np.array(SIZES) * 20 * 8).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter"),
+    [
+        ({"protocol": "random"}, "protocol"),
+        ({"floor": "none"}, "floor"),
+        ({"floor": -1.0}, "floor"),
+        ({"n_x": 0}, "n_x"),
+        ({"n_x": 18}, "n_components"),
+        ({"settings": settings_for(intermediate_dim=21)}, "intermediate_dim"),
+        ({"settings": settings_for(honest_sites=4)}, "honest_sites"),
+    ],
+)
+def test_refusals_name_the_parameter(change, parameter):
+    arguments = {"n_x": N_X, "settings": settings_for(), "protocol": "cape"} | change
+    with pytest.raises(ParameterError) as caught:
+        distributed_cca(three_sites(), repetition=Repetition(0), **arguments)
+    assert caught.value.parameter == parameter

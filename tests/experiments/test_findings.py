@@ -1,0 +1,81 @@
+"""Sentences say what the rows say."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpcore.experiments.findings import (
+    bytes_in_words,
+    comparison,
+    counted,
+    headline,
+    percent,
+    spread_of,
+)
+
+TITLES = {"dpdis": "DPdisPCA", "local": "One site alone"}
+
+
+def rows_of(**ratios):
+    return [
+        {
+            "protocol": protocol,
+            "energy_ratio": ratio,
+            "epsilon": 0.5,
+            "sites": 4,
+            "samples": 4004,
+            "random_ratio": 0.08,
+        }
+        for protocol, values in ratios.items()
+        for ratio in values
+    ]
+
+
+def test_spread_is_of_one_protocols_draws():
+    spread = spread_of(rows_of(dpdis=[0.2, 0.4, 0.9], local=[0.1]), "dpdis")
+    assert (spread.mean, spread.least, spread.greatest, spread.draws) == (0.5, 0.2, 0.9, 3)
+
+
+def test_the_headline_is_about_the_first_protocol():
+    rows = rows_of(dpdis=[0.4, 0.6], local=[0.1, 0.3])
+    sentence = headline(rows, TITLES)
+    assert sentence.startswith("of the energy that exact PCA captures is kept by **DPdisPCA**")
+    assert "**ε = 0.5** with 4 sites of 1,001 people (40 % to 60 % over 2 draws)." in sentence
+    assert comparison(rows, TITLES) == "One site alone keeps 20 %, a random subspace 8.0 %."
+
+
+def test_one_draw_has_no_spread_and_one_protocol_no_company():
+    rows = rows_of(dpdis=[0.5])
+    assert "draws" not in headline(rows, TITLES)
+    assert comparison(rows, TITLES) == "A random subspace 8.0 %."
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.0, "0 %"), (0.012, "1.2 %"), (0.5, "50 %"), (0.991, "99.1 %"), (1.0, "100 %")],
+)
+def test_shares_keep_a_digit_near_the_ends(share, words):
+    assert percent(share) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (9_949, "9.9 kB"),
+        (9_960, "10 kB"),
+        (99_700, "100 kB"),
+        (313_636, "314 kB"),
+        (999_700, "1.0 MB"),
+        (3_136_360, "3.1 MB"),
+        (2.5e15, "2500 TB"),
+    ],
+)
+def test_bytes_keep_two_or_three_digits(count, words):
+    assert bytes_in_words(count) == words
+
+
+def test_counts_agree_with_their_nouns():
+    assert [counted(n, "site") for n in (0, 1, 1200)] == ["0 sites", "1 site", "1,200 sites"]

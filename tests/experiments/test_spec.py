@@ -1,0 +1,115 @@
+"""Specs: frozen, complete, checked where they are made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.spec import SPEC_FIELDS, ProblemKey, RunSpec
+
+DATA_SIDE = {
+    "dataset",
+    "samples",
+    "sites",
+    "split",
+    "preparation",
+    "reference",
+    "seed",
+}
+
+
+def test_a_spec_is_frozen_hashable_and_equal_by_value():
+    spec = RunSpec(epsilon=2.0)
+    with pytest.raises(FrozenInstanceError):
+        spec.epsilon = 1.0
+    assert {spec: 1}[RunSpec(epsilon=2.0)] == 1
+    assert SPEC_FIELDS == tuple(field.name for field in fields(RunSpec))
+
+
+@pytest.mark.parametrize(
+    ("changes", "parameter"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": "1"}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": -1e-9}, "delta"),
+        ({"delta": math.nan}, "delta"),
+        ({"sites": 0}, "sites"),
+        ({"sites": 2.5}, "sites"),
+        ({"samples": 9, "sites": 5}, "samples"),
+        ({"repetitions": 0}, "repetitions"),
+        ({"seed": -1}, "seed"),
+        ({"protocols": ()}, "protocols"),
+        ({"preparation": "raw"}, "preparation"),
+        ({"split": "halves"}, "split"),
+        ({"concentration": 0.0}, "concentration"),
+        ({"concentration": math.inf}, "concentration"),
+        ({"reference": "nobody"}, "reference"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_constraint(changes, parameter):
+    with pytest.raises(ParameterError, match=f"^{parameter} must be .+, got ") as caught:
+        RunSpec(**changes)
+    assert caught.value.parameter == parameter
+
+
+def test_the_problem_depends_on_the_data_side_alone():
+    """Moving ε, δ, R, K or the noise must find the moments in the cache."""
+    base = RunSpec(samples=100)
+    other = {
+        "dataset": "mnist",
+        "protocols": ("full",),
+        "epsilon": 2.0,
+        "delta": 0.1,
+        "sites": 2,
+        "samples": 50,
+        "components": 3,
+        "intermediate_dim": 4,
+        "calibration": "analytic",
+        "noise": "isometric",
+        "truncation": "psd",
+        "preparation": "private",
+        "norm_bound": 3.0,
+        "mean_share": 0.5,
+        "split": "dirichlet",
+        "concentration": 0.1,
+        "masks": "wide",
+        "honest_sites": 2,
+        "reference": "all",
+        "resample": True,
+        "repetitions": 3,
+        "seed": 1,
+    }
+    assert set(other) == set(SPEC_FIELDS)
+    moved = {
+        name
+        for name, value in other.items()
+        if replace(base, **{name: value}).problem_key() != base.problem_key()
+    }
+    assert moved == DATA_SIDE
+    # Fields that only count beside another one.
+    private, skewed = replace(base, preparation="private"), replace(base, split="dirichlet")
+    assert replace(private, norm_bound=3.0).problem_key() != private.problem_key()
+    assert replace(skewed, concentration=0.1).problem_key() != skewed.problem_key()
+    assert {field.name for field in fields(ProblemKey)} == DATA_SIDE | {
+        "norm_bound",
+        "concentration",
+        "drawing",
+    }
+
+
+def test_defaults_depend_on_the_data_set():
+    settings = RunSpec().settings(n_features=64, default_components=10)
+    assert (settings.n_components, settings.intermediate_dim) == (10, 20)
+    settings = RunSpec(components=5).settings(n_features=7, default_components=10)
+    assert (settings.n_components, settings.intermediate_dim) == (5, 7)
+
+
+def test_the_private_mean_is_paid_only_under_private_preparation():
+    assert RunSpec().settings(64, 10).mean_share == 0
+    assert RunSpec(preparation="private", mean_share=0.3).settings(64, 10).mean_share == 0.3

@@ -1,0 +1,303 @@
+"""Protocols against a plain transliteration of Algorithm 1, scikit-learn, and each other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.decomposition import PCA, TruncatedSVD
+
+from dpcore.errors import ParameterError
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca import Draw, SiteMessage, aggregate, encode_message, site_message
+from dpcore.pca.cape import cape
+from dpcore.pca.distributed import dpdis, exact, full, local, pooled, random
+from dpcore.spectra import SiteMoments, captured_energy, projector_distance
+from dpcore.streams import Purpose, Repetition
+
+EXACT_WITHOUT_NOISE = (dpdis, full, pooled, cape)
+
+
+def published_algorithm(noisy_moments, n_components, intermediate_dim):
+    """Algorithm 1, steps 5 to 11, as printed; sites of equal size."""
+    total = 0
+    for noisy in noisy_moments:
+        U, S, _ = np.linalg.svd(noisy)
+        P = U[:, :intermediate_dim] @ np.diag(S[:intermediate_dim] ** 0.5)
+        total = total + P @ P.T / len(noisy_moments)
+    return np.linalg.svd(total)[0][:, :n_components].T
+
+
+def noise_of(site, scale, settings, repetition, n_features):
+    return symmetric_gaussian_noise(
+        n_features, scale, shape=settings.noise, rng=repetition.rng(Purpose.SITE_NOISE, site)
+    )
+
+
+class RelabelledSites(Repetition):
+    """The same streams, found under other site numbers."""
+
+    def __init__(self, seed: int, order: list[int]):
+        super().__init__(seed)
+        object.__setattr__(self, "order", order)
+
+    def rng(self, purpose, *identity):
+        if purpose in (Purpose.SITE_NOISE, Purpose.PREPARATION):
+            identity = (self.order[identity[0]], *identity[1:])
+        return super().rng(purpose, *identity)
+
+
+@pytest.mark.parametrize("noise", ["triangle", "isometric"])
+@pytest.mark.parametrize("intermediate_dim", [2, 4, 6, 12])
+def test_dpdis_is_algorithm_1(moments, settings_with, noise, intermediate_dim):
+    equal = SiteMoments(moments.second_moments, moments.means, np.array([100, 100, 100]))
+    settings = settings_with(noise=noise, intermediate_dim=intermediate_dim)
+    repetition = Repetition(7)
+    draw = Draw(equal, settings, repetition)
+    noisy = [
+        A + noise_of(site, draw.scales[site].moment, settings, repetition, len(A))
+        for site, A in enumerate(equal.second_moments)
+    ]
+    expected = published_algorithm(noisy, settings.n_components, intermediate_dim)
+    assert projector_distance(dpdis(draw).components, expected) < 1e-8
+
+
+def test_full_and_local_rank_by_magnitude_as_an_svd_would(moments, settings_with):
+    settings, repetition = settings_with(epsilon=0.2), Repetition(3)
+    draw = Draw(moments, settings, repetition)
+    noisy = [
+        A + noise_of(site, draw.scales[site].moment, settings, repetition, len(A))
+        for site, A in enumerate(moments.second_moments)
+    ]
+    average = sum(w * A for w, A in zip(moments.weights, noisy, strict=True))
+    for protocol, matrix in ((full, average), (local, noisy[0])):
+        expected = np.linalg.svd(matrix)[0][:, :4].T
+        assert projector_distance(protocol(draw).components, expected) < 1e-8
+
+
+def test_positive_truncation_keeps_the_largest_eigenvalues_and_cuts_negative_ones(
+    moments, settings_with
+):
+    settings, repetition = settings_with(epsilon=0.2, truncation="psd"), Repetition(3)
+    draw = Draw(moments, settings, repetition)
+    total = 0
+    for site, A in enumerate(moments.second_moments):
+        noisy = A + noise_of(site, draw.scales[site].moment, settings, repetition, len(A))
+        values, vectors = np.linalg.eigh(noisy)
+        kept = np.maximum(values[-6:], 0)
+        total = total + moments.weights[site] * (vectors[:, -6:] * kept) @ vectors[:, -6:].T
+    expected = np.linalg.eigh(total)[1][:, -4:].T
+    assert projector_distance(dpdis(draw).components, expected) < 1e-8
+
+
+@pytest.mark.parametrize("truncation", ["svd", "psd"])
+@pytest.mark.parametrize("protocol", EXACT_WITHOUT_NOISE)
+def test_without_noise_protocols_give_the_exact_pooled_subspace(
+    rows, moments, settings_with, protocol, truncation
+):
+    settings = settings_with(math.inf, intermediate_dim=12, truncation=truncation)
+    found = protocol(Draw(moments, settings, Repetition(0)))
+    svd = TruncatedSVD(4, algorithm="arpack", tol=1e-12).fit(rows)
+    assert projector_distance(found.components, svd.components_) < 1e-8
+    assert not found.guarantee.is_private
+
+
+@pytest.mark.parametrize("protocol", (*EXACT_WITHOUT_NOISE, exact))
+def test_a_private_mean_without_noise_gives_centred_pca(rows, moments, settings_with, protocol):
+    settings = settings_with(math.inf, intermediate_dim=12, mean_share=0.2)
+    found = protocol(Draw(moments, settings, Repetition(0)))
+    assert projector_distance(found.components, PCA(4).fit(rows).components_) < 1e-8
+
+
+def test_without_noise_a_site_alone_sees_only_its_people(rows, labels, moments, settings_with):
+    found = local(Draw(moments, settings_with(math.inf), Repetition(0)))
+    svd = TruncatedSVD(4, algorithm="arpack", tol=1e-12)
+    own = svd.fit(rows[labels == 0]).components_.copy()
+    everybody = svd.fit(rows).components_
+    assert projector_distance(found.components, own) < 1e-8
+    assert projector_distance(found.components, everybody) > 1e-3
+
+
+def test_one_site_alone_is_everybody(rows, moments, settings_with):
+    """With one site, dpdis at R = K, full and local are one release, and pooled has its noise."""
+    everybody = SiteMoments(
+        moments.pooled()[None],
+        (moments.weights @ moments.means)[None],
+        moments.n_samples.sum(keepdims=True),
+    )
+    draw = Draw(everybody, settings_with(intermediate_dim=4), Repetition(1))
+    alone = local(draw)
+    for protocol in (dpdis, full):
+        found = protocol(draw)
+        assert projector_distance(found.components, alone.components) < 1e-8
+    for protocol in (dpdis, full, pooled):
+        found = protocol(draw)
+        np.testing.assert_array_equal(found.sigma, alone.sigma)
+        assert found.guarantee.epsilon == alone.guarantee.epsilon
+
+
+@pytest.mark.parametrize("mean_share", [0.0, 0.3])
+@pytest.mark.parametrize("protocol", [dpdis, full])
+def test_the_order_of_sites_does_not_matter(moments, settings_with, protocol, mean_share):
+    settings, order = settings_with(mean_share=mean_share), [2, 0, 1]
+    straight = protocol(Draw(moments, settings, Repetition(5)))
+    shuffled = SiteMoments(
+        moments.second_moments[order], moments.means[order], moments.n_samples[order]
+    )
+    found = protocol(Draw(shuffled, settings, RelabelledSites(5, order)))
+    assert projector_distance(found.components, straight.components) < 1e-8
+    np.testing.assert_array_equal(found.sigma, straight.sigma[order])
+    assert found.guarantee == straight.guarantee
+
+
+def test_fewer_directions_than_components_still_give_a_whole_subspace(moments, settings_with):
+    """R < K is allowed: S R >= K directions span the subspace, and below that it is completed."""
+    for intermediate_dim in (1, 2):
+        settings = settings_with(n_components=4, intermediate_dim=intermediate_dim)
+        found = dpdis(Draw(moments, settings, Repetition(0))).components
+        np.testing.assert_allclose(found @ found.T, np.eye(4), atol=1e-12)
+
+
+def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
+    """Every stream a draw opens is opened for one thing only."""
+    opened = Counter()
+
+    class Recording(Repetition):
+        def rng(self, purpose, *identity):
+            opened[purpose, identity] += 1
+            return super().rng(purpose, *identity)
+
+    draw = Draw(moments, settings_with(mean_share=0.2), Recording(0))
+    for protocol in (dpdis, full, local, pooled, cape, random):
+        protocol(draw)
+    assert set(opened.values()) == {1}
+    assert len([key for key in opened if key[0] is Purpose.SITE_NOISE]) == moments.n_sites
+
+
+def test_averages_carry_the_noise_they_should(rng, settings_with, false_alarm):
+    """With one feature the eigenvalue is the noisy average itself: its law by KS.
+
+    A KS test fails with its p-value's probability whatever the seed, so p > false_alarm.
+    """
+    counts = np.array([50, 150, 300])
+    moments = SiteMoments(np.array([[[0.9]], [[0.5]], [[0.7]]]), np.zeros((3, 1)), counts)
+    settings = settings_with(n_components=1, intermediate_dim=1)
+    draws = [Draw(moments, settings, Repetition(11, r)) for r in range(500)]
+    weights, sigma = counts / 500, np.array([s.moment for s in draws[0].scales])
+    mean = float(weights @ moments.second_moments[:, 0, 0])
+    tau = float(draws[0].scales[0].moment) * 50 / (500 / 3)
+    for protocol, scale in (
+        (full, float(np.sqrt(weights**2 @ sigma**2))),
+        (pooled, tau / 3),
+        (cape, tau / 3),  # the published b^2 = tau^2 / S, averaged over S sites
+    ):
+        values = [float(protocol(draw).eigenvalues[0]) for draw in draws]
+        assert stats.kstest(values, "norm", args=(mean, scale)).pvalue > false_alarm
+
+
+def test_bytes_are_the_lengths_of_real_messages(moments, settings_with):
+    settings = settings_with()
+    draw = Draw(moments, settings, Repetition(0))
+    for whole, protocol in ((False, dpdis), (True, full)):
+        lengths = [
+            len(
+                encode_message(
+                    site_message(A, int(n), settings, rng=np.random.default_rng(0), whole=whole)
+                )
+            )
+            for A, n in zip(moments.second_moments, moments.n_samples, strict=True)
+        ]
+        np.testing.assert_array_equal(protocol(draw).bytes_sent, lengths)
+    assert local(draw).bytes_sent.sum() == 0
+    assert pooled(draw).bytes_sent.sum() == moments.n_samples.sum() * moments.n_features * 8
+
+
+def test_a_draw_is_what_the_sites_would_send(moments, settings_with):
+    settings, repetition = settings_with(), Repetition(2)
+    messages = [
+        site_message(A, int(n), settings, rng=repetition.rng(Purpose.SITE_NOISE, site))
+        for site, (A, n) in enumerate(
+            zip(moments.second_moments, moments.n_samples, strict=True)
+        )
+    ]
+    found = dpdis(Draw(moments, settings, repetition))
+    eigenvalues, components = aggregate(messages, 4)
+    np.testing.assert_array_equal(found.components, components)
+    np.testing.assert_array_equal(found.eigenvalues, eigenvalues)
+
+
+def test_a_random_subspace_captures_its_share_on_average(moments, settings_with, false_alarm):
+    """Energy ratios lie in [0, 1]: Hoeffding bounds the error of their mean."""
+    second_moment, n_draws = moments.pooled(), 400
+    ratios = [
+        captured_energy(random(Draw(moments, settings_with(), Repetition(0, r))).components, A)
+        for r in range(n_draws)
+        for A in [second_moment / second_moment.trace()]
+    ]
+    bound = math.sqrt(math.log(2 / false_alarm) / (2 * n_draws))
+    assert abs(np.mean(ratios) - 4 / 12) < bound
+
+
+@pytest.mark.parametrize(
+    ("messages", "parameter"),
+    [
+        ([], "messages"),
+        (
+            [
+                SiteMessage(np.eye(3), 10, 1.0, whole=True),
+                SiteMessage(np.eye(3), 10, 1.0, whole=False),
+            ],
+            "messages",
+        ),
+        ([SiteMessage(np.eye(3), 10, 1.0), SiteMessage(np.eye(4), 10, 1.0)], "messages"),
+    ],
+)
+def test_the_aggregator_refuses_what_it_cannot_average(messages, parameter):
+    with pytest.raises(ParameterError) as caught:
+        aggregate(messages, 2)
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    ("changes", "parameter"),
+    [
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 2.5}, "n_components"),
+        ({"n_components": 13}, "n_components"),
+        ({"intermediate_dim": 13}, "intermediate_dim"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": -0.1}, "delta"),
+        ({"epsilon": 1.5, "calibration": "classic"}, "epsilon"),
+        ({"calibration": "exactly"}, "calibration"),
+        ({"noise": "white"}, "noise"),
+        ({"truncation": "qr"}, "truncation"),
+        ({"masks": "small"}, "masks"),
+        ({"row_norm_bound": 0.0}, "row_norm_bound"),
+        ({"row_norm_bound": math.inf}, "row_norm_bound"),
+        ({"mean_share": 1.0}, "mean_share"),
+    ],
+)
+def test_bad_settings_name_the_parameter(moments, settings_with, changes, parameter):
+    with pytest.raises(ParameterError, match=f"^{parameter} must be .*, got ") as caught:
+        dpdis(Draw(moments, settings_with(**changes), Repetition(0)))
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("masks", ["published", "wide"])
+def test_cape_at_one_site_needs_no_mask(moments, settings_with, masks):
+    one = SiteMoments(moments.second_moments[:1], moments.means[:1], moments.n_samples[:1])
+    settings = settings_with(masks=masks, calibration="analytic")
+    alone, masked = (p(Draw(one, settings, Repetition(0))) for p in (local, cape))
+    np.testing.assert_allclose(masked.sigma, alone.sigma, rtol=1e-12)
+    assert masked.guarantee.epsilon == pytest.approx(alone.guarantee.epsilon)
+
+
+def test_cape_refuses_more_honest_sites_than_there_are(moments, settings_with):
+    with pytest.raises(ParameterError, match="honest_sites"):
+        cape(Draw(moments, settings_with(honest_sites=4), Repetition(0)))
