@@ -45,7 +45,7 @@ def test_dots_show_every_draw_and_the_mean(dark):
         expected = [row["energy_ratio"] for row in rows if row["protocol"] == key]
         assert list(trace.x) == expected
         assert mean.x[0] == pytest.approx(sum(expected) / 3)
-        assert mean.text[0] == f"{mean.x[0]:.0%}"
+        assert mean.text[0].strip() == f"{mean.x[0]:.0%}"
     assert list(figure.layout.yaxis.ticktext) == ["Pooled, trusted", "DPdisPCA"]
     assert figure.layout.xaxis.title.text
     assert levels(figure, "x") == [0.15, 1]
