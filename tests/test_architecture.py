@@ -87,7 +87,7 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def dotted(node: ast.expr) -> str:
-    """"np.random.default_rng" of that expression; empty for anything but names and dots."""
+    """An expression of names and dots as written; empty for any other."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
@@ -133,7 +133,9 @@ def test_figures_take_tables_and_know_no_algorithm(path):
 
 @each_page
 def test_pages_hold_no_algorithm(path):
-    assert not [name for name in imports_of(path) if within(name, "scipy", "sklearn", "numpy.linalg")]
+    assert not [
+        name for name in imports_of(path) if within(name, "scipy", "sklearn", "numpy.linalg")
+    ]
     linear_algebra = [
         node
         for node in ast.walk(tree_of(path))

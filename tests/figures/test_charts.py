@@ -70,9 +70,7 @@ def test_ranges_do_not_move_while_a_curve_fills_in():
     """The vertical range never depends on the rows; the ticks not on how many are there."""
     whole = energy_curves(rows_at(), "epsilon", axis_title="ε", axis_range=(0.1, 10.0))
     for epsilons in (EPSILONS[:1], EPSILONS[:2]):
-        part = energy_curves(
-            rows_at(epsilons), "epsilon", axis_title="ε", axis_range=(0.1, 10.0)
-        )
+        part = energy_curves(rows_at(epsilons), "epsilon", axis_title="ε", axis_range=(0.1, 10.0))
         for figure in (part, whole):
             assert tuple(figure.layout.yaxis.range) == PERCENT_RANGE
         assert part.layout.xaxis.tickvals == whole.layout.xaxis.tickvals
