@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -62,6 +62,16 @@ def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[Row
         row_of(spec, problem, repetition, key, subspace, seconds)
         for key, subspace in subspaces.items()
     ]
+
+
+def run_repetitions(
+    specs: Sequence[RunSpec],
+    problem: Problem,
+    repetition: int,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> list[list[Row]]:
+    """Rows of one repetition of several specs that share their noise."""
+    return [run_repetition(spec, problem, repetition) for spec in specs]
 
 
 def row_of(
