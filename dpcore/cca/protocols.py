@@ -14,18 +14,12 @@ import numpy as np
 
 from dpcore.cca.release import joint_moment_sigma
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.cape import HONEST_BUT_CURIOUS, MASKS_DRAWN
-from dpcore.pca.guarantees import (
-    DISJOINT_SITES,
-    FLOATING_POINT,
-    PUBLIC_BOUND,
-    PUBLIC_COUNTS,
-    TRUSTED_AGGREGATOR,
-)
+from dpcore.pca.guarantees import AT_AGGREGATOR, AT_ONE_SITE, AT_SITES
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import noisy_second_moment, proxy_of
 from dpcore.privacy import (
+    Assumption,
     Guarantee,
     cape_mu,
     cape_scales,
@@ -35,7 +29,7 @@ from dpcore.privacy import (
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Purpose, Repetition
 
-AT_SITES = "every site, to its own joint second moment, before anything is sent"
+BY_SITES = "every site, to its own joint second moment, before anything is sent"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +86,7 @@ def local(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetitio
     """The first site on its own; nothing travels."""
     alone = SiteMoments(moments.second_moments[:1], moments.means[:1], moments.n_samples[:1])
     release = _average_of_sites(alone, settings, repetition, 0, lambda noisy: noisy)
-    assumptions = (PUBLIC_BOUND, PUBLIC_COUNTS, FLOATING_POINT)
+    assumptions = AT_ONE_SITE
     guarantee = replace(
         release.guarantee,
         noise_added_by="the first site, which uses nobody else's data",
@@ -118,7 +112,7 @@ def pooled(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetiti
             sigma,
             _site_sensitivity(settings, n_samples),
             "the aggregator, once, after pooling everybody's raw rows",
-            (PUBLIC_BOUND, PUBLIC_COUNTS, TRUSTED_AGGREGATOR, FLOATING_POINT),
+            AT_AGGREGATOR,
         ),
         sigma=np.array([sigma]),
         bytes_sent=moments.n_samples * moments.n_features * moments.second_moments.itemsize,
@@ -156,14 +150,7 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
             sensitivity / cape_mu(sensitivity, scales, n_honest),
             sensitivity,
             "every site, part of it in masks that cancel between the sites",
-            (
-                PUBLIC_BOUND,
-                PUBLIC_COUNTS,
-                DISJOINT_SITES,
-                HONEST_BUT_CURIOUS,
-                MASKS_DRAWN,
-                FLOATING_POINT,
-            ),
+            (*AT_SITES, Assumption.HONEST_SITES),
         ),
         sigma=np.full(n_sites, masked),
         bytes_sent=np.full(n_sites, length),
@@ -206,8 +193,8 @@ def _average_of_sites(
             settings,
             sigma[weakest],
             sensitivity[weakest],
+            BY_SITES,
             AT_SITES,
-            (PUBLIC_BOUND, PUBLIC_COUNTS, DISJOINT_SITES, FLOATING_POINT),
         ),
         sigma=sigma,
         bytes_sent=np.full(moments.n_sites, message_bytes),

@@ -102,6 +102,8 @@ def _fetch(url: str, path: Path, expected_bytes: int, progress: Progress | None)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, urllib.error.URLError) and not isinstance(error, urllib.error.HTTPError):
+    if isinstance(error, urllib.error.HTTPError):
+        error.close()  # It is the answer itself, with an open connection.
+    elif isinstance(error, urllib.error.URLError):
         return f"no connection: {error.reason}"
     return str(error) or type(error).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import math
 import os
 import zlib
 from collections.abc import Iterable
@@ -166,8 +167,10 @@ def read_idx(file: LocalFile) -> np.ndarray:
         )
     n_axes = content[3]
     start = 4 + 4 * n_axes
-    shape = tuple(np.frombuffer(content[4:start], dtype=">u4").tolist())
-    if len(shape) != n_axes or len(content) != start + np.prod(shape, dtype=int):
+    if len(content) < start:
+        raise damaged(file.path, "it ends within its header")
+    shape = tuple(np.frombuffer(content, dtype=">u4", count=n_axes, offset=4).tolist())
+    if len(content) != start + math.prod(shape):
         raise damaged(
             file.path, f"it holds {len(content) - start:,} bytes of data for shape {shape}"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,8 @@ class Prepared:
     mean: np.ndarray
     n_clipped: int
     statement: str
+    views: Mapping[str, slice] | None = None
+    label_columns: slice | None = None
 
     @property
     def n_samples(self) -> int:
@@ -142,6 +144,8 @@ def prepare(
         mean=mean,
         n_clipped=n_clipped,
         statement=statement,
+        views=dataset.views,
+        label_columns=dataset.label_columns,
     )
 
 

@@ -107,7 +107,10 @@ def test_equal_rows_leave_nothing_to_magnify(dtype):
 
 def test_blocks_do_not_change_the_result(monkeypatch):
     X = stream(1, Purpose.DATA).standard_normal((257, 5)).astype(np.float32)
-    whole = {mode: prepare(make_dataset(X), mode=mode, norm_bound=1.5) for mode in ("published", "private")}
+    whole = {
+        mode: prepare(make_dataset(X), mode=mode, norm_bound=1.5)
+        for mode in ("published", "private")
+    }
     monkeypatch.setattr(preparation, "_BLOCK_BYTES", 8 * 5 * 10)
     for mode, expected in whole.items():
         blocked = prepare(make_dataset(X), mode=mode, norm_bound=1.5)
@@ -151,10 +154,18 @@ def test_unknown_modes_are_refused():
 
 def test_what_is_prepared_keeps_what_the_data_set_says():
     labels = np.array([0, 1, 1])
-    dataset = make_dataset(np.eye(3), labels=labels, label_names=("a", "b"), image_shape=(1, 3))
+    dataset = make_dataset(
+        np.eye(3),
+        labels=labels,
+        label_names=("a", "b"),
+        image_shape=(1, 3),
+        views={"left": slice(0, 2), "right": slice(2, 3)},
+        label_columns=slice(2, 3),
+    )
     prepared = prepare(dataset)
     for field in (
-        "name title label_names feature_names image_shape default_components provenance is_part"
+        "name title label_names feature_names image_shape default_components provenance is_part "
+        "views label_columns"
     ).split():
         assert getattr(prepared, field) == getattr(dataset, field)
     assert prepared.labels is dataset.labels

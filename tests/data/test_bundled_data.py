@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.data import bundled, list_datasets, load_dataset, synthetic
+from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.streams import Purpose, stream
+
+# DESIGN section 5: name, rows, columns, default K.
+CATALOGUE = (
+    ("digits", 1_797, 64, 10),
+    ("patches", 60_000, 784, 50),
+    ("synthetic", 60_000, 200, 50),
+    ("synthetic-2012", 5_000, 10, 2),
+    ("mnist", 60_000, 784, 50),
+    ("fashion-mnist", 60_000, 784, 50),
+    ("covtype", 60_000, 54, 10),
+    ("kddcup99", 494_021, 116, 4),
+    ("localization", 164_860, 44, 10),
+    ("insurance", 9_822, 150, 11),
+    ("census", 199_523, 513, 8),
+    ("mfeat", 2_000, 649, None),
+)
+BUNDLED = ("digits", "patches", "synthetic", "synthetic-2012")
+
+
+def test_the_catalogue_is_the_designs(tmp_path):
+    found = tuple(
+        (s.name, s.n_samples, s.n_features, s.default_components) for s in list_datasets(tmp_path)
+    )
+    assert found == CATALOGUE
+
+
+def test_an_empty_machine_is_told_what_is_missing(tmp_path):
+    for status in list_datasets(tmp_path / "absent"):
+        assert status.ready == (status.name in BUNDLED)
+        assert not status.is_part
+        if status.ready:
+            assert status.download_bytes == 0 and status.how_to_get == "Ready."
+        else:
+            assert str(tmp_path / "absent" / status.name) in status.how_to_get
+            assert status.download_bytes != 0
+    assert not (tmp_path / "absent").exists()
+
+
+def assert_agrees_with_the_catalogue(dataset, status):
+    for field in "name title n_samples n_features default_components image_shape is_part".split():
+        assert getattr(dataset, field) == getattr(status, field), field
+    assert len(dataset.feature_names) == dataset.n_features == len(set(dataset.feature_names))
+    if dataset.image_shape is not None:
+        assert np.prod(dataset.image_shape) == dataset.n_features
+    if dataset.labels is not None:
+        assert np.array_equal(np.unique(dataset.labels), np.arange(len(dataset.label_names)))
+    assert dataset.provenance.endswith(".") and f"{dataset.n_samples:,}" in dataset.provenance
+    # Chosen from the domain, so rows may be longer; but it is to be a bound for most of them.
+    norms = np.linalg.norm(dataset.X[:5_000].astype(np.float64), axis=1)
+    assert np.mean(norms <= dataset.public_norm_bound) > 0.8
+    assert np.median(norms) > dataset.public_norm_bound / 3
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_data_need_no_file(name, tmp_path):
+    status = {s.name: s for s in list_datasets(tmp_path)}[name]
+    dataset = load_dataset(name, tmp_path, download=False)
+    assert_agrees_with_the_catalogue(dataset, status)
+    assert np.array_equal(dataset.X, load_dataset(name, tmp_path).X)
+
+
+def test_digits_are_scikit_learns():
+    from sklearn.datasets import load_digits
+
+    dataset, bunch = load_dataset("digits"), load_digits()
+    assert dataset.X.dtype == np.float64
+    np.testing.assert_array_equal(dataset.X, bunch.data)
+    np.testing.assert_array_equal(dataset.labels, bunch.target)
+
+
+def test_patches_are_windows_of_the_photographs_and_copy_nothing_before_the_draw():
+    windows = bundled.photograph_windows()
+    assert [view.shape for view in windows] == [(400, 613, 28, 28)] * 2
+    for view in windows:
+        assert np.shares_memory(view[0, 0], view[1, 1])
+        assert 0.0 <= view.min() and view.max() <= 1.0 + 1e-6
+    dataset = load_dataset("patches", n_samples=300)
+    assert sum(view.shape[0] * view.shape[1] for view in windows) == 490_400
+    assert 100 < dataset.labels.sum() < 200
+    # Each patch occurs in the photograph its label names: look for it by its first row.
+    for row, label in zip(dataset.X[:40].reshape(-1, 28, 28), dataset.labels[:40], strict=True):
+        starts = np.argwhere(windows[label][:, :, 0, 0] == row[0, 0])
+        assert any(np.array_equal(windows[label][i, j], row) for i, j in starts)
+
+
+def test_patches_are_drawn_without_replacement_and_larger_draws_extend_smaller_ones():
+    small, large = (load_dataset("patches", n_samples=n).X for n in (50, 400))
+    np.testing.assert_array_equal(small, large[:50])
+    with pytest.raises(ParameterError, match="n_samples must be at most 490400"):
+        load_dataset("patches", n_samples=490_401)
+
+
+def test_patches_without_pillow_say_so(monkeypatch):
+    def absent():
+        raise ImportError("no Pillow")
+
+    monkeypatch.setattr("sklearn.datasets.load_sample_images", absent)
+    with pytest.raises(DataUnavailable, match="patches needs Pillow"):
+        load_dataset("patches")
+
+
+def test_synthetic_covariance_is_the_papers():
+    eigenvalues = synthetic.paper_eigenvalues()
+    np.testing.assert_allclose(eigenvalues[:50], np.linspace(10, 1, 50))
+    assert eigenvalues.shape == (200,)
+    assert np.all((eigenvalues[50:] >= 0) & (eigenvalues[50:] <= 0.5))
+    # Uniform on (0, 0.5), with a false alarm in one of 1e9 seeds.
+    assert stats.kstest(eigenvalues[50:], stats.uniform(0, 0.5).cdf).pvalue > 1e-9
+
+
+@pytest.mark.parametrize("name", ["synthetic", "synthetic-2012"])
+def test_synthetic_rows_are_gaussian_with_that_covariance(name):
+    eigenvalues = (
+        synthetic.paper_eigenvalues()
+        if name == "synthetic"
+        else np.array(synthetic.EIGENVALUES_2012)
+    )
+    X = load_dataset(name).X.astype(np.float64)
+    n, d = X.shape
+    Z = X / np.sqrt(eigenvalues)
+    # Each bound holds for any seed but one in 1e9: Bonferroni over the columns or pairs.
+    assert np.abs(Z.mean(axis=0)).max() * np.sqrt(n) < stats.norm.isf(1e-9 / d / 2)
+    squares = (Z**2).sum(axis=0)
+    assert stats.chi2(n).cdf(squares).min() > 1e-9 / d / 2
+    assert stats.chi2(n).sf(squares).min() > 1e-9 / d / 2
+    # Off the diagonal a mean of products of two standard normals: sub-exponential, within
+    # t = 1.1 times the normal quantile at these n.
+    moments = Z.T @ Z / n - np.diag(squares / n)
+    pairs = d * (d - 1) / 2
+    assert np.abs(moments).max() * np.sqrt(n) < 1.1 * stats.norm.isf(1e-9 / pairs / 2)
+    assert stats.kstest(Z[:2_000].ravel(), "norm").pvalue > 1e-9
+
+
+def test_more_synthetic_rows_extend_fewer():
+    few, many = (load_dataset("synthetic", n_samples=n).X for n in (100, 20_000))
+    np.testing.assert_array_equal(few, many[:100])
+
+
+def test_a_block_boundary_leaves_no_trace():
+    eigenvalues = np.ones(3)
+    n = synthetic._BLOCK
+    one = synthetic.gaussian_rows(eigenvalues, n + 5, rng=stream(0, Purpose.DATA))
+    two = synthetic.gaussian_rows(eigenvalues, 2 * n, rng=stream(0, Purpose.DATA))
+    np.testing.assert_array_equal(one, two[: n + 5])
+    assert len(np.unique(two[:, 0])) > 1.99 * n
+
+
+def test_n_samples_draws_rows_of_the_data_set():
+    whole, drawn = load_dataset("digits"), load_dataset("digits", n_samples=100)
+    rows = {row.tobytes(): label for row, label in zip(whole.X, whole.labels, strict=True)}
+    assert drawn.X.shape == (100, 64)
+    assert len({row.tobytes() for row in drawn.X}) == 100
+    assert all(rows[x.tobytes()] == y for x, y in zip(drawn.X, drawn.labels, strict=True))
+    assert drawn.provenance.startswith("100 rows drawn with a fixed seed")
+    assert load_dataset("digits", n_samples=1797).X.shape == (1797, 64)
+
+
+@pytest.mark.parametrize(
+    "arguments, complaint",
+    [
+        (dict(name="imagenet"), "name must be one of digits, .*, mfeat, got 'imagenet'"),
+        (dict(name="digits", n_samples=1798), "n_samples must be at most 1797"),
+        (dict(name="synthetic", n_samples=1), "n_samples must be at least 2, got 1"),
+        (dict(name="synthetic", n_samples=0), "n_samples must be at least 2, got 0"),
+    ],
+)
+def test_requests_that_cannot_be_met(arguments, complaint):
+    with pytest.raises(ParameterError, match=complaint):
+        load_dataset(**arguments)

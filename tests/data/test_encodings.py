@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+from dpcore.data import census, insurance, kddcup, localization, select_views, views
+from dpcore.data.encodings import Nominal, Number, encode, feature_names, parse_lines
+from dpcore.data.official import LocalFile, OfficialFile
+from dpcore.errors import DataUnavailable, ParameterError
+
+PATH = Path("table.data")
+COLOUR = Nominal("colour", 1, ("red", "green", "sea blue"))
+COLUMNS = (
+    Number("share", 0, highest=4.0, lowest=2.0),
+    COLOUR,
+    Number("bytes", 2, highest=1e6, logarithmic=True),
+    Number("hour", 3, highest=24.0, period=24.0),
+)
+LABEL = Nominal("label", 4, ("no", "yes"))
+
+
+def _encode(text: str, columns=COLUMNS):
+    lines = text.encode().splitlines()
+    return encode(parse_lines(lines, (*columns, LABEL), 5, PATH), len(lines), columns, LABEL, PATH)
+
+
+def test_a_table_becomes_numbers_by_its_code_book():
+    X, labels = _encode("3, sea blue , 0, 25, yes.\n2, red, 1e6, 12, no.\n")
+    assert X.dtype == np.float32
+    np.testing.assert_allclose(
+        X, [[0.5, 0, 0, 1, 0, 1 / 24], [0, 1, 0, 0, 1, 0.5]], rtol=1e-6
+    )
+    np.testing.assert_array_equal(labels, [1, 0])
+    assert feature_names(COLUMNS) == (
+        "share", "colour=red", "colour=green", "colour=sea blue", "bytes", "hour",
+    )  # fmt: skip
+
+
+def test_blocks_leave_no_trace(monkeypatch):
+    text = "".join(f"{2 + i % 3}, {COLOUR.levels[i % 3]}, {i}, {i}, yes\n" for i in range(50))
+    whole, _ = _encode(text)
+    monkeypatch.setattr("dpcore.data.encodings.BLOCK", 7)
+    np.testing.assert_array_equal(_encode(text)[0], whole)
+
+
+@pytest.mark.parametrize(
+    "row, complaint",
+    [
+        ("3, pink, 0, 1, yes", "table.data .*column 'colour': 'pink' is no level"),
+        ("3, red, 0, 1, perhaps", "column 'label': 'perhaps' is no level"),
+        ("3, red, 0, yes", "row 2 has 4 columns where 5 are expected"),
+        ("3, red, 0, 1, yes, 7", "row 2 has 6 columns where 5 are expected"),
+        ("three, red, 0, 1, yes", "three"),
+        ("nan, red, 0, 1, yes", "column 'share': a number is not finite"),
+        ("3, red, -1, 1, yes", "column 'bytes': -1 is negative"),
+    ],
+)
+def test_what_is_not_in_the_code_book_is_named(row, complaint):
+    with pytest.raises(DataUnavailable, match=complaint):
+        _encode(f"3, red, 0, 1, yes\n{row}\n")
+
+
+@pytest.mark.parametrize(
+    "columns, dimension",
+    [
+        (kddcup.COLUMNS, 116),
+        (localization.COLUMNS, 44),
+        (insurance.COLUMNS, 150),
+        (census.COLUMNS, 513),
+    ],
+)
+def test_the_2012_papers_dimensions(columns, dimension):
+    names = feature_names(columns)
+    assert len(names) == len(set(names)) == dimension
+    for column in columns:
+        if isinstance(column, Nominal):
+            assert all(len(level) < 64 for level in column.levels)
+
+
+def test_the_census_code_book_is_the_official_description(shared_datasets):
+    path = shared_datasets / "census-income-kdd" / "census-income.names"
+    described = [
+        line.rstrip(". ").split(": ", 1)
+        for line in path.read_text().splitlines()
+        if ": " in line and not line.startswith("|")
+    ]
+    assert len(described) == 41
+    for (name, levels), column in zip(described, census.COLUMNS, strict=False):
+        assert name == column.name
+        if isinstance(column, Number):
+            assert levels == "continuous"
+        else:
+            ours = set(column.levels) - {"?"}
+            assert ours == {level.strip(" .") for level in levels.split(",")}
+
+
+def test_scikit_learns_copy_of_kddcup_is_read_as_the_file_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(kddcup, "_N_ROWS", 3)
+    rows = [
+        [0, b"tcp", b"http", b"SF", 181, 5450, *[0] * 16, 8, 8, *[0.5] * 7, 9, 9, *[0.11] * 8],
+        [9, b"udp", b"private", b"S0", 0, 0, *[0] * 16, 511, 1, *[1.0] * 7, 255, 2, *[0.0] * 8],
+        [1, b"icmp", b"eco_i", b"REJ", 8, 0, *[0] * 16, 1, 1, *[0.0] * 7, 1, 1, *[1.0] * 8],
+    ]
+    labels = [b"normal.", b"neptune.", b"smurf."]
+    text = b"".join(
+        b",".join(v if isinstance(v, bytes) else str(v).encode() for v in (*row, label)) + b"\n"
+        for row, label in zip(rows, labels, strict=True)
+    )
+    (tmp_path / "text").write_bytes(text)
+    joblib.dump(np.array(rows, dtype=object), tmp_path / "samples")
+    joblib.dump(np.array(labels, dtype=object), tmp_path / "targets")
+    from_text = kddcup.load_kddcup((LocalFile(tmp_path / "text", OfficialFile("text")),))
+    cached = kddcup.load_kddcup_cached(
+        tuple(LocalFile(tmp_path / f.name, f) for f in kddcup.CACHED_FILES)
+    )
+    np.testing.assert_array_equal(from_text.X, cached.X)
+    np.testing.assert_array_equal(from_text.labels, [1, 0, 0])
+    np.testing.assert_array_equal(cached.labels, [1, 0, 0])
+
+
+def test_views_are_chosen_by_name_and_keep_their_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr(views, "_N_ROWS", 20)
+    monkeypatch.setattr(views, "_ROWS_PER_DIGIT", 2)
+    files = []
+    for number, (view, (n_features, scale)) in enumerate(views.VIEWS.items()):
+        path = tmp_path / view
+        np.savetxt(path, np.full((20, n_features), number * scale), fmt="%.3f")
+        files.append(LocalFile(path, OfficialFile(view)))
+    dataset = views.load_mfeat(tuple(files))
+    assert dataset.n_features == 649 and list(dataset.views) == list(views.VIEWS)
+    chosen = select_views(dataset, "zer", "fou")
+    assert chosen.n_features == 47 + 76
+    assert chosen.views == {"zer": slice(0, 47), "fou": slice(47, 123)}
+    assert chosen.feature_names[0] == "zer_0" and chosen.feature_names[-1] == "fou_75"
+    np.testing.assert_allclose(chosen.X[:, chosen.views["zer"]], 5.0)
+    np.testing.assert_allclose(chosen.X[:, chosen.views["fou"]], 1.0)
+    assert chosen.public_norm_bound == math.sqrt(2)
+    for wrong in ((), ("fou", "fou"), ("fou", "ears")):
+        with pytest.raises(ParameterError, match="views must be different ones of fac, fou"):
+            select_views(dataset, *wrong)

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+
+import numpy as np
+import pytest
+
+from dpcore.data import official
+from dpcore.data.official import LocalFile, OfficialFile, find_data_home, locate, read_idx
+from dpcore.errors import DataUnavailable
+
+
+def test_idx_files_are_read_packed_and_plain(tmp_path, write_idx):
+    pictures = np.arange(24).reshape(2, 3, 4)
+    for packed in (True, False):
+        path = tmp_path / f"pictures-{packed}"
+        write_idx(path, pictures, packed=packed)
+        np.testing.assert_array_equal(read_idx(LocalFile(path, OfficialFile("p"))), pictures)
+
+
+@pytest.mark.parametrize(
+    "damage, complaint",
+    [
+        (lambda idx: b"\0\0\x0d\x01" + idx[4:], "magic number is 00000d01"),
+        (lambda idx: b"<html>", "magic number is 3c68746d"),
+        (lambda idx: b"", "magic number"),
+        (lambda idx: idx[:9], "ends within its header"),
+        (lambda idx: idx[:-1], "holds 23 bytes of data for shape"),
+        (lambda idx: gzip.compress(idx)[:-9], "does not unpack"),
+        (lambda idx: b"\x1f\x8b" + idx, "does not unpack"),
+    ],
+)
+def test_damaged_idx_files_are_named_with_what_is_wrong(tmp_path, write_idx, damage, complaint):
+    path = tmp_path / "train-images-idx3-ubyte.gz"
+    content = write_idx(path, np.arange(24).reshape(2, 3, 4))
+    path.write_bytes(damage(content))
+    with pytest.raises(DataUnavailable, match=complaint) as caught:
+        read_idx(LocalFile(path, OfficialFile(path.name)))
+    assert str(path) in str(caught.value)
+
+
+def _official(content: bytes, name: str = "pictures.gz", **fields) -> OfficialFile:
+    return OfficialFile(name, content_sha256=hashlib.sha256(content).hexdigest(), **fields)
+
+
+def test_a_wrong_checksum_names_both(tmp_path):
+    path = tmp_path / "pictures"
+    path.write_bytes(b"something else")
+    with pytest.raises(DataUnavailable) as caught:
+        LocalFile(path, _official(b"the pictures")).content()
+    for content in (b"something else", b"the pictures"):
+        assert hashlib.sha256(content).hexdigest() in str(caught.value)
+
+
+def test_a_file_is_hashed_once_until_it_changes(tmp_path, monkeypatch):
+    hashed = []
+    sha256 = hashlib.sha256
+    monkeypatch.setattr(
+        official.hashlib, "sha256", lambda content: hashed.append(content) or sha256(content)
+    )
+    path = tmp_path / "pictures"
+    path.write_bytes(b"the pictures")
+    file = LocalFile(path, _official(b"the pictures"))
+    hashed.clear()
+    assert file.content() == file.content() == b"the pictures"
+    assert hashed == [b"the pictures"]
+    path.write_bytes(b"other pictures")
+    with pytest.raises(DataUnavailable):
+        file.content()
+
+
+def test_own_folders_come_before_the_data_home_itself(tmp_path):
+    file = OfficialFile("covtype.data.gz")
+    assert locate(file, tmp_path, ("covtype", "covertype")) is None
+    expected = []
+    for folder, name in (
+        (".", "covtype.data"),
+        (".", "covtype.data.gz"),
+        ("covertype", "covtype.data"),
+        ("covtype", "covtype.data.gz"),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        path = tmp_path / folder / name
+        path.write_bytes(b"")
+        expected.append(path)
+        found = locate(file, tmp_path, ("covtype", "covertype"))
+        assert found.path == path
+
+
+def test_files_with_one_name_are_told_apart_by_checksum_in_a_flat_folder(tmp_path):
+    mnist = _official(b"digits", name_is_shared=True)
+    fashion = _official(b"clothes", name_is_shared=True)
+    (tmp_path / "pictures.gz").write_bytes(gzip.compress(b"clothes"))
+    assert locate(mnist, tmp_path, ("mnist",)) is None
+    assert locate(fashion, tmp_path, ("fashion-mnist",)).content() == b"clothes"
+    (tmp_path / "pictures").write_bytes(b"digits")
+    assert locate(mnist, tmp_path, ("mnist",)).content() == b"digits"
+    # In a folder of its own the name decides, and the wrong content is an error, not a miss.
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "mnist" / "pictures.gz").write_bytes(gzip.compress(b"clothes"))
+    with pytest.raises(DataUnavailable, match="SHA-256"):
+        locate(mnist, tmp_path, ("mnist",)).content()
+
+
+def test_a_damaged_file_with_a_shared_name_is_nobodys(tmp_path):
+    (tmp_path / "pictures.gz").write_bytes(b"\x1f\x8bnot gzip")
+    assert locate(_official(b"digits", name_is_shared=True), tmp_path, ()) is None
+
+
+def test_the_data_home_is_the_argument_then_the_variable_then_scikit_learns(tmp_path, monkeypatch):
+    assert find_data_home() == tmp_path / "scikit-learn"
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path / "variable"))
+    assert find_data_home() == tmp_path / "variable"
+    assert find_data_home(tmp_path / "argument") == tmp_path / "argument"
+    monkeypatch.delenv("DPCORE_DATA")
+    monkeypatch.delenv("SCIKIT_LEARN_DATA")
+    assert find_data_home().name == "scikit_learn_data"
+
+
+def _lines(tmp_path, text: str) -> LocalFile:
+    path = tmp_path / "table.txt"
+    path.write_text(text)
+    return LocalFile(path, OfficialFile("table.txt"))
+
+
+def test_tables_of_numbers(tmp_path):
+    file = _lines(tmp_path, "1 2 3\r\n4 5 6\r\n\r\n")
+    lines = official.read_lines(file, 2)
+    table = official.read_numbers(lines, 3, file.path)
+    assert table.dtype == np.float32
+    np.testing.assert_array_equal(table, [[1, 2, 3], [4, 5, 6]])
+
+
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        ("1 2 3\n", "it has 1 rows where 2 are expected"),
+        ("1 2\n3 4\n", "it has 2 columns where 3 are expected"),
+        ("1 2 3\n4 5\n", "table.txt.* columns"),
+        ("1 2 3\n4 five 6\n", "five"),
+    ],
+)
+def test_tables_of_another_shape_are_refused(tmp_path, text, complaint):
+    file = _lines(tmp_path, text)
+    with pytest.raises(DataUnavailable, match=complaint):
+        official.read_numbers(official.read_lines(file, 2), 3, file.path)
+
+
+def test_scikit_learns_copies_that_cannot_be_read_are_named(tmp_path):
+    path = tmp_path / "samples_py3"
+    path.write_bytes(b"\x80\x04 no pickle")
+    with pytest.raises(DataUnavailable, match="samples_py3"):
+        official.read_pickled_array(LocalFile(path, OfficialFile("samples_py3")))
