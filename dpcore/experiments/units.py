@@ -48,7 +48,12 @@ class Unit:
 def noise_of(spec: RunSpec) -> RunSpec:
     """The spec without what is chosen after the noise has been drawn."""
     return replace(
-        spec, components=None, intermediate_dim=None, truncation="svd", repetitions=1
+        spec,
+        components=None,
+        intermediate_dim=None,
+        truncation="svd",
+        encoding="native",
+        repetitions=1,
     )
 
 
@@ -97,7 +102,9 @@ def run_unit(
         problem = problems(unit.specs[0].problem_key(unit.repetition))
     except ParameterError as error:
         return tuple(Finished(cell, unit.repetition, (), str(error)) for cell in unit.cells)
-    outcomes = run_repetitions(unit.specs, problem, unit.repetition, checkpoint)
+    outcomes = run_repetitions(
+        unit.specs, problem, unit.repetition, threads=1, checkpoint=checkpoint
+    )
     return tuple(
         Finished(cell, unit.repetition, tuple(rows))
         for cell, rows in zip(unit.cells, outcomes, strict=True)

@@ -14,70 +14,24 @@ import zlib
 import numpy as np
 
 from dpcore.errors import ParameterError
+from dpcore.pca.encodings import NATIVE, PRECISIONS, ROUNDED, check_encoding, rounding_step
 from dpcore.pca.entropy import CodingError
 from dpcore.pca.rounding import MOST_STEPS, decode_rounded, round_and_code
 from dpcore.pca.site import SiteMessage
 
 MAGIC = b"DPCA"
 VERSION = 2
-NATIVE = "native"
-PRECISIONS = ("float64", "float32", "float16", "int8")
-_ROUNDED = "rounded:"
-
 _HEADER = struct.Struct("<4sBBBBIIQd")  # magic, version, form, body, values, D, columns, n, sigma
 _CHECKSUM = struct.Struct("<I")
 _ROUNDING = struct.Struct("<dQ")  # step, dither key
 _PROXY, _WHOLE = 0, 1
-_BODIES = {1: "float32", 2: "float64", 3: "float16", 4: "int8", 5: _ROUNDED}
+_BODIES = {1: "float32", 2: "float64", 3: "float16", 4: "int8", 5: ROUNDED}
 _CODES = {name: code for code, name in _BODIES.items()}
 _INT8_LARGEST = 127
 
 
 class MessageError(ValueError):
     """Bytes that are no message of ours, or a damaged one."""
-
-
-def rounding_step(encoding: str) -> float | None:
-    """The k of "rounded:k", the step in units of sigma; None for the other encodings.
-
-    Raises
-    ------
-    ParameterError
-        If the encoding is unknown or the step not a positive number.
-    """
-    if encoding == NATIVE or encoding in PRECISIONS:
-        return None
-    try:
-        step = float(encoding.removeprefix(_ROUNDED)) if encoding.startswith(_ROUNDED) else 0.0
-    except ValueError:
-        step = 0.0
-    if not 0 < step < math.inf:
-        raise ParameterError(
-            "encoding",
-            f"{NATIVE}, {', '.join(PRECISIONS)} or {_ROUNDED}K with a positive step of K sigma",
-            encoding,
-        )
-    return step
-
-
-def check_encoding(encoding: str, *, whole: bool) -> None:
-    """Refuse an encoding that is unknown or not for this kind of message.
-
-    Raises
-    ------
-    ParameterError
-    """
-    rounded = rounding_step(encoding) is not None
-    if rounded and not whole:
-        raise ParameterError(
-            "encoding",
-            f"{NATIVE} or one of {', '.join(PRECISIONS)} for a proxy, whose noise is no longer even",
-            encoding,
-        )
-    if encoding == "int8" and whole:
-        raise ParameterError(
-            "encoding", f"{_ROUNDED}K for a whole matrix in few bits; int8 is for proxies", encoding
-        )
 
 
 def message_length(n_features: int, columns: int, itemsize: int, *, whole: bool) -> int:
@@ -116,7 +70,7 @@ def encode_message(
     step = rounding_step(encoding)
     name = values.dtype.name if encoding == NATIVE else encoding
     if step is not None:
-        name, payload = _ROUNDED, _rounded_body(body, step * message.sigma, rng)
+        name, payload = ROUNDED, _rounded_body(body, step * message.sigma, rng)
     elif name == "int8":
         payload = _int8_body(body)
     else:
@@ -169,7 +123,7 @@ def decode_message(data: bytes) -> SiteMessage:
 
 
 def sent(
-    message: SiteMessage, encoding: str, *, rng: np.random.Generator
+    message: SiteMessage, encoding: str, *, rng: np.random.Generator | None = None
 ) -> tuple[SiteMessage, int]:
     """What arrives when a message is sent, and how many bytes it took.
 
@@ -203,7 +157,7 @@ def _rounded_body(values: np.ndarray, step: float, rng: np.random.Generator | No
         raise ParameterError("rng", "given for dithered rounding", None)
     if not np.abs(values).max() < MOST_STEPS * step:
         raise ParameterError(
-            "encoding", "a precision where sigma is zero or next to it; there is no noise", _ROUNDED
+            "encoding", "a precision where sigma is zero or next to it; there is no noise", ROUNDED
         )
     key = int(rng.integers(2**64, dtype=np.uint64))
     return _ROUNDING.pack(step, key) + round_and_code(values.astype(np.float64), step, key)
@@ -211,7 +165,7 @@ def _rounded_body(values: np.ndarray, step: float, rng: np.random.Generator | No
 
 def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> np.ndarray:
     count = math.prod(shape)
-    if name == _ROUNDED:
+    if name == ROUNDED:
         if len(data) < _ROUNDING.size or len(shape) != 1:
             raise MessageError("damaged site message: its length does not match its shape")
         step, key = _ROUNDING.unpack_from(data)
