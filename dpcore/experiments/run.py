@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
+from dpcore.experiments.blas import one_blas_thread
+from dpcore.experiments.latest import Latest
 from dpcore.experiments.methods import method
 from dpcore.experiments.problem import (
     Problem,
@@ -40,21 +42,24 @@ def versions() -> str:
     return ", ".join(found)
 
 
-@lru_cache(maxsize=1)
-def _prepared(name: str, preparation: str, norm_bound: float | None):
-    return load_prepared(name, preparation, norm_bound)
+_prepared = Latest(load_prepared, keep=1)
+_whole = Latest(lambda *data: whole_second_moment(_prepared(*data)), keep=1)
 
 
-@lru_cache(maxsize=1)
-def _whole(name: str, preparation: str, norm_bound: float | None):
-    return whole_second_moment(_prepared(name, preparation, norm_bound))
+def _build(key: ProblemKey) -> Problem:
+    data = (key.dataset, key.preparation, key.norm_bound)
+    with one_blas_thread():
+        return build_problem(key, _prepared(*data), lambda: _whole(*data))
 
 
-@lru_cache(maxsize=16)
+# A sweep comes to its problems one after the other, so two are enough, and more would take the
+# memory of many.
+_problems = Latest(_build, keep=2)
+
+
 def local_problem(key: ProblemKey) -> Problem:
     """Problems of this process, with the latest data set and problems kept."""
-    data = (key.dataset, key.preparation, key.norm_bound)
-    return build_problem(key, _prepared(*data), lambda: _whole(*data))
+    return _problems(key)
 
 
 def draw_subspaces(spec: RunSpec, problem: Problem, repetition: int) -> dict[str, Subspace]:
@@ -106,16 +111,17 @@ def run_repetitions(
 ) -> list[list[Row]]:
     """Rows of one repetition of several specs, as `draw_subspaces_of` takes them."""
     started = time.perf_counter()
-    outcomes = draw_subspaces_of(specs, problem, repetition, **options)
-    seconds = (time.perf_counter() - started) / len(specs)
-    energies = _Energies(problem.reference)
-    return [
-        [
-            row_of(spec, problem, repetition, key, subspace, energies.of(subspace), seconds)
-            for key, subspace in subspaces.items()
+    with one_blas_thread():
+        outcomes = draw_subspaces_of(specs, problem, repetition, **options)
+        seconds = (time.perf_counter() - started) / len(specs)
+        energies = _Energies(problem.reference)
+        return [
+            [
+                row_of(spec, problem, repetition, key, subspace, energies.of(subspace), seconds)
+                for key, subspace in subspaces.items()
+            ]
+            for spec, subspaces in zip(specs, outcomes, strict=True)
         ]
-        for spec, subspaces in zip(specs, outcomes, strict=True)
-    ]
 
 
 class _Energies:

@@ -22,6 +22,7 @@ from dpcore.experiments.spec import SPEC_FIELDS, RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.units import Finished, units_of
 from dpcore.experiments.workers import results
+from dpcore.pca.encodings import check_encoding
 from dpcore.privacy import second_moment_sigma
 
 # Fields that a person thinks in, worked out from others: R = ratio K, N = people S.
@@ -264,8 +265,9 @@ def check_feasible(spec: RunSpec) -> None:
             "samples", f"at most the {status.n_samples:,} people of {spec.dataset}{part}", spec.samples
         )
     settings = spec.settings(status.n_features, status.default_components)
-    for key in spec.protocols:
-        method(key)
+    for protocol in map(method, spec.protocols):
+        for whole in (False,) * protocol.wants_proxies + (True,) * protocol.wants_average:
+            check_encoding(spec.encoding, whole=whole)
     n_samples = status.n_samples if spec.samples is None else spec.samples
     if n_samples < 2 * spec.sites:
         raise ParameterError("sites", f"at most half the {n_samples:,} people", spec.sites)

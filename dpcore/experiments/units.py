@@ -3,8 +3,10 @@ with it afterwards (K, R, truncation, encoding)."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.problem import ProblemSource
@@ -38,6 +40,11 @@ class Unit:
     cells: tuple[int, ...]
     specs: tuple[RunSpec, ...]
     repetition: int
+
+    def fingerprint(self) -> str:
+        """Digest of what the unit computes, wherever it stands in a grid."""
+        parts = [[asdict(spec) for spec in self.specs], self.repetition]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
     @property
     def draw(self) -> RunSpec:
@@ -100,11 +107,18 @@ def run_unit(
     """
     try:
         problem = problems(unit.specs[0].problem_key(unit.repetition))
+        outcomes = run_repetitions(
+            unit.specs, problem, unit.repetition, threads=1, checkpoint=checkpoint
+        )
     except ParameterError as error:
-        return tuple(Finished(cell, unit.repetition, (), str(error)) for cell in unit.cells)
-    outcomes = run_repetitions(
-        unit.specs, problem, unit.repetition, threads=1, checkpoint=checkpoint
-    )
+        if len(unit.specs) == 1:
+            return (Finished(unit.cells[0], unit.repetition, (), str(error)),)
+        # One cell that cannot run must not take the others with it.
+        return tuple(
+            finished
+            for cell, spec in zip(unit.cells, unit.specs, strict=True)
+            for finished in run_unit(Unit((cell,), (spec,), unit.repetition), problems, checkpoint)
+        )
     return tuple(
         Finished(cell, unit.repetition, tuple(rows))
         for cell, rows in zip(unit.cells, outcomes, strict=True)
