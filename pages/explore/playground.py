@@ -20,7 +20,7 @@ from pages.shared.cards import (
     not_private,
     take_away,
 )
-from pages.shared.controls import current, redraw_noise
+from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 from pages.shared.travelled import travelled
 

@@ -39,6 +39,9 @@ def epsilon_curve(spec: RunSpec) -> None:
 
 
 def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> None:
+    if st.session_state.pop("_curve_clicked", False):
+        # A click runs this fragment alone; the slider it moved belongs to the whole page.
+        st.rerun()
     started = st.session_state.get("_curve_started") == spec
     st.session_state["_curve_started"] = spec
     rows, missing = runs.finished_rows(specs)
@@ -75,3 +78,4 @@ def _move_to_point() -> None:
     if points:
         nearest = min(EPSILONS, key=lambda epsilon: abs(epsilon - points[0]["x"]))
         move("epsilon", nearest)
+        st.session_state["_curve_clicked"] = True
