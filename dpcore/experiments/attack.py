@@ -1,0 +1,145 @@
+"""An audit that grows: an attack drawn batch by batch, judged as often as one likes.
+
+The same case, seed and number of trials give the same scores on a page, where they come in slices
+of time, and on the command line.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.audit_cases import audit_cases
+from dpcore.privacy.audit import AuditCase, AuditResult, judge, learn_discriminant
+from dpcore.streams import Purpose, stream
+
+# Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism
+# should not see one break by bad luck.
+CONFIDENCE = 0.999
+TRIALS = 10_000
+FEWEST_TRIALS = 200
+_BATCH = 200
+
+
+class Attack:
+    """Scores of one mechanism under D and D', as they come.
+
+    Parameters
+    ----------
+    case : AuditCase
+    n_trials : int
+        Releases to be drawn under each of D and D'; half of them train the score where the case
+        brings none.
+    confidence : float
+        In [0.5, 1), of each judgement on its own.
+    seed : int
+
+    Raises
+    ------
+    ParameterError
+        If `n_trials` or `confidence` is out of range.
+    """
+
+    def __init__(
+        self,
+        case: AuditCase,
+        *,
+        n_trials: int = TRIALS,
+        confidence: float = CONFIDENCE,
+        seed: int = 0,
+    ):
+        if not n_trials >= FEWEST_TRIALS:
+            raise ParameterError("trials", f"at least {FEWEST_TRIALS}", n_trials)
+        if not 0.5 <= confidence < 1:
+            raise ParameterError("confidence", "in [0.5, 1)", confidence)
+        self.case = case
+        self.n_trials = n_trials
+        self.confidence = confidence
+        self._rng = stream(seed, Purpose.AUDIT, zlib.crc32(case.name.encode()))
+        self._statistic = case.statistic
+        self._n_training = 0 if case.statistic is not None else n_trials // 2
+        self._scores: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        self._n_scored = 0
+        self._judged: dict[int, AuditResult] = {}
+
+    @property
+    def n_done(self) -> int:
+        """Trials drawn so far, the training ones included."""
+        return self._n_scored + (self._n_training if self._statistic is not None else 0)
+
+    @property
+    def finished(self) -> bool:
+        return self.n_done >= self.n_trials
+
+    def advance(self) -> None:
+        """One batch of trials, or all the training ones."""
+        if self._statistic is None:
+            self._statistic = learn_discriminant(self.case, self._n_training, rng=self._rng)
+            return
+        n = min(_BATCH, self.n_trials - self.n_done)
+        samplers = (self.case.sampler_d, self.case.sampler_d_prime)
+        for scores, sampler in zip(self._scores, samplers, strict=True):
+            scores.append(self._statistic(sampler(self._rng, n)))
+        self._n_scored += n
+
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores so far under D and under D'."""
+        d, d_prime = (np.concatenate(scores or [np.zeros(0)]) for scores in self._scores)
+        return d, d_prime
+
+    def judged(self, n_scored: int) -> AuditResult:
+        """What the first `n_scored` scores prove; each number of them is judged once."""
+        if n_scored not in self._judged:
+            d, d_prime = self.scores()
+            self._judged[n_scored] = judge(
+                self.case,
+                d[:n_scored],
+                d_prime[:n_scored],
+                n_trials=n_scored + self._n_training,
+                confidence=self.confidence,
+            )
+        return self._judged[n_scored]
+
+    def growth(self) -> list[AuditResult]:
+        """Judgements at numbers of trials that grow by about a third, up to those there are."""
+        checkpoints = []
+        count = _BATCH
+        while count < self._n_scored:
+            checkpoints.append(count)
+            count = max(count + _BATCH, int(count * 4 / 3) // _BATCH * _BATCH)
+        if self._n_scored:
+            checkpoints.append(self._n_scored)
+        return [self.judged(count) for count in checkpoints]
+
+    def run(self) -> AuditResult:
+        """All trials, and what they prove."""
+        while not self.finished:
+            self.advance()
+        return self.judged(self._n_scored)
+
+
+def named_cases() -> dict[str, AuditCase]:
+    """Every case that can be audited, by a name fit for a command line or an address."""
+    return {slug_of(case.name): case for case in audit_cases()}
+
+
+def slug_of(name: str) -> str:
+    """ "second moment, analytic" as "second-moment-analytic"."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower().replace("ε", "epsilon")).strip("-")
+
+
+def verdict(result: AuditResult) -> str:
+    """What an attack found, as one sentence."""
+    case, found = result.case, f"{result.epsilon:.3g}"
+    claim = f"ε = {case.epsilon:.3g}" + (f" at δ = {case.delta:g}" if case.delta else "")
+    if result.breaks_claim:
+        return f"The attack proves ε ≥ {found} and breaks through: the claim of {claim} is false."
+    if case.is_sound:
+        return f"The attack proves no more than ε ≥ {found}, which stays below the promised {claim}."
+    return (
+        f"The attack proves no more than ε ≥ {found}: so few trials do not catch this flaw, "
+        f"and the claim of {claim} is false all the same."
+    )
