@@ -71,7 +71,7 @@ def cape(draw: Draw) -> Subspace:
     share = settings.mean_share
     noise_sigma = scales.noise_sigma / math.sqrt(1 - share)
     mask_sigma = scales.mask_sigma / math.sqrt(1 - share)
-    average = draw.pooled_moment()
+    average = draw.pooled_moment
     if noise_sigma > 0:
         # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
         average = average + draw.pooled_noise(noise_sigma / math.sqrt(n_sites), Purpose.MASK)

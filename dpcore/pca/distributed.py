@@ -72,9 +72,7 @@ def full(draw: Draw) -> Subspace:
 def local(draw: Draw) -> Subspace:
     """The first site on its own: private PCA of its people only; nothing travels."""
     settings, sites = draw.settings, draw.sites
-    eigenvalues, components = leading_eigenpairs(
-        sites.first, settings.n_components, by=settings.ranking
-    )
+    eigenvalues, components = (part[: settings.n_components] for part in draw.first_leading)
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
@@ -94,7 +92,7 @@ def pooled(draw: Draw) -> Subspace:
     settings, moments = draw.settings, draw.moments
     n_samples = int(moments.n_samples.sum())
     scales = noise_scales(n_samples, settings)
-    noisy = draw.pooled_moment() + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
+    noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
     if settings.mean_share > 0:
         rng = draw.repetition.rng(Purpose.POOLED_NOISE, 1)
         mean = moments.weights @ moments.means

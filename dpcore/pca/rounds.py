@@ -17,12 +17,15 @@ import numpy as np
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import SiteMessage, noise_scales, noisy_second_moment, proxy_of
-from dpcore.spectra import SiteMoments
+from dpcore.pca.site import SiteMessage, noise_scales, noisy_second_moment, proxy_from
+from dpcore.spectra import SiteMoments, leading_eigenpairs
 from dpcore.streams import Purpose, Repetition
 
 # Below this many features a site takes well under a millisecond, less than handing it over.
 _THREADED_FROM_FEATURES = 256
+
+
+Eigenpairs = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,13 @@ class SiteRound:
     """What the sites hold after adding their noise.
 
     `proxies` is empty unless asked for, `average` None likewise; `first` is the noisy second
-    moment of the first site.
+    moment of the first site, and `first_leading` its eigenpairs where its proxy needed them.
     """
 
     proxies: tuple[SiteMessage, ...]
     average: np.ndarray | None
     first: np.ndarray
+    first_leading: Eigenpairs | None
     sigma: np.ndarray
 
 
@@ -85,33 +89,49 @@ class Draw:
 
     @cached_property
     def sites(self) -> SiteRound:
-        moments = self.moments
+        """Noise at every site, in one pass; only the sums and proxies are kept."""
+        moments, settings = self.moments, self.settings
         weights = moments.weights
         proxies: list[SiteMessage] = []
-        average = None
-        first = None
+        average = first = first_leading = None
         count = moments.n_sites if self._wants_proxies or self._wants_average else 1
-        for site, (noisy, proxy) in enumerate(self._in_order(range(count))):
+        for site, (noisy, leading) in enumerate(self._in_order(range(count))):
             if first is None:
-                first = noisy
-            if self._wants_proxies:
+                first, first_leading = noisy, leading
+            if leading is not None:
+                values, vectors = (part[: settings.intermediate_dim] for part in leading)
                 proxies.append(
-                    SiteMessage(proxy, int(moments.n_samples[site]), self.scales[site].moment)
+                    SiteMessage(
+                        proxy_from(values, vectors, settings.ranking),
+                        int(moments.n_samples[site]),
+                        self.scales[site].moment,
+                    )
                 )
             if self._wants_average:
-                if average is None:
-                    average = np.zeros_like(noisy)
-                average += noisy * noisy.dtype.type(weights[site])
+                share = noisy * noisy.dtype.type(weights[site])
+                average = share if average is None else np.add(average, share, out=average)
         return SiteRound(
             proxies=tuple(proxies),
             average=average,
             first=first,
+            first_leading=first_leading,
             sigma=np.array([scales.moment for scales in self.scales]),
         )
 
+    @cached_property
+    def first_leading(self) -> Eigenpairs:
+        """Leading eigenpairs of the first site's noisy second moment: the larger of K and R."""
+        sites = self.sites
+        if sites.first_leading is not None:
+            return sites.first_leading
+        return leading_eigenpairs(sites.first, self._n_leading, by=self.settings.ranking)
+
+    @cached_property
     def pooled_moment(self) -> np.ndarray:
         """Everybody's exact second moment, in the precision the sites work in."""
-        return self.moments.pooled().astype(self.moments.second_moments.dtype)
+        second_moments = self.moments.second_moments
+        weights = self.moments.weights.astype(second_moments.dtype)
+        return np.tensordot(weights, second_moments, axes=1)
 
     def pooled_noise(self, sigma: float, purpose: Purpose) -> np.ndarray:
         """One noise matrix added where everything has been averaged already."""
@@ -143,7 +163,13 @@ class Draw:
     def _itemsize(self) -> int:
         return self.moments.second_moments.itemsize
 
-    def _in_order(self, sites: Iterable[int]) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+    @property
+    def _n_leading(self) -> int:
+        # The first site's proxy and its own components come from one decomposition, and the
+        # components alone from the same one, so that company changes no digit.
+        return max(self.settings.intermediate_dim, self.settings.n_components)
+
+    def _in_order(self, sites: Iterable[int]) -> Iterator[tuple[np.ndarray, Eigenpairs | None]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
         # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
         sites = list(sites)
@@ -155,7 +181,7 @@ class Draw:
             for start in range(0, len(sites), 4 * workers):
                 yield from pool.map(self._at_site, sites[start : start + 4 * workers])
 
-    def _at_site(self, site: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def _at_site(self, site: int) -> tuple[np.ndarray, Eigenpairs | None]:
         settings = self.settings
         noisy = noisy_second_moment(
             self.moments.second_moments[site],
@@ -167,10 +193,10 @@ class Draw:
             noisy = centred_around(
                 noisy, self.noisy_means[site], self.moments.weights @ self.noisy_means
             )
-        proxy = None
-        if self._wants_proxies:
-            proxy = proxy_of(noisy, settings.intermediate_dim, settings.ranking)
-        return noisy, proxy
+        if not self._wants_proxies:
+            return noisy, None
+        count = self._n_leading if site == 0 else settings.intermediate_dim
+        return noisy, leading_eigenpairs(noisy, count, by=settings.ranking)
 
 
 def centred_around(second_moment: np.ndarray, own_mean: np.ndarray, mean: np.ndarray) -> np.ndarray:

@@ -82,4 +82,4 @@ with errors_shown():
         tabs = st.tabs([f"ε = {say(epsilon)}" for epsilon in found])
         for tab, subspace in zip(tabs, found.values(), strict=True):
             with tab:
-                guarantee_card(subspace.guarantee)
+                guarantee_card(subspace.guarantee, preparation=choice.spec.preparation)

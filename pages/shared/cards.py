@@ -60,12 +60,21 @@ def dataset_ready(dataset: DatasetStatus) -> bool:
     return False
 
 
-def guarantee_card(guarantee: Guarantee) -> None:
-    """What one release promises, in words first and numbers after."""
+def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> None:
+    """What one release promises, in words first and numbers after.
+
+    Under the published preparation the card says that centring and scaling came before the
+    promise and are not part of it.
+    """
     card = describe(guarantee)
     with st.container(border=True):
         badges = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
         st.markdown(f"{badges} {card.headline}")
+        if preparation == "published" and guarantee.is_private:
+            st.markdown(
+                ":red-badge[preparation not private] This promise starts after centring and "
+                "scaling, which read the rows. Choose the private preparation to have it all."
+            )
         columns = st.columns(2)
         for number, row in enumerate(card.rows):
             columns[number % 2].markdown(
@@ -81,7 +90,7 @@ def not_private(what: str, why: str) -> None:
     st.markdown(f":red-badge[not private] **{what}**: {why}")
 
 
-def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec) -> None:
+def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec, query: str) -> None:
     """Downloads that give the same numbers elsewhere, and a link that restores the page."""
     with st.container(horizontal=True):
         for label, data, name, mime in (
@@ -100,9 +109,5 @@ def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec) -> None:
         "The camera in a chart's corner saves it as SVG. This link restores every control, "
         "on any server that runs the lab:"
     )
-    query = "&".join(
-        f"{name}={value}"
-        for name in st.query_params
-        for value in st.query_params.get_all(name)
-    )
-    st.code(f"{st.context.url}{'?' if query else ''}{query}", language=None, wrap_lines=True)
+    link = f"{st.context.url}?{query}" if query else st.context.url
+    st.code(link, language=None, wrap_lines=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
@@ -76,7 +77,36 @@ def choose(names: tuple[str, ...]) -> Choice:
     with st.sidebar:
         dataset = _dataset()
         values = _run_controls(dataset, names)
-    return _as_choice(dataset, values)
+    return replace(_as_choice(dataset, values), query=_query(dataset, values))
+
+
+def _query(dataset: DatasetStatus, values: dict[str, object]) -> str:
+    """The part of the address that restores these controls; defaults are left out."""
+    defaults = defaults_for(dataset)
+    pairs: list[tuple[str, str]] = []
+    if dataset.name != defaults["dataset"]:
+        pairs.append(("dataset", dataset.name))
+    for name, value in values.items():
+        if name == "protocols":
+            if list(value) != defaults[name]:
+                pairs.extend((name, METHODS[key].title) for key in value)
+        elif value != defaults[name]:
+            pairs.append((name, _in_address(value)))
+    return urlencode(pairs)
+
+
+def _in_address(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return plain(value) if isinstance(value, float) else str(value)
+
+
+def defaults_for(dataset: DatasetStatus) -> dict[str, object]:
+    """Every control's default; K and R depend on the data set."""
+    return DEFAULTS | {
+        "components": dataset.default_components,
+        "intermediate": min(2 * dataset.default_components, dataset.n_features),
+    }
 
 
 def remember(choice: Choice) -> None:
@@ -94,12 +124,10 @@ def set_controls(**values: object) -> None:
 
     Bound widgets are assigned, because removing their state does not reset them.
     """
-    dataset = next(s for s in list_datasets() if s.name == values.get("dataset", "digits"))
-    defaults = DEFAULTS | {
-        "components": dataset.default_components,
-        "intermediate": min(2 * dataset.default_components, dataset.n_features),
-    }
-    for name, value in (defaults | values).items():
+    dataset = next(
+        s for s in list_datasets() if s.name == values.get("dataset", DEFAULTS["dataset"])
+    )
+    for name, value in (defaults_for(dataset) | values).items():
         st.session_state[name] = value
 
 
@@ -123,16 +151,15 @@ def _dataset() -> DatasetStatus:
     statuses = {
         status.name: status for status in list_datasets() if status.default_components is not None
     }
-    name = st.selectbox(
-        "Data set",
-        list(statuses),
-        format_func=lambda key: (
-            statuses[key].title + ("" if statuses[key].ready else " (not on this machine)")
-        ),
-        key="dataset",
-        bind="query-params",
+    # Options are named as the address names them, so that ?dataset=mnist works on any machine.
+    dataset = statuses[
+        st.selectbox("Data set", list(statuses), key="dataset", bind="query-params")
+    ]
+    state = "" if dataset.ready else ", not on this machine yet"
+    st.caption(
+        f"{dataset.title}: {dataset.n_samples:,} people × {dataset.n_features} features{state}"
     )
-    return statuses[name]
+    return dataset
 
 
 def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, object]:
@@ -176,7 +203,8 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             "People at each site",
             (*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY),
             value=EVERYBODY,
-            format_func=lambda n: "everybody, shared out" if n == EVERYBODY else f"{n:,}",
+            format_func=str,
+            help="“all” shares everybody out among the sites.",
             key="people",
             bind="query-params",
         )
@@ -287,7 +315,7 @@ def _draws() -> dict[str, object]:
 
 def _as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
     notes = []
-    fields = dict(values)
+    fields = {"dataset": dataset.name} | values
     people = fields.pop("people", EVERYBODY)
     sites = fields.get("sites", DEFAULTS["sites"])
     if people != EVERYBODY:

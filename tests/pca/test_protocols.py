@@ -289,6 +289,15 @@ def test_bad_settings_name_the_parameter(moments, settings_with, changes, parame
     assert caught.value.parameter == parameter
 
 
+@pytest.mark.parametrize("masks", ["published", "wide"])
+def test_cape_at_one_site_needs_no_mask(moments, settings_with, masks):
+    one = SiteMoments(moments.second_moments[:1], moments.means[:1], moments.n_samples[:1])
+    settings = settings_with(masks=masks, calibration="analytic")
+    alone, masked = (p(Draw(one, settings, Repetition(0))) for p in (local, cape))
+    np.testing.assert_allclose(masked.sigma, alone.sigma, rtol=1e-12)
+    assert masked.guarantee.epsilon == pytest.approx(alone.guarantee.epsilon)
+
+
 def test_cape_refuses_more_honest_sites_than_there_are(moments, settings_with):
     with pytest.raises(ParameterError, match="honest_sites"):
         cape(Draw(moments, settings_with(honest_sites=4), Repetition(0)))
