@@ -13,6 +13,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit_cases import audit_cases
+from dpcore.privacy import trade_off
 from dpcore.privacy.audit import AuditCase, AuditResult, judge, learn_discriminant
 from dpcore.streams import Purpose, stream
 
@@ -22,6 +23,7 @@ CONFIDENCE = 0.999
 TRIALS = 10_000
 FEWEST_TRIALS = 200
 _BATCH = 200
+_N_BARS = 60
 
 
 class Attack:
@@ -113,6 +115,48 @@ class Attack:
         if self._n_scored:
             checkpoints.append(self._n_scored)
         return [self.judged(count) for count in checkpoints]
+
+    def threshold(self) -> float:
+        """The score at which the two error rates add up to least."""
+        d, d_prime = (np.sort(scores) for scores in self.scores())
+        values = np.union1d(d, d_prime)
+        gap = np.searchsorted(d_prime, values, side="right") - np.searchsorted(
+            d, values, side="right"
+        )
+        return float(values[np.argmax(gap)])
+
+    def histogram(self) -> dict[str, np.ndarray]:
+        """Columns "centre", "with_you" and "without_you" (shares of the trials), and "width"."""
+        d, d_prime = self.scores()
+        everything = np.concatenate((d, d_prime))
+        # The outermost few would squeeze all others into one bar.
+        low, high = np.quantile(everything, [0.001, 0.999])
+        if not high > low:
+            low, high = low - 0.5, high + 0.5
+        edges = np.linspace(low, high, _N_BARS + 1)
+        shares = (
+            np.histogram(np.clip(scores, low, high), edges)[0] / len(scores)
+            for scores in (d, d_prime)
+        )
+        columns = dict(zip(("with_you", "without_you"), shares, strict=True))
+        centre = (edges[1:] + edges[:-1]) / 2
+        return {"centre": centre, "width": np.diff(edges), **columns}
+
+    def error_rates(self) -> list[dict[str, object]]:
+        """Rows for a trade-off plot: what the claim allows, and what this attack achieves."""
+        result = self.judged(self._n_scored)
+        type_one = np.linspace(0, 1, 201)
+        claim = trade_off(type_one, self.case.epsilon, self.case.delta)
+        return [
+            {"curve": "blind", "type_one": type_one, "type_two": 1 - type_one},
+            {"curve": "approximate", "type_one": type_one, "type_two": claim},
+            {"curve": "gaussian", "type_one": result.type_one, "type_two": result.type_two},
+        ]
+
+    def errors_at(self, threshold: float) -> tuple[float, float]:
+        """Shares of false alarms and of misses, counted."""
+        d, d_prime = self.scores()
+        return float(np.mean(d_prime > threshold)), float(np.mean(d <= threshold))
 
     def run(self) -> AuditResult:
         """All trials, and what they prove."""

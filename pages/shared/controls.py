@@ -35,6 +35,17 @@ RUN_CONTROLS = (
     "advanced",
     "draws",
 )
+STEP_CONTROLS = (
+    "dataset",
+    "epsilon",
+    "delta",
+    "sites",
+    "people",
+    "components",
+    "intermediate",
+    "advanced",
+)
+LEDGER_CONTROLS = ("dataset", "delta", "sites", "people", "advanced")
 DEFAULTS: dict[str, object] = {
     "dataset": "digits",
     "protocols": ["dpdis", "full", "local", "pooled"],
@@ -75,7 +86,7 @@ def choose(names: tuple[str, ...]) -> Choice:
     if not names:
         return _as_choice(list_datasets()[0], {})
     with st.sidebar:
-        dataset = _dataset()
+        dataset = _dataset() if "dataset" in names else list_datasets()[0]
         values = _run_controls(dataset, names)
     return replace(_as_choice(dataset, values), query=_query(dataset, values))
 
