@@ -177,13 +177,16 @@ def slug_of(name: str) -> str:
 
 def verdict(result: AuditResult) -> str:
     """What an attack found, as one sentence."""
-    case, found = result.case, f"{result.epsilon:.3g}"
-    claim = f"ε = {case.epsilon:.3g}" + (f" at δ = {case.delta:g}" if case.delta else "")
+    case = result.case
+    found = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
+    claim = f"ε\u00a0=\u00a0{case.epsilon:.3g}"
+    if case.delta:
+        claim += f" at δ\u00a0=\u00a0{case.delta:g}"
     if result.breaks_claim:
-        return f"The attack proves ε ≥ {found} and breaks through: the claim of {claim} is false."
+        return f"The attack proves {found} and breaks through: the claim of {claim} is false."
     if case.is_sound:
-        return f"The attack proves no more than ε ≥ {found}, which stays below the promised {claim}."
+        return f"The attack proves no more than {found}, which stays below the promised {claim}."
     return (
-        f"The attack proves no more than ε ≥ {found}: so few trials do not catch this flaw, "
+        f"The attack proves no more than {found}: so few trials do not catch this flaw, "
         f"and the claim of {claim} is false all the same."
     )

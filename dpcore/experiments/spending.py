@@ -16,15 +16,17 @@ from dpcore.privacy import EVERYONE, Guarantee, Ledger, Release, Spent, composed
 
 # Whose noisy matrix a method reads. One that is not here draws its components directly.
 _NOISY_MATRIX = {
-    "dpdis": "each site's second moment",
-    "full": "each site's second moment",
-    "local": "each site's second moment",
-    "pooled": "the pooled second moment",
-    "ag": "the pooled second moment",
-    "sulq": "the pooled second moment, by SuLQ",
-    "modsulq": "the pooled second moment, by MOD-SuLQ",
-    "cape": "the average second moment, by CAPE",
+    "dpdis": "each site's moment",
+    "full": "each site's moment",
+    "local": "each site's moment",
+    "pooled": "the pooled moment",
+    "ag": "the pooled moment",
+    "sulq": "the pooled moment, by SuLQ",
+    "modsulq": "the pooled moment, by MOD-SuLQ",
+    "cape": "the sites' average moment, by CAPE",
 }
+
+_NOBODY = -1
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,13 @@ class Payment:
     def merged(self, other: Payment) -> Payment:
         """Both of the same key: the larger number of draws, everybody who pays for either."""
         ours, theirs = self.release, other.release
-        sites = None
-        if ours.sites is not None and theirs.sites is not None:
-            sites = tuple(sorted({*ours.sites, *theirs.sites}))
         dearer = max(ours, theirs, key=lambda release: release.epsilon)
+        if EVERYONE in (ours.partition, theirs.partition):
+            dearer = replace(dearer, partition=EVERYONE, sites=None)
+        else:
+            dearer = replace(dearer, sites=tuple(sorted({*ours.sites, *theirs.sites})))
         return Payment(
-            replace(dearer, sites=sites),
+            dearer,
             max(self.draws, other.draws),
             tuple(dict.fromkeys((*self.seen, *other.seen))),
         )
@@ -97,12 +100,24 @@ class Account:
         """A bound for everybody in the data set."""
         return self.ledger().spent_by_person(self.dataset)
 
-    def epsilon_by_site(self, partition: str, n_sites: int, delta: float) -> dict[int, float]:
-        """Epsilon so far of the people of each site of one partition."""
+    def epsilon_by_site(self, delta: float) -> dict[int | None, float]:
+        """Epsilon so far by site of the latest split; None stands for sites nobody has named.
+
+        Empty where nothing has been released by sites.
+        """
         ledger = self.ledger()
+        partitions = [r.partition for r in ledger.releases if r.partition != EVERYONE]
+        if not partitions:
+            return {}
+        latest = partitions[-1]
+        named = sorted(
+            {s for r in ledger.releases if r.partition == latest for s in r.sites or ()}
+        )
         return {
-            site: ledger.spent_by_site(self.dataset, partition, site).epsilon(delta)
-            for site in range(n_sites)
+            site: ledger.spent_by_site(
+                self.dataset, latest, _NOBODY if site is None else site
+            ).epsilon(delta)
+            for site in (*named, None)
         }
 
     def rows(self, delta: float) -> list[dict[str, object]]:
@@ -112,11 +127,17 @@ class Account:
         it only where kinds of noise are mixed.
         """
         rows, added_up = [], 0.0
-        so_far = Account(self.dataset)
+        # Composing every prefix anew would take seconds after an hour of redraws.
+        by_everybody, by_some = Spent(), Account(self.dataset)
         for key, payment in self.payments.items():
             release = payment.release
             added_up += payment.draws * release.epsilon
-            so_far.payments[key] = payment
+            if release.partition == EVERYONE:
+                one = Ledger(payment.composed()).spent_by_person(self.dataset)
+                by_everybody = by_everybody.and_then(one)
+            else:
+                by_some.payments[key] = payment
+            so_far = by_everybody.and_then(by_some.spent_by_person())
             rows.append(
                 {
                     "released": release.label,
@@ -127,7 +148,7 @@ class Account:
                     "epsilon": release.epsilon,
                     "delta": release.delta,
                     "mu": release.mu,
-                    "total_epsilon": so_far.spent_by_person().added_up(delta),
+                    "total_epsilon": so_far.added_up(delta),
                     "total_delta": delta,
                     "sum_of_epsilons": added_up,
                 }
@@ -149,25 +170,15 @@ def payments_of(spec: RunSpec, guarantees: Mapping[str, Guarantee], draws: int) 
     return list(payments.values())
 
 
-def partition_of(spec: RunSpec) -> str:
-    """Name of a spec's split into sites: equal names are the same people at the same sites."""
-    return _joined(
-        spec.samples, spec.sites, spec.split, spec.problem_key().concentration, spec.seed
-    )
-
-
 def who_pays(release: Release) -> str:
     """The people who pay, in words."""
     if release.partition == EVERYONE:
         return "everybody"
-    if release.sites is None:
-        return "everybody, each through one site"
     numbers = ", ".join(str(site + 1) for site in release.sites)
     return f"people of site{'s' if len(release.sites) > 1 else ''} {numbers}"
 
 
 def _release(spec: RunSpec, protocol: str, guarantee: Guarantee) -> Release:
-    method = METHODS[protocol]
     noisy = _NOISY_MATRIX.get(protocol)
     budget = (spec.epsilon, spec.delta, spec.calibration, spec.noise)
     preparation = (spec.preparation, spec.norm_bound, spec.mean_share)
@@ -175,15 +186,18 @@ def _release(spec: RunSpec, protocol: str, guarantee: Guarantee) -> Release:
     own = () if noisy else (protocol, spec.components)
     if protocol == "cape":
         own = (spec.masks, spec.honest_sites)
-    where = (spec.sites, spec.split, spec.problem_key().concentration) if method.distributed else ()
+    where = ()
+    if METHODS[protocol].distributed:
+        where = (spec.sites, spec.split, spec.problem_key().concentration)
+    # Where every site releases, everybody pays through one; only a site alone spares the others.
+    alone = protocol == "local"
     return Release.of(
         guarantee,
         key=_joined(noisy, *own, *budget, *preparation, *draw, *where),
-        label=f"{noisy or 'components'}, ε = {spec.epsilon:g}, δ = {spec.delta:g}, "
-        f"{spec.calibration}, seed {spec.seed}",
+        label=f"{noisy or 'components'}, ε = {spec.epsilon:g}, seed {spec.seed}",
         dataset=spec.dataset,
-        partition=partition_of(spec) if method.distributed else EVERYONE,
-        sites=(0,) if protocol == "local" else None,
+        partition=_joined(spec.samples, *where, spec.seed) if alone else EVERYONE,
+        sites=(0,) if alone else None,
     )
 
 

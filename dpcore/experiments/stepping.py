@@ -188,7 +188,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
         Step(
             "message",
             ON_THE_WIRE,
-            (Panel(r"P_s", proxy, _strength(proxy), True),),
+            (Panel(r"P_s^\top", proxy.T, _strength(proxy), True),),
             cut_ratio,
             {
                 "numbers": proxy.size,

@@ -176,7 +176,7 @@ def beliefs(
     )
     figure.add_vline(x=prior, line={"color": ink(dark), "width": 2})
     figure.update_xaxes(
-        title="belief that it is you, before", range=[0, 1], tickformat=".0%", zeroline=False
+        title="belief that it is you, before", range=[0, 1.03], tickformat=".0%", zeroline=False
     )
     figure.update_yaxes(title="after, if it is", range=[0, 1.01], tickformat=".0%", zeroline=False)
     _legend_above(figure)

@@ -48,21 +48,11 @@ with errors_shown():
         help="Energy that the top K directions of this matrix capture, as a share of exact PCA's.",
     )
 
-    for column, (number, panel) in zip(
-        st.columns(3), enumerate(step.panels), strict=False
-    ):
-        with column:
-            badge = "" if panel.private else " :red-badge[stays at the site]"
-            st.markdown(f"${panel.name}${badge}")
-            st.image(
-                runs_steps.picture(spec, site, here, number),
-                width="stretch",
-                alt=f"{words.title}: a matrix of {' × '.join(map(str, panel.matrix.shape))} "
-                "entries, blue below zero and red above.",
-            )
-    st.caption(
-        f"One pixel an entry. Blue is negative, red positive; strongest at "
-        f"±{step.panels[0].limit:.2g} in the first picture."
+    alone = len(step.panels) == 1 and step.where == AT_SITE
+    stepping.matrices(
+        step.panels,
+        lambda number: runs_steps.picture(spec, site, here, number),
+        lambda: stepping.who_knows(words, stacked=alone),
     )
     if step.key in ("decomposition", "truncation"):
         stepping.spectrum_shown(found, found.n_kept if step.key == "truncation" else None)
@@ -76,17 +66,9 @@ with errors_shown():
             runs.feature_names(spec),
         )
 
-    leaves, knows, cannot = st.columns(3)
-    for column, title, text in (
-        (leaves, "What leaves the site", words.leaves),
-        (knows, "What the aggregator knows", words.knows),
-        (cannot, "What it cannot know", words.cannot),
-    ):
-        with column.container(border=True, height="stretch"):
-            st.markdown(f"**{title}**\n\n{text}")
     not_private("Matrices before the noise, exact lines and energies", "read the rows themselves.")
     released = runs.subspaces(spec)
-    guarantee_card(released["dpdis"].guarantee)
+    guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)
     spent.record_run(spec, released)
     spent.so_far(dataset, spec.delta)
 with st.expander("How this is computed"):

@@ -9,11 +9,14 @@ from pages.shared import auditing
 from pages.shared.cards import errors_shown
 from pages.shared.formulas_privacy import HOW_THE_ATTACK_WORKS
 
+FIRST_SHOWN = "second-moment-analytic-isometric"
+
 st.title("Audit")
 cases = named_cases()
 name = st.selectbox(
     "Mechanism",
     list(cases),
+    index=list(cases).index(FIRST_SHOWN),
     format_func=lambda key: ("" if cases[key].is_sound else "Flawed: ") + cases[key].name,
     key="audit_mechanism",
     bind="query-params",

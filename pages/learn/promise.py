@@ -26,25 +26,25 @@ calibration = st.segmented_control(
 with errors_shown():
     guarantee = promising.guarantee(PrivacyBudget(spec.epsilon, spec.delta), calibration)
     right, blind = icon_counts(guarantee)
-    number, words = st.columns([1, 3], gap="large", vertical_alignment="center")
+    number, words = st.columns([1, 2], gap="large", vertical_alignment="center")
     number.html(
-        '<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1;'
+        '<div style="font-size:clamp(3rem,7vw,6.5rem);font-weight:700;line-height:1;'
         f'white-space:nowrap">{right}<span style="font-size:.35em"> of 100</span></div>'
     )
     words.markdown(
-        f"#### guesses about you can be right at ε = {plain(spec.epsilon)}, δ = "
-        f"{plain(spec.delta)}; a coin is right {blind} times."
+        f"#### guesses about you can be right at ε\u00a0=\u00a0{plain(spec.epsilon)}, "
+        f"δ\u00a0=\u00a0{plain(spec.delta)}; a coin is right {blind} times."
     )
     words.markdown(
         "Somebody who knows every other row, and that yours is one of two, sees the private "
         "result and guesses which. No strategy does better."
     )
-    st.image(
+    words.image(
         icon_array_svg(right, blind),
         width="stretch",
         alt=f"{right} of 100 guesses right with the release, {blind} by luck.",
     )
-    st.caption(
+    words.caption(
         "Grey: right by luck alone. Orange: right because of the release. Hollow: wrong."
     )
 

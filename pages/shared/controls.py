@@ -45,7 +45,7 @@ STEP_CONTROLS = (
     "intermediate",
     "advanced",
 )
-LEDGER_CONTROLS = ("dataset", "delta", "sites", "people", "advanced")
+LEDGER_CONTROLS = ("dataset", "delta")
 DEFAULTS: dict[str, object] = {
     "dataset": "digits",
     "protocols": ["dpdis", "full", "local", "pooled"],

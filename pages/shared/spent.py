@@ -62,6 +62,7 @@ def record_run(spec: RunSpec, subspaces: Mapping[str, Subspace], draws: int = 1)
     book = account(spec.dataset)
     for payment in payments_of(spec, guarantees, draws):
         book.pay(payment)
+    uncovered(spec.dataset, "Exact components, lines and energies", "they read rows without noise")
     if spec.preparation == "published":
         uncovered(spec.dataset, "The published preparation", "its centre and scale read every row")
 
@@ -80,7 +81,7 @@ def so_far(dataset: DatasetStatus, delta: float) -> None:
     """One sentence at the foot of the sidebar."""
     with st.sidebar:
         st.caption(sentence(dataset, delta))
-        st.page_link(page_path("ledger"), label="What was spent")
+        st.page_link(page_path("ledger"), label="See what was spent")
 
 
 def sentence(dataset: DatasetStatus, delta: float) -> str:
@@ -96,23 +97,15 @@ def sentence(dataset: DatasetStatus, delta: float) -> str:
     )
 
 
-def by_site(book: Account, partition: str, n_sites: int, delta: float) -> None:
-    """What the people of each site of the present split have spent."""
-    by_epsilon: dict[float, list[int]] = {}
-    for site, epsilon in book.epsilon_by_site(partition, n_sites, delta).items():
-        by_epsilon.setdefault(epsilon, []).append(site + 1)
-    if len(by_epsilon) == 1:
-        st.markdown("By site, in the present split: people of every site have spent the same.")
-        return
-    said = "; ".join(
-        f"{_numbered(sites)} ε = **{say_number(epsilon)}**" for epsilon, sites in by_epsilon.items()
-    )
-    st.markdown(f"By site, in the present split: {said}.")
-
-
-def _numbered(sites: list[int]) -> str:
-    if len(sites) == 1:
-        return f"site {sites[0]}"
-    if sites == list(range(sites[0], sites[-1] + 1)):
-        return f"sites {sites[0]} to {sites[-1]}"
-    return f"sites {', '.join(map(str, sites))}"
+def by_site(book: Account, delta: float) -> None:
+    """What the people of each site of the latest split have spent."""
+    found = book.epsilon_by_site(delta)
+    if len(set(found.values())) == 1:
+        st.markdown("By site, in the latest split: people of every site have spent the same.")
+    elif found:
+        said = "; ".join(
+            ("people of the other sites" if site is None else f"people of site {site + 1}")
+            + f" ε = **{say_number(epsilon)}**"
+            for site, epsilon in found.items()
+        )
+        st.markdown(f"By site, in the latest split: {said}.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from dpcore.experiments.findings import bytes_in_words, percent
-from dpcore.experiments.stepping import STEPS, Walk
+from dpcore.experiments.stepping import STEPS, Panel, Walk
 from dpcore.figures.matrices import spectrum
 from pages.shared.cards import CHART_CONFIG, is_dark
 
@@ -119,13 +120,7 @@ def position() -> int:
     state = st.session_state
     if "_next_step" in state:
         state["step"] = state.pop("_next_step")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        here = STEPS.index(state.get("step") or STEPS[0])
-        st.button("← Back", disabled=here == 0, on_click=_move, args=(here - 1,))
-        st.button(
-            "Forward →", disabled=here == len(STEPS) - 1, on_click=_move, args=(here + 1,)
-        )
-        playing = st.toggle("Play", key="step_playing")
+    buttons = st.container(horizontal=True, vertical_alignment="center")
     chosen = st.segmented_control(
         "Step",
         STEPS,
@@ -137,9 +132,54 @@ def position() -> int:
         label_visibility="collapsed",
     )
     here = STEPS.index(chosen)
+    with buttons:
+        st.button("← Back", disabled=here == 0, on_click=_move, args=(here - 1,))
+        st.button("Forward →", disabled=here == len(STEPS) - 1, on_click=_move, args=(here + 1,))
+        playing = st.toggle("Play", key="step_playing")
     if playing:
-        st.fragment(_play, run_every=_SECONDS_A_STEP)(here, st.session_state.get("_played"))
+        st.fragment(_play, run_every=_SECONDS_A_STEP)(here)
+    else:
+        state.pop("_played", None)
     return here
+
+
+def matrices(
+    panels: Sequence[Panel], picture: Callable[[int], bytes], beside: Callable[[], None]
+) -> None:
+    """The matrices of a step; what goes `beside` a single square one, or below several."""
+    wide = [panel.matrix.shape[1] > 1.5 * panel.matrix.shape[0] for panel in panels]
+    alone = len(panels) == 1 and not wide[0]
+    columns = st.columns([2 if is_wide else 1 for is_wide in wide] + [2] * alone, gap="medium")
+    for number, panel in enumerate(panels):
+        with columns[number]:
+            badge = "" if panel.private else " :red-badge[stays at the site]"
+            st.markdown(f"${panel.name}${badge}")
+            st.image(
+                picture(number),
+                width="stretch",
+                alt=f"A matrix of {' × '.join(map(str, panel.matrix.shape))} entries, blue below "
+                "zero and red above.",
+            )
+    limits = dict.fromkeys(f"{panel.limit:.2g}" for panel in panels)
+    st.caption(
+        "One pixel an entry: blue is negative, red positive, and the strongest colours are at "
+        f"±{' and ±'.join(limits)}."
+    )
+    with columns[-1] if alone else st.container():
+        beside()
+
+
+def who_knows(words: Words, *, stacked: bool) -> None:
+    """What leaves, what the aggregator knows, what it cannot know."""
+    told = (
+        ("What leaves the site", words.leaves),
+        ("What the aggregator knows", words.knows),
+        ("What it cannot know", words.cannot),
+    )
+    places = [st.container() for _ in told] if stacked else st.columns(len(told))
+    for place, (title, text) in zip(places, told, strict=True):
+        with place.container(border=True, height="content" if stacked else "stretch"):
+            st.markdown(f"**{title}**\n\n{text}")
 
 
 def spectrum_shown(found: Walk, n_kept: int | None) -> None:
@@ -169,9 +209,9 @@ def _move(step: int) -> None:
     st.session_state["step"] = STEPS[step]
 
 
-def _play(here: int, started: int | None) -> None:
-    # The first run of the fragment is the page's own; only later ones are the clock's.
-    if started != here:
+def _play(here: int) -> None:
+    # The first run of a fragment is the page's own; only later ones are the clock's.
+    if st.session_state.get("_played") != here:
         st.session_state["_played"] = here
         return
     st.session_state["_next_step"] = STEPS[(here + 1) % len(STEPS)]

@@ -7,13 +7,24 @@ import streamlit as st
 from dpcore.data import list_datasets
 from dpcore.experiments.findings import counted
 from dpcore.experiments.recipes import csv_of
-from dpcore.experiments.spending import partition_of
 from dpcore.figures.spending import running_total
 from dpcore.privacy.card import one_in, say_number
 from pages.shared import spent
 from pages.shared.cards import CHART_CONFIG, is_dark, not_private
 from pages.shared.controls import current
 from pages.shared.formulas_privacy import HOW_SPENDING_COMPOSES, WHAT_IS_COUNTED
+
+COLUMNS = (
+    "released",
+    "draws",
+    "epsilon",
+    "delta",
+    "total_epsilon",
+    "who_pays",
+    "seen_as",
+    "mechanism",
+    "mu",
+)
 
 choice = current()
 delta = choice.spec.delta
@@ -33,13 +44,13 @@ for name in order:
     if account.payments:
         rows = account.rows(delta)
         total = rows[-1]["total_epsilon"]
-        number, words = st.columns([1, 4], vertical_alignment="center")
+        number, words = st.columns([2, 5], gap="large", vertical_alignment="center")
         number.html(
-            '<div style="font-size:clamp(2.5rem,5vw,4.5rem);font-weight:700;line-height:1;'
+            '<div style="font-size:clamp(2.5rem,4vw,4rem);font-weight:700;line-height:1;'
             f'white-space:nowrap">ε = {say_number(total)}</div>'
         )
         words.markdown(
-            f"#### is what each person in {title} would have spent by now, at δ = {delta:g} "
+            f"#### is what each person in {title} would have spent by now, at δ\u00a0=\u00a0{delta:g} "
             f"({one_in(delta)}), were they real and every release drawn with fresh noise."
         )
         words.markdown(
@@ -56,22 +67,20 @@ for name in order:
             rows,
             hide_index=True,
             width="stretch",
+            column_order=COLUMNS,
             column_config={
-                "released": st.column_config.TextColumn("Noise added to", width="large"),
-                "seen_as": "Seen as",
-                "who_pays": "Who pays",
-                "mechanism": "Noise",
+                "released": "Noise added to",
                 "draws": "Draws",
-                "epsilon": st.column_config.NumberColumn("ε of one draw", format="%.3g"),
-                "delta": st.column_config.NumberColumn("at δ", format="%.3g"),
+                "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g"),
+                "delta": st.column_config.NumberColumn("at δ", format="%.2g"),
+                "total_epsilon": st.column_config.NumberColumn("Total ε", format="%.3g"),
+                "who_pays": "Who pays",
+                "seen_as": "Seen as",
+                "mechanism": "Noise",
                 "mu": st.column_config.NumberColumn("μ", format="%.3f"),
-                "total_epsilon": st.column_config.NumberColumn("Total ε after it", format="%.3g"),
-                "total_delta": None,
-                "sum_of_epsilons": None,
             },
         )
-        if name == choice.dataset.name:
-            spent.by_site(account, partition_of(choice.spec), choice.spec.sites, delta)
+        spent.by_site(account, delta)
     for what, why in account.uncovered.items():
         not_private(what, f"{why}, so no budget covers it.")
     with st.container(horizontal=True):
