@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ from dpcore.experiments.problem import (
 )
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Draw, Subspace
+from dpcore.pca.rounds import THREADED_FROM_FEATURES
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -50,7 +52,12 @@ def draw_subspaces(spec: RunSpec, problem: Problem, repetition: int) -> dict[str
         proxies=any(m.wants_proxies for m in methods),
         average=any(m.wants_average for m in methods),
     )
-    return {m.key: m.release(draw) for m in methods}
+    if problem.n_features < THREADED_FROM_FEATURES:
+        return {m.key: m.release(draw) for m in methods}
+    # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
+    with ThreadPoolExecutor(len(methods)) as pool:
+        subspaces = pool.map(lambda m: m.release(draw), methods)
+        return {m.key: subspace for m, subspace in zip(methods, subspaces, strict=True)}
 
 
 def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[Row]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 
@@ -21,8 +22,9 @@ from dpcore.pca.site import SiteMessage, noise_scales, noisy_second_moment, prox
 from dpcore.spectra import SiteMoments, leading_eigenpairs
 from dpcore.streams import Purpose, Repetition
 
-# Below this many features a site takes well under a millisecond, less than handing it over.
-_THREADED_FROM_FEATURES = 256
+# Below this many features a decomposition takes well under a millisecond, less than handing it
+# over to a thread.
+THREADED_FROM_FEATURES = 256
 
 
 Eigenpairs = tuple[np.ndarray, np.ndarray]
@@ -70,6 +72,8 @@ class Draw:
         self.repetition = repetition
         self._wants_proxies = proxies
         self._wants_average = average
+        self._site_round: SiteRound | None = None
+        self._lock = Lock()
 
     @cached_property
     def scales(self):
@@ -87,8 +91,16 @@ class Draw:
             means[site] += scales.mean * rng.standard_normal(means.shape[1])
         return means
 
-    @cached_property
+    @property
     def sites(self) -> SiteRound:
+        """What the sites hold; drawn once, whoever of several threads asks first."""
+        # Not a cached_property, whose lock is one for all draws in Python 3.11 and none later.
+        with self._lock:
+            if self._site_round is None:
+                self._site_round = self._draw_sites()
+            return self._site_round
+
+    def _draw_sites(self) -> SiteRound:
         """Noise at every site, in one pass; only the sums and proxies are kept."""
         moments, settings = self.moments, self.settings
         weights = moments.weights
@@ -174,7 +186,7 @@ class Draw:
         # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
         sites = list(sites)
         workers = min(len(sites), os.cpu_count() or 1)
-        if self.moments.n_features < _THREADED_FROM_FEATURES or workers < 2:
+        if self.moments.n_features < THREADED_FROM_FEATURES or workers < 2:
             yield from map(self._at_site, sites)
             return
         with ThreadPoolExecutor(workers) as pool:
