@@ -48,11 +48,8 @@ with errors_shown():
         help="Energy that the top K directions of this matrix capture, as a share of exact PCA's.",
     )
 
-    alone = len(step.panels) == 1 and step.where == AT_SITE
-    stepping.matrices(
-        step.panels,
-        lambda number: runs_steps.picture(spec, site, here, number),
-        lambda: stepping.who_knows(words, stacked=alone),
+    beside = stepping.matrices(
+        step.panels, lambda number: runs_steps.picture(spec, site, here, number)
     )
     if step.key in ("decomposition", "truncation"):
         stepping.spectrum_shown(found, found.n_kept if step.key == "truncation" else None)
@@ -66,6 +63,7 @@ with errors_shown():
             runs.feature_names(spec),
         )
 
+    stepping.who_knows(words, beside)
     not_private("Matrices before the noise, exact lines and energies", "read the rows themselves.")
     released = runs.subspaces(spec)
     guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)

@@ -13,8 +13,10 @@ from dpcore.privacy.audit import AuditCase
 from pages.shared.cards import CHART_CONFIG, is_dark
 
 # A quick attack is slowed to about this many frames, or there would be nothing to watch.
-_FRAMES = 20
+_FRAMES = 15
 _SLICE_SECONDS = 0.2
+# Charts take a browser longer to draw than the server to send.
+_SECONDS_A_FRAME = 0.4
 _ATTACK, _STOPPED = "_attack", "_attack_stopped"
 
 
@@ -28,7 +30,7 @@ def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
         st.session_state[_STOPPED] = False
     attack = kept[1]
     running = not attack.finished and not st.session_state[_STOPPED]
-    st.fragment(_frame, run_every=0.1 if running else None)(attack, running)
+    st.fragment(_frame, run_every=_SECONDS_A_FRAME if running else None)(attack, running)
 
 
 def _frame(attack: Attack, was_running: bool) -> None:

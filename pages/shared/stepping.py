@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.experiments.findings import bytes_in_words, percent
 from dpcore.experiments.stepping import STEPS, Panel, Walk
@@ -143,10 +144,8 @@ def position() -> int:
     return here
 
 
-def matrices(
-    panels: Sequence[Panel], picture: Callable[[int], bytes], beside: Callable[[], None]
-) -> None:
-    """The matrices of a step; what goes `beside` a single square one, or below several."""
+def matrices(panels: Sequence[Panel], picture: Callable[[int], bytes]) -> DeltaGenerator | None:
+    """The matrices of a step side by side; the room beside a single square one, if there is."""
     wide = [panel.matrix.shape[1] > 1.5 * panel.matrix.shape[0] for panel in panels]
     alone = len(panels) == 1 and not wide[0]
     columns = st.columns([2 if is_wide else 1 for is_wide in wide] + [2] * alone, gap="medium")
@@ -165,20 +164,20 @@ def matrices(
         "One pixel an entry: blue is negative, red positive, and the strongest colours are at "
         f"±{' and ±'.join(limits)}."
     )
-    with columns[-1] if alone else st.container():
-        beside()
+    return columns[-1] if alone else None
 
 
-def who_knows(words: Words, *, stacked: bool) -> None:
-    """What leaves, what the aggregator knows, what it cannot know."""
+def who_knows(words: Words, beside: DeltaGenerator | None) -> None:
+    """What leaves, what the aggregator knows, what it cannot: in a row, or stacked in a place."""
     told = (
         ("What leaves the site", words.leaves),
         ("What the aggregator knows", words.knows),
         ("What it cannot know", words.cannot),
     )
-    places = [st.container() for _ in told] if stacked else st.columns(len(told))
+    places = st.columns(len(told)) if beside is None else [beside] * len(told)
     for place, (title, text) in zip(places, told, strict=True):
-        with place.container(border=True, height="content" if stacked else "stretch"):
+        height = "stretch" if beside is None else "content"
+        with place.container(border=True, height=height):
             st.markdown(f"**{title}**\n\n{text}")
 
 
