@@ -12,9 +12,10 @@ import numpy as np
 
 from dpcore.experiments.problem import Problem
 from dpcore.experiments.spec import RunSpec
-from dpcore.pca import Draw, SiteMessage, aggregate, encode_message
+from dpcore.pca import Draw, SiteMessage, aggregate
+from dpcore.pca.messages import sent
 from dpcore.pca.rounds import centred_around
-from dpcore.pca.site import noisy_second_moment
+from dpcore.pca.site import noisy_second_moment, proxy_of
 from dpcore.spectra import captured_energy, leading_eigenpairs
 from dpcore.streams import Purpose, Repetition
 
@@ -106,28 +107,22 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
         If the spec cannot run.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
-    draw = Draw(problem.moments, settings, Repetition(spec.seed), average=False)
+    draw = Draw(problem.moments, settings, Repetition(spec.seed))
     moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
-    messages = draw.sites.proxies
-    message = messages[site]
-
+    sites = [_noisy(draw, s) for s in range(moments.n_sites)]
+    sent_by_sites = [_message(draw, s, sites[s][1]) for s in range(moments.n_sites)]
+    messages = [message for message, _ in sent_by_sites]
+    message, encoded = sent_by_sites[site]
     moment = moments.second_moments[site]
-    noisy = noisy_second_moment(
-        moment,
-        message.sigma,
-        noise=settings.noise,
-        rng=draw.repetition.rng(Purpose.SITE_NOISE, site),
-    )
-    noise = noisy - moment
-    if draw.noisy_means is not None:
-        noisy = centred_around(noisy, draw.noisy_means[site], moments.weights @ draw.noisy_means)
+    noise, noisy = sites[site]
     eigenvalues, vectors = leading_eigenpairs(noisy, len(noisy), by=settings.ranking)
     exact_values, exact_vectors = leading_eigenpairs(moment, len(moment))
     proxy = message.values
     cut = proxy @ proxy.T
     average_values, components = aggregate(messages, n_components)
     average = sum(
-        weight * (m.values @ m.values.T) for weight, m in zip(moments.weights, messages, strict=True)
+        weight * (one.values @ one.values.T)
+        for weight, one in zip(moments.weights, messages, strict=True)
     )
 
     def kept_by(directions: np.ndarray) -> float:
@@ -138,7 +133,6 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     noisy_ratio = kept_by(vectors)
     # R directions of one site keep what its leading K did, or less where R is below K.
     cut_ratio = kept_by(vectors[:n_kept])
-    encoded = len(encode_message(message))
     steps = (
         Step(
             "moment",
@@ -230,6 +224,33 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
         components,
         problem.exact_components[:n_components],
     )
+
+
+def _noisy(draw: Draw, site: int) -> tuple[np.ndarray, np.ndarray]:
+    """A site's noise, and its noisy second moment, centred where the settings ask for it."""
+    moment = draw.moments.second_moments[site]
+    noisy = noisy_second_moment(
+        moment,
+        draw.scales[site].moment,
+        noise=draw.settings.noise,
+        rng=draw.repetition.rng(Purpose.SITE_NOISE, site),
+    )
+    noise = noisy - moment
+    if draw.noisy_means is not None:
+        mean = draw.moments.weights @ draw.noisy_means
+        noisy = centred_around(noisy, draw.noisy_means[site], mean)
+    return noise, noisy
+
+
+def _message(draw: Draw, site: int, noisy: np.ndarray) -> tuple[SiteMessage, int]:
+    """What arrives from a site, and its length in bytes."""
+    settings = draw.settings
+    message = SiteMessage(
+        proxy_of(noisy, settings.intermediate_dim, settings.ranking),
+        int(draw.moments.n_samples[site]),
+        draw.scales[site].moment,
+    )
+    return sent(message, settings.encoding)
 
 
 def _strength(matrix: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""One person who moves: the plane with the exact first direction, and the law of the private one."""
+"""One person who moves: the exact first direction in the plane, and the law of the private one."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test(promised: Guarantee) -> None:
         two_densities(adversary.densities(mu), threshold, dark=is_dark()),
         key="promise_densities",
         config=CHART_CONFIG,
-        alt=f"Two bell curves {mu:.2f} standard deviations apart: the release with you and without.",
+        alt=f"Two bell curves {mu:.2f} σ apart: the release with you and without.",
     )
     asked = promised.asked
     labels = {

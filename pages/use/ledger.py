@@ -50,8 +50,9 @@ for name in order:
             f'white-space:nowrap">ε = {say_number(total)}</div>'
         )
         words.markdown(
-            f"#### is what each person in {title} would have spent by now, at δ\u00a0=\u00a0{delta:g} "
-            f"({one_in(delta)}), were they real and every release drawn with fresh noise."
+            f"#### is what each person in {title} would have spent by now, at "
+            f"δ\u00a0=\u00a0{delta:g} ({one_in(delta)}), were they real and "
+            "every release drawn with fresh noise."
         )
         words.markdown(
             f"{counted(account.n_releases, 'release')}. Adding up every ε would say "

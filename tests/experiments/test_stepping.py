@@ -54,7 +54,8 @@ def test_the_eigenvalues_kept_rebuild_the_cut_matrix(spec):
 def test_nothing_before_the_noise_counts_as_private(spec):
     walked = found(spec)
     assert [step.key for step in walked.steps] == list(STEPS)
-    open_panels = {panel.name for step in walked.steps for panel in step.panels if not panel.private}
+    panels = [panel for step in walked.steps for panel in step.panels]
+    open_panels = {panel.name for panel in panels if not panel.private}
     assert open_panels == {"A_s", "E_s"}
 
 
