@@ -45,6 +45,17 @@ RUN_CONTROLS = (
     "advanced",
     "draws",
 )
+STEP_CONTROLS = (
+    "dataset",
+    "epsilon",
+    "delta",
+    "sites",
+    "people",
+    "components",
+    "intermediate",
+    "advanced",
+)
+LEDGER_CONTROLS = ("dataset", "delta")
 
 
 def choose(names: tuple[str, ...]) -> Choice:

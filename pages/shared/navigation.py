@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.shared.controls import IMAGE_CONTROLS, RUN_CONTROLS
+from pages.shared.controls import (
+    IMAGE_CONTROLS,
+    LEDGER_CONTROLS,
+    RUN_CONTROLS,
+    STEP_CONTROLS,
+)
 
 DEFAULT_PAGE = "playground"
 
@@ -53,6 +58,33 @@ _PLACES = (
         "start",
         "Start here",
         "What this is, where to go, and which data sets are ready.",
+    ),
+    Place(
+        "Learn",
+        "promise",
+        "What ε promises",
+        "The adversary's test, its errors, the odds, and one person who turns the component.",
+        ("epsilon", "delta"),
+    ),
+    Place(
+        "Learn",
+        "algorithm",
+        "How it works",
+        "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
+        STEP_CONTROLS,
+    ),
+    Place(
+        "Learn",
+        "audit",
+        "Audit",
+        "Attack a mechanism, sound or flawed, and watch the bound on ε grow.",
+    ),
+    Place(
+        "Use",
+        "ledger",
+        "What was spent",
+        "Everything shown so far, and the ε it would have cost real people.",
+        LEDGER_CONTROLS,
     ),
 )
 PAGES: dict[str, Place] = {place.name: place for place in _PLACES}
