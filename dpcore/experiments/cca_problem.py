@@ -140,8 +140,8 @@ class CcaProblem:
     exact_x, exact_y : ndarray of shape (n_x, n_components) and (n_y, n_components)
     exact : ndarray of shape (n_components,)
         Canonical correlations of `reference`.
-    random_share : float
-        Mean share of the total correlation that random directions capture: the floor.
+    random : ndarray of shape (n_components,)
+        Mean correlations that random directions capture on `reference`: the floor.
     x_scale, y_scale : float
         What the rows were multiplied by; a direction in original units carries the same factor.
     n_clipped : int
@@ -157,11 +157,17 @@ class CcaProblem:
     exact_x: np.ndarray
     exact_y: np.ndarray
     exact: np.ndarray
-    random_share: float
+    random: np.ndarray
     x_scale: float
     y_scale: float
     n_clipped: int
     statement: str
+
+    @property
+    def random_share(self) -> float:
+        """Share of the total correlation that random directions capture."""
+        total = self.exact.sum()
+        return float(self.random.sum() / total) if total > 0 else math.nan
 
 
 def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
@@ -199,7 +205,7 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         exact_x=x_rotations,
         exact_y=y_rotations,
         exact=exact,
-        random_share=_random_share(reference, views.n_x, exact, spec.seed),
+        random=_random_spans(reference, views.n_x, spec.components, spec.seed),
         x_scale=bounded.x_scale,
         y_scale=bounded.y_scale,
         n_clipped=bounded.n_clipped,
@@ -207,16 +213,18 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
     )
 
 
-def _random_share(reference: np.ndarray, n_x: int, exact: np.ndarray, seed: int) -> float:
-    if not exact.sum() > 0:
-        return math.nan
+def _random_spans(
+    reference: np.ndarray, n_x: int, n_components: int, seed: int
+) -> np.ndarray:
     rng = stream(seed, Purpose.SUBSPACE)
-    totals = [
-        measured_correlations(
-            rng.standard_normal((n_x, len(exact))),
-            rng.standard_normal((len(reference) - n_x, len(exact))),
-            reference,
-        ).total
-        for _ in range(_RANDOM_DRAWS)
-    ]
-    return float(np.mean(totals) / exact.sum())
+    return np.mean(
+        [
+            measured_correlations(
+                rng.standard_normal((n_x, n_components)),
+                rng.standard_normal((len(reference) - n_x, n_components)),
+                reference,
+            ).spans
+            for _ in range(_RANDOM_DRAWS)
+        ],
+        axis=0,
+    )
