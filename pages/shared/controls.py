@@ -23,6 +23,18 @@ EVERYBODY = "all"
 DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DATA_CONTROLS = ("dataset",)
 IMAGE_CONTROLS = ("dataset", "delta", "sites", "people", "components", "advanced")
+CCA_CONTROLS = (
+    "epsilon",
+    "delta",
+    "sites",
+    "calibration",
+    "noise",
+    "truncation",
+    "preparation",
+    "masks",
+    "seed",
+    "repetitions",
+)
 RUN_CONTROLS = (
     "dataset",
     "protocols",
@@ -34,6 +46,16 @@ RUN_CONTROLS = (
     "intermediate",
     "advanced",
     "draws",
+)
+ADVANCED = (
+    "calibration",
+    "noise",
+    "truncation",
+    "preparation",
+    "split",
+    "concentration",
+    "masks",
+    "seed",
 )
 DEFAULTS: dict[str, object] = {
     "dataset": "digits",
@@ -75,7 +97,8 @@ def choose(names: tuple[str, ...]) -> Choice:
     if not names:
         return _as_choice(list_datasets()[0], {})
     with st.sidebar:
-        dataset = _dataset()
+        # A page that chooses its data itself has no control for it here.
+        dataset = _dataset() if "dataset" in names else list_datasets()[0]
         values = _run_controls(dataset, names)
     return replace(_as_choice(dataset, values), query=_query(dataset, values))
 
@@ -226,15 +249,15 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="intermediate",
             bind="query-params",
         )
-    if "advanced" in names:
+    advanced = ADVANCED if "advanced" in names else tuple(n for n in names if n in ADVANCED)
+    if advanced:
         with st.expander("Advanced"):
-            values |= _advanced()
-            if "draws" in names:
-                values |= _draws()
+            values |= _advanced(advanced)
+            values |= _draws(names)
     return values
 
 
-def _advanced() -> dict[str, object]:
+def _advanced(names: tuple[str, ...]) -> dict[str, object]:
     values: dict[str, object] = {}
     for name, label, options, told in (
         (
@@ -270,6 +293,8 @@ def _advanced() -> dict[str, object]:
             "Wide masks stand for secure aggregation.",
         ),
     ):
+        if name not in names:
+            continue
         values[name] = st.segmented_control(
             label,
             options,
@@ -279,38 +304,41 @@ def _advanced() -> dict[str, object]:
             help=told,
             bind="query-params",
         )
-    values["concentration"] = st.select_slider(
-        "Dirichlet concentration (small is skewed)",
-        (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
-        value=DEFAULTS["concentration"],
-        format_func=plain,
-        key="concentration",
-        bind="query-params",
-        disabled=values["split"] != "dirichlet",
-    )
+    if "concentration" in names:
+        values["concentration"] = st.select_slider(
+            "Dirichlet concentration (small is skewed)",
+            (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+            value=DEFAULTS["concentration"],
+            format_func=plain,
+            key="concentration",
+            bind="query-params",
+            disabled=values["split"] != "dirichlet",
+        )
     values["seed"] = st.number_input(
         "Seed", 0, 2**31 - 1, DEFAULTS["seed"], key="seed", bind="query-params"
     )
     return values
 
 
-def _draws() -> dict[str, object]:
-    return {
-        "repetitions": st.slider(
+def _draws(names: tuple[str, ...]) -> dict[str, object]:
+    values: dict[str, object] = {}
+    if "draws" in names or "repetitions" in names:
+        values["repetitions"] = st.slider(
             "Draws of the noise",
             1,
             MOST_REPETITIONS,
             DEFAULTS["repetitions"],
             key="repetitions",
             bind="query-params",
-        ),
-        "compare": st.toggle(
+        )
+    if "draws" in names:
+        values["compare"] = st.toggle(
             "Compare with the published choices",
             DEFAULTS["compare"],
             key="compare",
             bind="query-params",
-        ),
-    }
+        )
+    return values
 
 
 def _as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
