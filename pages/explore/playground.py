@@ -12,6 +12,7 @@ from dpcore.experiments.spec import as_published
 from dpcore.figures.energy import protocol_dots
 from pages.shared import energy, pictures, runs, stories
 from pages.shared.cards import (
+    big_number,
     dataset_ready,
     errors_shown,
     guarantee_card,
@@ -19,7 +20,7 @@ from pages.shared.cards import (
     not_private,
     take_away,
 )
-from pages.shared.controls import current, redraw_noise
+from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 from pages.shared.travelled import travelled
 
@@ -39,13 +40,8 @@ if not dataset_ready(dataset):
 with errors_shown():
     rows = runs.rows(spec)
     lead = spread_of(rows, spec.protocols[0])
-    number, words = answer.columns([1, 4], vertical_alignment="center")
-    number.html(
-        f'<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1;'
-        f'white-space:nowrap">{percent(lead.mean)}</div>'
-    )
-    words.markdown(f"#### {headline(rows, titles)}")
-    words.markdown(comparison(rows, titles))
+    with answer:
+        words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
     if choice.compare:
         before = spread_of(runs.rows(as_published(spec)), spec.protocols[0])
         words.markdown(

@@ -8,12 +8,14 @@ from typing import TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, load_dataset
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.findings import bytes_in_words
 from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
+from dpcore.figures.style import ink
 from dpcore.privacy import EXPLANATIONS, Guarantee, describe
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
@@ -29,6 +31,34 @@ _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 def is_dark() -> bool:
     """Whether the page is dark, for lines that have to stand out from it."""
     return st.context.theme.type == "dark"
+
+
+def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
+    """The number that matters, as the biggest thing on the page, with its sentence.
+
+    Returns the place of the sentence, to add to it.
+    """
+    figure, words = st.columns([2, 5], vertical_alignment="center")
+    figure.html(
+        f'<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1.05;'
+        f'white-space:nowrap">{number}</div>'
+    )
+    words.markdown(f"#### {sentence}")
+    if more:
+        words.markdown(more)
+    return words
+
+
+def chart(figure: go.Figure, *, key: str, alt: str, **options: object) -> object:
+    """A figure with labels dark enough to read on this page, and a camera that saves it.
+
+    Streamlit's own chart theme draws axis labels in a grey of less than AA contrast.
+    """
+    colour = ink(is_dark())
+    figure.update_layout(font={"color": colour}, legend={"font": {"color": colour}})
+    for axes in (figure.update_xaxes, figure.update_yaxes):
+        axes(tickfont={"color": colour}, title={"font": {"color": colour}})
+    return st.plotly_chart(figure, key=key, alt=alt, config=CHART_CONFIG, **options)
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from urllib.parse import urlencode
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, list_datasets
 from dpcore.experiments.limits import (
@@ -17,24 +18,22 @@ from dpcore.experiments.limits import (
     PEOPLE_PER_SITE,
 )
 from dpcore.experiments.methods import METHODS
-from dpcore.experiments.spec import PREPARATIONS, SPLITS, RunSpec
+from dpcore.experiments.spec import PREPARATIONS, SPLITS
+from pages.shared.choice import (
+    DEFAULTS,
+    EVERYBODY,
+    Choice,
+    as_choice,
+    defaults_for,
+    plain,
+    query_of,
+)
 
-EVERYBODY = "all"
+_UNSEEN = "controls_out_of_sight"
 DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DATA_CONTROLS = ("dataset",)
 IMAGE_CONTROLS = ("dataset", "delta", "sites", "people", "components", "advanced")
-CCA_CONTROLS = (
-    "epsilon",
-    "delta",
-    "sites",
-    "calibration",
-    "noise",
-    "truncation",
-    "preparation",
-    "masks",
-    "seed",
-    "repetitions",
-)
+CCA_CONTROLS = ("epsilon", "delta", "sites", "advanced", "draws")
 RUN_CONTROLS = (
     "dataset",
     "protocols",
@@ -47,89 +46,26 @@ RUN_CONTROLS = (
     "advanced",
     "draws",
 )
-ADVANCED = (
-    "calibration",
-    "noise",
-    "truncation",
-    "preparation",
-    "split",
-    "concentration",
-    "masks",
-    "seed",
-)
-DEFAULTS: dict[str, object] = {
-    "dataset": "digits",
-    "protocols": ["dpdis", "full", "local", "pooled"],
-    "epsilon": 1.0,
-    "delta": 1e-2,
-    "sites": 5,
-    "people": EVERYBODY,
-    "calibration": "analytic",
-    "noise": "isometric",
-    "truncation": "psd",
-    "preparation": "published",
-    "split": "equal",
-    "concentration": 1.0,
-    "masks": "published",
-    "repetitions": 10,
-    "seed": 0,
-    "compare": False,
-}
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What the sidebar says at this moment: a spec, and the data set it stands on.
-
-    `notes` are sentences about settings that cost something or could not be met; `compare` asks
-    for the published choices beside the chosen ones; `query` restores every control.
-    """
-
-    spec: RunSpec
-    dataset: DatasetStatus
-    notes: tuple[str, ...]
-    compare: bool = False
-    query: str = ""
 
 
 def choose(names: tuple[str, ...]) -> Choice:
-    """Draw the named controls in the sidebar and return what they say."""
-    if not names:
-        return _as_choice(list_datasets()[0], {})
+    """Draw the named controls in the sidebar and return what they all say.
+
+    Those that don't apply to a page are drawn out of sight: a bound widget that is not drawn
+    takes its value out of the address, of this page and of the one before in the history.
+    """
     with st.sidebar:
-        # A page that chooses its data itself has no control for it here.
-        dataset = _dataset() if "dataset" in names else list_datasets()[0]
-        values = _run_controls(dataset, names)
-    return replace(_as_choice(dataset, values), query=_query(dataset, values))
+        seen = st.container()
+        unseen = st.container(key=_UNSEEN)
+    st.html(f"<style>.st-key-{_UNSEEN} {{ display: none; }}</style>")
 
+    def where(name: str) -> DeltaGenerator:
+        return seen if name in names else unseen
 
-def _query(dataset: DatasetStatus, values: dict[str, object]) -> str:
-    """The part of the address that restores these controls; defaults are left out."""
-    defaults = defaults_for(dataset)
-    pairs: list[tuple[str, str]] = []
-    if dataset.name != defaults["dataset"]:
-        pairs.append(("dataset", dataset.name))
-    for name, value in values.items():
-        if name == "protocols":
-            if list(value) != defaults[name]:
-                pairs.extend((name, METHODS[key].title) for key in value)
-        elif value != defaults[name]:
-            pairs.append((name, _in_address(value)))
-    return urlencode(pairs)
-
-
-def _in_address(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return plain(value) if isinstance(value, float) else str(value)
-
-
-def defaults_for(dataset: DatasetStatus) -> dict[str, object]:
-    """Every control's default; K and R depend on the data set."""
-    return DEFAULTS | {
-        "components": dataset.default_components,
-        "intermediate": min(2 * dataset.default_components, dataset.n_features),
-    }
+    with where("dataset"):
+        dataset = _dataset()
+    values = _run_controls(dataset, where)
+    return replace(as_choice(dataset, values), query=query_of(dataset, values))
 
 
 def remember(choice: Choice) -> None:
@@ -165,11 +101,6 @@ def redraw_noise() -> None:
     st.session_state["seed"] = int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1)
 
 
-def plain(number: float) -> str:
-    """A number as people write it: no exponent, no trailing zeros."""
-    return f"{number:,.10f}".rstrip("0").rstrip(".")
-
-
 def _dataset() -> DatasetStatus:
     statuses = {
         status.name: status for status in list_datasets() if status.default_components is not None
@@ -185,9 +116,11 @@ def _dataset() -> DatasetStatus:
     return dataset
 
 
-def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, object]:
+def _run_controls(
+    dataset: DatasetStatus, where: Callable[[str], DeltaGenerator]
+) -> dict[str, object]:
     values: dict[str, object] = {}
-    if "protocols" in names:
+    with where("protocols"):
         values["protocols"] = tuple(
             st.pills(
                 "Protocols",
@@ -199,7 +132,7 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
                 bind="query-params",
             )
         )
-    if "epsilon" in names:
+    with where("epsilon"):
         values["epsilon"] = st.select_slider(
             "Privacy parameter ε (smaller is more private)",
             EPSILONS,
@@ -208,7 +141,7 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="epsilon",
             bind="query-params",
         )
-    if "delta" in names:
+    with where("delta"):
         values["delta"] = st.select_slider(
             "δ, the chance that the promise fails",
             DELTAS,
@@ -217,11 +150,11 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="delta",
             bind="query-params",
         )
-    if "sites" in names:
+    with where("sites"):
         values["sites"] = st.slider(
             "Sites S", 1, MOST_SITES, DEFAULTS["sites"], key="sites", bind="query-params"
         )
-    if "people" in names:
+    with where("people"):
         values["people"] = st.select_slider(
             "People at each site",
             (*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY),
@@ -231,7 +164,7 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="people",
             bind="query-params",
         )
-    if "components" in names:
+    with where("components"):
         values["components"] = st.slider(
             "Components K",
             1,
@@ -240,7 +173,7 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="components",
             bind="query-params",
         )
-    if "intermediate" in names:
+    with where("intermediate"):
         values["intermediate"] = st.slider(
             "Directions each site sends, R",
             1,
@@ -249,15 +182,15 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="intermediate",
             bind="query-params",
         )
-    advanced = ADVANCED if "advanced" in names else tuple(n for n in names if n in ADVANCED)
-    if advanced:
-        with st.expander("Advanced"):
-            values |= _advanced(advanced)
-            values |= _draws(names)
+    advanced = where("advanced").expander("Advanced")
+    with advanced:
+        values |= _advanced()
+    with advanced if where("draws") is where("advanced") else where("draws"):
+        values |= _draws()
     return values
 
 
-def _advanced(names: tuple[str, ...]) -> dict[str, object]:
+def _advanced() -> dict[str, object]:
     values: dict[str, object] = {}
     for name, label, options, told in (
         (
@@ -293,8 +226,6 @@ def _advanced(names: tuple[str, ...]) -> dict[str, object]:
             "Wide masks stand for secure aggregation.",
         ),
     ):
-        if name not in names:
-            continue
         values[name] = st.segmented_control(
             label,
             options,
@@ -304,71 +235,35 @@ def _advanced(names: tuple[str, ...]) -> dict[str, object]:
             help=told,
             bind="query-params",
         )
-    if "concentration" in names:
-        values["concentration"] = st.select_slider(
-            "Dirichlet concentration (small is skewed)",
-            (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
-            value=DEFAULTS["concentration"],
-            format_func=plain,
-            key="concentration",
-            bind="query-params",
-            disabled=values["split"] != "dirichlet",
-        )
+    values["concentration"] = st.select_slider(
+        "Dirichlet concentration (small is skewed)",
+        (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+        value=DEFAULTS["concentration"],
+        format_func=plain,
+        key="concentration",
+        bind="query-params",
+        disabled=values["split"] != "dirichlet",
+    )
     values["seed"] = st.number_input(
         "Seed", 0, 2**31 - 1, DEFAULTS["seed"], key="seed", bind="query-params"
     )
     return values
 
 
-def _draws(names: tuple[str, ...]) -> dict[str, object]:
-    values: dict[str, object] = {}
-    if "draws" in names or "repetitions" in names:
-        values["repetitions"] = st.slider(
+def _draws() -> dict[str, object]:
+    return {
+        "repetitions": st.slider(
             "Draws of the noise",
             1,
             MOST_REPETITIONS,
             DEFAULTS["repetitions"],
             key="repetitions",
             bind="query-params",
-        )
-    if "draws" in names:
-        values["compare"] = st.toggle(
+        ),
+        "compare": st.toggle(
             "Compare with the published choices",
             DEFAULTS["compare"],
             key="compare",
             bind="query-params",
-        )
-    return values
-
-
-def _as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
-    notes = []
-    fields = {"dataset": dataset.name} | values
-    people = fields.pop("people", EVERYBODY)
-    sites = fields.get("sites", DEFAULTS["sites"])
-    if people != EVERYBODY:
-        wanted = people * sites
-        if wanted > dataset.n_samples:
-            notes.append(
-                f"{sites} sites × {people:,} people need {wanted:,}, and {dataset.title} has "
-                f"{dataset.n_samples:,}: each site gets {dataset.n_samples // sites:,}."
-            )
-        fields["samples"] = min(wanted, dataset.n_samples // sites * sites)
-    if "intermediate" in fields:
-        fields["intermediate_dim"] = fields.pop("intermediate")
-        components = fields.get("components", dataset.default_components)
-        if fields["intermediate_dim"] < components:
-            notes.append(
-                f"R = {fields['intermediate_dim']} is below K = {components}: each site sends "
-                "fewer directions than are wanted, and only different sites can make up for it."
-            )
-    if not fields.get("protocols", True):
-        fields["protocols"] = ("dpdis",)
-        notes.append("No protocol is picked: showing DPdisPCA.")
-    if fields.get("calibration") == "classic" and fields.get("epsilon", 0) > 1:
-        notes.append(
-            f"The classic calibration is proven for ε up to 1, got {plain(fields['epsilon'])}: "
-            "pick analytic, which holds at every ε."
-        )
-    compare = fields.pop("compare", False)
-    return Choice(RunSpec(**fields), dataset, tuple(notes), compare)
+        ),
+    }
