@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -31,7 +31,10 @@ class CcaSpec:
     epsilon, delta : float
         Asked of each protocol, under replace-one.
     sites : int
-        S, of equal size.
+        S.
+    split, concentration
+        How people are spread over sites, as in `dpcore.data.split_sites`; the concentration is of
+        the Dirichlet split.
     samples : int or None
         N, people in all; None takes everybody.
     components : int
@@ -73,6 +76,8 @@ class CcaSpec:
     y_norm_bound: float | None = None
     x_share: float = 0.5
     mean_share: float = 0.1
+    split: str = "equal"
+    concentration: float = 1.0
     repetitions: int = 10
     seed: int = 0
 
@@ -91,6 +96,10 @@ class CcaSpec:
     def data_side(self) -> tuple:
         """What a problem depends on: specs with equal data sides share their site moments."""
         return tuple(getattr(self, name) for name in _DATA_SIDE)
+
+    def as_published(self) -> CcaSpec:
+        """The same with the poster's noise: its calibration, its shape, nothing cut off."""
+        return replace(self, calibration="published", noise="triangle", truncation="svd")
 
     def settings(self, n_features: int) -> ReleaseSettings:
         """The release settings, with R filled in for this many columns of both views."""
@@ -119,6 +128,8 @@ _DATA_SIDE = (
     "x_norm_bound",
     "y_norm_bound",
     "x_share",
+    "split",
+    "concentration",
     "seed",
 )
 
@@ -192,7 +203,15 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
     rows = bounded.joined
     # A prefix of one permutation, so that a larger sample contains the smaller one.
     drawn = stream(spec.seed, Purpose.SAMPLE).permutation(views.n_samples)[:people]
-    sites = split_sites(people, spec.sites, rng=stream(spec.seed, Purpose.SPLIT))
+    skewed = spec.split == "dirichlet"
+    sites = split_sites(
+        people,
+        spec.sites,
+        how=spec.split,
+        labels=views.labels[drawn] if skewed and views.labels is not None else None,
+        concentration=spec.concentration if skewed else None,
+        rng=stream(spec.seed, Purpose.SPLIT),
+    )
     mean = rows.mean(axis=0, dtype=np.float64)
     # The exact answer divides by small eigenvalues, which products in float32 would drown.
     reference = second_moment(rows.astype(np.float64, copy=False)) - np.outer(mean, mean)

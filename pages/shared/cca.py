@@ -250,7 +250,7 @@ def choose_run(
         epsilon=shared.epsilon,
         delta=shared.delta,
         sites=shared.sites,
-        samples=None if values["cca_people"] == EVERYBODY else values["cca_people"],
+        samples=views.n_samples if values["cca_people"] == EVERYBODY else values["cca_people"],
         components=values["cca_pairs"],
         intermediate_dim=intermediate,
         calibration=shared.calibration,
