@@ -6,6 +6,7 @@ import argparse
 import sys
 from dataclasses import asdict, replace
 
+from dpcore.command_line.cca import add_cca_command
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.command_line.output import print_json, print_summary, versions, with_progress
 from dpcore.data import list_datasets
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument("--seed", type=int, default=0)
     reproduce.add_argument("--json", action="store_true", help="one JSON document with all rows")
     reproduce.set_defaults(command=_reproduce)
+    add_cca_command(commands)
     return parser
 
 

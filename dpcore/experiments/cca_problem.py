@@ -49,7 +49,8 @@ class CcaSpec:
         Published centring and scaling read the rows and are not private. Private clips to public
         bounds and centres by a private mean.
     x_norm_bound, y_norm_bound : float or None
-        Public bounds of the private preparation; None takes the data set's.
+        Public bounds of the private preparation, about the data set's public centres; None takes
+        the data set's.
     x_share : float
         Part of the squared norm bound given to the first view.
     mean_share : float
@@ -199,6 +200,8 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         mode=spec.preparation,
         x_norm_bound=spec.x_norm_bound or views.x_norm_bound,
         y_norm_bound=spec.y_norm_bound or views.y_norm_bound,
+        x_centre=views.x_centre,
+        y_centre=views.y_centre,
     )
     rows = bounded.joined
     # A prefix of one permutation, so that a larger sample contains the smaller one.

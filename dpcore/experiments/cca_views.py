@@ -91,8 +91,9 @@ def cut_from_text(text: str) -> Cut:
 def _columns(text: str) -> tuple[int, ...]:
     columns: list[int] = []
     for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()):
+        first, dash, last = part.strip().partition("-")
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal()):
             raise ParameterError("views", "columns such as 0-3,7", text)
-        columns.extend(range(int(first), int(last or first) + 1))
+        columns.extend(range(int(first), int(last) + 1))
     return tuple(columns)

@@ -42,7 +42,7 @@ def correlation_dots(
     """
     look = look_of(protocol, dark=dark)
     pairs = np.arange(1, len(exact) + 1)
-    figure = base_figure(380)
+    figure = base_figure(460)
     figure.add_bar(
         x=pairs,
         y=measured.mean(axis=0),
@@ -138,13 +138,14 @@ def correlation_curves(
             xanchor="right",
             y=level,
             yanchor="bottom",
+            xshift=-8,
             text=name,
             showarrow=False,
             font={"size": 12},
         )
     if marker is not None:
         figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
-    ticks, labels = log_ticks(list(axis_range))
+    ticks, labels = _ticks(axis_range)
     low, high = np.log10(axis_range)
     margin = 0.03 * (high - low)
     figure.update_xaxes(
@@ -159,6 +160,14 @@ def correlation_curves(
     )
     figure.update_layout(showlegend=True, legend=_LEGEND)
     return figure
+
+
+def _ticks(axis_range: tuple[float, float]) -> tuple[list[float], list[str]]:
+    """Plain labels, or every other power of ten where these would have too many zeros."""
+    if axis_range[0] > 1e-4:
+        return log_ticks(list(axis_range))
+    exponents = range(round(np.log10(axis_range[1])), round(np.log10(axis_range[0])) - 1, -2)
+    return [10.0**k for k in exponents], [f"10<sup>{k}</sup>".replace("-", "−") for k in exponents]
 
 
 def _add_curve(
