@@ -18,6 +18,8 @@ from dpcore.spectra import SiteMoments, second_moment, site_moments
 from dpcore.streams import Purpose, stream
 
 _RANDOM_DRAWS = 64
+# Rows turned to double precision at a time: a large table would take twice its room otherwise.
+_BLOCK_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -216,8 +218,7 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         rng=stream(spec.seed, Purpose.SPLIT),
     )
     mean = rows.mean(axis=0, dtype=np.float64)
-    # The exact answer divides by small eigenvalues, which products in float32 would drown.
-    reference = second_moment(rows.astype(np.float64, copy=False)) - np.outer(mean, mean)
+    reference = _second_moment_in_double(rows) - np.outer(mean, mean)
     x_rotations, y_rotations, exact = canonical_pairs(reference, views.n_x, spec.components)
     return CcaProblem(
         dataset=views.name,
@@ -233,6 +234,15 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         n_clipped=bounded.n_clipped,
         statement=bounded.statement,
     )
+
+
+def _second_moment_in_double(rows: np.ndarray) -> np.ndarray:
+    """The exact answer divides by small eigenvalues, which products in float32 would drown."""
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS].astype(np.float64, copy=False)
+        total += len(block) * second_moment(block)
+    return total / len(rows)
 
 
 def _random_spans(

@@ -12,6 +12,7 @@ from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_
 
 Row = dict[str, object]
 SHARE_RANGE = (0.0, 1.06)
+_CURVE_HEIGHT = 330
 _LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
 # Several numbers of people in one colour: the largest is drawn as the protocol is.
 _PEOPLE_DASHES = ("solid", "dash", "dot")
@@ -115,7 +116,7 @@ def correlation_curves(
     marker : float, optional
         The present setting, drawn as a vertical line.
     """
-    figure = base_figure(360)
+    figure = base_figure(_CURVE_HEIGHT)
     people = sorted({row["samples"] for row in rows}, reverse=True)
     tell_people = field != "samples" and len(people) > 1
     for protocol in dict.fromkeys(row["protocol"] for row in rows):
@@ -126,7 +127,8 @@ def correlation_curves(
                 if row["protocol"] == protocol and samples in (None, row["samples"])
             ]
             name = titles[protocol] + (f", {samples:,} people" if tell_people else "")
-            _add_curve(figure, mine, field, protocol, name, number, dark)
+            if mine:
+                _add_curve(figure, mine, field, protocol, name, number, dark)
     for level, name, colour, dash in (
         (1.0, "exact", ink(dark), "dash"),
         (floor, "random directions", GREY, "dot"),
@@ -158,7 +160,14 @@ def correlation_curves(
     figure.update_yaxes(
         range=SHARE_RANGE, tickformat=".0%", title="total correlation, share of exact"
     )
-    figure.update_layout(showlegend=True, legend=_LEGEND)
+    # Below, where a longer legend makes the figure longer and the plot no smaller.
+    lines = sum(trace.mode == "lines+markers" for trace in figure.data)
+    figure.update_layout(
+        height=_CURVE_HEIGHT + 20 * lines,
+        showlegend=True,
+        legend={"orientation": "v", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
+        margin={"b": 64 + 20 * lines},
+    )
     return figure
 
 
@@ -179,8 +188,6 @@ def _add_curve(
     number: int,
     dark: bool,
 ) -> None:
-    if not rows:
-        return
     look = look_of(protocol, dark=dark)
     values = sorted({float(row[field]) for row in rows})
     shares = {v: [row["correlation_share"] for row in rows if row[field] == v] for v in values}

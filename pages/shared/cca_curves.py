@@ -33,7 +33,13 @@ def three_curves(choice: CcaChoice, floor: float) -> None:
     sizes = [n for n in dict.fromkeys(round(spec.samples / 2**half) for half in range(6)) if n >= least]
     panels = {
         "epsilon": [
-            replace(spec, epsilon=epsilon, samples=n)
+            # The lead at fewer people too; the others would make a thicket of it.
+            replace(
+                spec,
+                epsilon=epsilon,
+                samples=n,
+                protocols=spec.protocols if n == spec.samples else spec.protocols[:1],
+            )
             for n in sizes[:6:2]
             for epsilon in CURVE_EPSILONS
             if spec.calibration != "classic" or epsilon <= 1
