@@ -17,6 +17,7 @@ _LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
 # Several numbers of people in one colour: the largest is drawn as the protocol is.
 _PEOPLE_DASHES = ("solid", "dash", "dot")
 _MOST_COLUMNS = 12
+_LONGEST_NAME = 24
 
 
 def correlation_dots(
@@ -219,6 +220,10 @@ def _add_curve(
     )
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
 def direction_bars(
     exact: np.ndarray,
     private: np.ndarray,
@@ -240,6 +245,8 @@ def direction_bars(
     """
     strongest = np.argsort(-np.abs(exact), kind="stable")[:_MOST_COLUMNS][::-1]
     figure = base_figure(110 + 26 * len(strongest))
+    # Positions, because shortened names may be alike.
+    places = list(range(len(strongest)))
     for values, title, colour in (
         (private, titles[1], look_of(protocol, dark=dark).colour),
         (exact, titles[0], ink(dark)),
@@ -247,13 +254,15 @@ def direction_bars(
         length = np.sqrt((values**2).sum()) or 1.0
         figure.add_bar(
             x=values[strongest] / length,
-            y=[names[index] for index in strongest],
+            y=places,
             orientation="h",
             name=title,
             marker={"color": colour},
-            hovertemplate="%{y}: %{x:.2f}<extra>" + title + "</extra>",
+            customdata=[names[index] for index in strongest],
+            hovertemplate="%{customdata}: %{x:.2f}<extra>" + title + "</extra>",
         )
-    figure.update_xaxes(range=[-1, 1], title="weight (each direction has length 1)")
+    figure.update_yaxes(tickvals=places, ticktext=[_short(names[index]) for index in strongest])
+    figure.update_xaxes(range=[-1, 1], title="weight, at length 1")
     figure.update_layout(
         barmode="group", showlegend=True, legend=_LEGEND | {"traceorder": "reversed"}
     )

@@ -145,7 +145,7 @@ def people(
             + (
                 " More correlated is not better separated: the floor keeps noise, and with it "
                 "columns that hardly vary, from leading."
-                if private.nmi > exact.nmi + 0.02
+                if private.nmi > exact.nmi + 0.05
                 else ""
             )
         )

@@ -67,10 +67,11 @@ def test_small_chances_are_labelled_as_powers_of_ten():
 def test_a_direction_by_its_strongest_columns():
     exact = np.arange(20.0)
     figure = direction_bars(
-        exact, -exact, [f"c{j}" for j in range(20)], protocol="pooled", titles=("exact", "private")
+        exact, -exact, [f"c{j}" * 9 for j in range(20)], protocol="pooled", titles=("exact", "private")
     )
     private, true = figure.data
-    assert true.y[-1] == "c19" and len(true.y) == 12
+    assert true.customdata[-1] == "c19" * 9 and len(true.y) == 12
+    assert figure.layout.yaxis.ticktext[-1] == "c19c19c19c19c19c19c19c1…"
     assert true.x[-1] == pytest.approx(19 / np.sqrt((exact**2).sum()))
     assert np.allclose(private.x, -np.array(true.x))
 
