@@ -171,8 +171,9 @@ def joint_moment_case(*, mean_share: float = 0.1, n_features: int = 6) -> AuditC
     moments = np.einsum("ri,rj->rij", rows, rows) / N_SAMPLES
 
     def sampler(moment: np.ndarray) -> Sampler:
+        size = len(moment)
         return lambda rng, n: (
-            moment + symmetric_gaussian_noise(len(moment), sigma, shape="isometric", rng=rng, size=n)
+            moment + symmetric_gaussian_noise(size, sigma, shape="isometric", rng=rng, size=n)
         )
 
     return AuditCase(

@@ -61,18 +61,12 @@ def correlation_dots(
         hovertemplate="%{y:.2f} in one draw<extra>pair %{x}</extra>",
         showlegend=False,
     )
+    level = {"symbol": "line-ew", "size": 46}
+    diamond = {"symbol": "diamond-open", "size": 11, "color": ink(dark)}
     for values, name, mark in (
-        (exact, "exact", {"symbol": "line-ew", "size": 46, "line": {"color": ink(dark), "width": 3}}),
-        (
-            random,
-            "random directions",
-            {"symbol": "line-ew", "size": 46, "line": {"color": GREY, "width": 2}},
-        ),
-        (
-            claimed,
-            "what the release itself says",
-            {"symbol": "diamond-open", "size": 11, "color": ink(dark)},
-        ),
+        (exact, "exact", level | {"line": {"color": ink(dark), "width": 3}}),
+        (random, "random directions", level | {"line": {"color": GREY, "width": 2}}),
+        (claimed, "what the release itself says", diamond),
     ):
         figure.add_scatter(
             x=pairs,

@@ -30,7 +30,7 @@ def three_curves(choice: CcaChoice, floor: float) -> None:
     """Total correlation captured against ε (at three numbers of people), N and δ."""
     spec = replace(choice.spec, repetitions=min(_DRAWS, choice.spec.repetitions))
     least = max(_FEWEST_PEOPLE, 2 * spec.sites)
-    sizes = [n for n in dict.fromkeys(round(spec.samples / 2**half) for half in range(6)) if n >= least]
+    sizes = [n for n in (round(spec.samples / 2**half) for half in range(6)) if n >= least]
     panels = {
         "epsilon": [
             # The lead at fewer people too; the others would make a thicket of it.
