@@ -7,6 +7,7 @@ import sys
 from dataclasses import asdict, replace
 
 from dpcore.command_line.audit import add_audit_command
+from dpcore.command_line.cca import add_cca_command
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.command_line.output import print_json, print_summary, versions, with_progress
 from dpcore.data import list_datasets
@@ -80,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.set_defaults(command=_reproduce)
 
     add_audit_command(commands)
+    add_cca_command(commands)
     return parser
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.shared.controls import (
+    CCA_CONTROLS,
     IMAGE_CONTROLS,
     LEDGER_CONTROLS,
     RUN_CONTROLS,
@@ -52,6 +53,13 @@ _PLACES = (
         "Eigen-images",
         "The components as pictures from ε = ∞ down, samples rebuilt from them, the spectrum.",
         IMAGE_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "cca",
+        "Two views (CCA)",
+        "What two views of the same people share, found privately: correlations, people, curves.",
+        CCA_CONTROLS,
     ),
     Place(
         "Learn",
