@@ -87,7 +87,7 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def dotted(node: ast.expr) -> str:
-    """"np.random.default_rng" of that expression; empty for anything but names and dots."""
+    """An expression of names and dots as written; empty for any other."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
@@ -133,7 +133,9 @@ def test_figures_take_tables_and_know_no_algorithm(path):
 
 @each_page
 def test_pages_hold_no_algorithm(path):
-    assert not [name for name in imports_of(path) if within(name, "scipy", "sklearn", "numpy.linalg")]
+    assert not [
+        name for name in imports_of(path) if within(name, "scipy", "sklearn", "numpy.linalg")
+    ]
     linear_algebra = [
         node
         for node in ast.walk(tree_of(path))
@@ -162,18 +164,32 @@ def test_files_are_short(path):
 
 @each_file
 def test_randomness_is_passed_and_never_global(path):
-    for node in ast.walk(tree_of(path)):
+    tree = tree_of(path)
+    for node in ast.walk(tree):
         name = dotted(node) if isinstance(node, ast.Attribute) else ""
         if name.startswith(("np.random.", "numpy.random.")):
             allowed = ("Generator", "RandomState", "SeedSequence", "default_rng", "PCG64")
             assert name.split(".")[2] in allowed, f"{name} on line {node.lineno}"
-        if isinstance(node, ast.Call):
-            called = dotted(node.func).rpartition(".")[2]
-            assert called != "RandomState", f"line {node.lineno}"
-            if called == "default_rng" and "estimator" not in path.stem:
-                # An estimator's `random_state=None` asks for fresh entropy; nobody else may.
-                assert node.args, f"default_rng() without a seed on line {node.lineno}"
+    seedless = [
+        call.lineno
+        for call in calls_outside_of(tree, taking="random_state")
+        if dotted(call.func).endswith("RandomState")
+        or (dotted(call.func).endswith("default_rng") and not call.args)
+    ]
+    assert not seedless
     assert "random" not in set(imports_of(path))
+
+
+def calls_outside_of(tree: ast.AST, *, taking: str) -> Iterator[ast.Call]:
+    """Calls, but for those in functions with such a parameter: None there asks for entropy."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef) and taking in [
+            argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)
+        ]:
+            continue
+        if isinstance(node, ast.Call):
+            yield node
+        yield from calls_outside_of(node, taking=taking)
 
 
 @each_file

@@ -128,9 +128,7 @@ def test_an_unknown_figure_names_the_known_ones(capsys):
 def test_absent_data_says_which_file_to_put_where(shell, tmp_path):
     # Nothing listens on port 9 of this machine, so a download fails at once.
     nowhere = "http://127.0.0.1:9"
-    done = shell(
-        "run", "--dataset", "mnist", http_proxy=nowhere, https_proxy=nowhere, no_proxy=""
-    )
+    done = shell("run", "--dataset", "mnist", http_proxy=nowhere, https_proxy=nowhere, no_proxy="")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "train-images-idx3-ubyte" in done.stderr

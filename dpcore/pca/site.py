@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class NoiseScales:
     mean: float
 
 
+@lru_cache(maxsize=1024)
 def noise_scales(n_samples: int, settings: ReleaseSettings) -> NoiseScales:
     """Calibrate one site's noise; the private mean's part is taken out of the same budget.
 

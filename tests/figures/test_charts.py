@@ -45,7 +45,7 @@ def test_dots_show_every_draw_and_the_mean(dark):
         expected = [row["energy_ratio"] for row in rows if row["protocol"] == key]
         assert list(trace.x) == expected
         assert mean.x[0] == pytest.approx(sum(expected) / 3)
-        assert mean.text[0] == f"{mean.x[0]:.0%}"
+        assert mean.text[0].strip() == f"{mean.x[0]:.0%}"
     assert list(figure.layout.yaxis.ticktext) == ["Pooled, trusted", "DPdisPCA"]
     assert figure.layout.xaxis.title.text
     assert levels(figure, "x") == [0.15, 1]
@@ -70,9 +70,7 @@ def test_ranges_do_not_move_while_a_curve_fills_in():
     """The vertical range never depends on the rows; the ticks not on how many are there."""
     whole = energy_curves(rows_at(), "epsilon", axis_title="ε", axis_range=(0.1, 10.0))
     for epsilons in (EPSILONS[:1], EPSILONS[:2]):
-        part = energy_curves(
-            rows_at(epsilons), "epsilon", axis_title="ε", axis_range=(0.1, 10.0)
-        )
+        part = energy_curves(rows_at(epsilons), "epsilon", axis_title="ε", axis_range=(0.1, 10.0))
         for figure in (part, whole):
             assert tuple(figure.layout.yaxis.range) == PERCENT_RANGE
         assert part.layout.xaxis.tickvals == whole.layout.xaxis.tickvals

@@ -219,9 +219,7 @@ def test_a_draw_is_what_the_sites_would_send(moments, settings_with):
     settings, repetition = settings_with(), Repetition(2)
     messages = [
         site_message(A, int(n), settings, rng=repetition.rng(Purpose.SITE_NOISE, site))
-        for site, (A, n) in enumerate(
-            zip(moments.second_moments, moments.n_samples, strict=True)
-        )
+        for site, (A, n) in enumerate(zip(moments.second_moments, moments.n_samples, strict=True))
     ]
     found = dpdis(Draw(moments, settings, repetition))
     eigenvalues, components = aggregate(messages, 4)
