@@ -43,6 +43,8 @@ class PaperFigure:
         What the paper says the panel shows.
     trend : {"grows", "falls and levels off", "grows and levels off"}
         The same, as `dpcore.experiments.claims` checks it.
+    axis : str
+        Title of the axis.
     """
 
     name: str
@@ -52,6 +54,7 @@ class PaperFigure:
     values: tuple
     claim: str
     trend: str
+    axis: str
 
     @property
     def sweep(self) -> Sweep:
@@ -87,6 +90,7 @@ _COVTYPE = replace(_BASE, dataset="covtype", epsilon=0.1, components=10, interme
 def _row(
     letters: str,
     what: str,
+    axis: str,
     field: str,
     values: tuple,
     claim: str,
@@ -95,7 +99,7 @@ def _row(
 ) -> Iterator[PaperFigure]:
     for letter, base in zip(letters, bases, strict=True):
         title = f"Captured energy against {what}, {base.dataset}"
-        yield PaperFigure(f"fig1-{letter}", title, base, field, values, claim, trend)
+        yield PaperFigure(f"fig1-{letter}", title, base, field, values, claim, trend, axis)
 
 
 def _dpdispca() -> Iterator[PaperFigure]:
@@ -103,6 +107,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
     yield from _row(
         "abc",
         "ε",
+        "asked ε",
         "epsilon",
         EPSILONS,
         "Captured energy grows with ε; a lower dimension needs less ε.",
@@ -112,7 +117,8 @@ def _dpdispca() -> Iterator[PaperFigure]:
     )
     yield from _row(
         "def",
-        "people per site",
+        "people",
+        "people in all, at ten sites",
         "samples",
         SAMPLES,
         "Captured energy grows with the people per site.",
@@ -122,6 +128,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
     yield from _row(
         "ghi",
         "number of sites",
+        "sites, with 20,000 people in all",
         "sites",
         SITES,
         "With the people in all held, captured energy falls with the number of sites and levels off.",
@@ -130,6 +137,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
     )
     yield from _row(
         "jkl",
+        "R / K",
         "R / K",
         "intermediate_ratio",
         RATIOS,
@@ -149,6 +157,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
             DELTAS,
             "Captured energy grows with δ: if δ is not too small, utility is good.",
             "grows",
+            "asked δ",
         )
 
 

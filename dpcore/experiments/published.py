@@ -11,6 +11,7 @@ from statistics import fmean
 
 from dpcore.errors import DataUnavailable
 from dpcore.experiments.run import Row
+from dpcore.experiments.sweep import dataset_status
 
 TABLE = Path(__file__).parents[2] / "assets" / "published_curves.csv"
 
@@ -42,12 +43,16 @@ class Comparison:
         Where.
     ours : float
         Our mean there.
+    is_part : bool
+        Only a part of the data set is on this machine: its other rows have other moments, and
+        the curves can be compared in shape alone.
     """
 
     points: int
     largest: float
     at: PublishedPoint
     ours: float
+    is_part: bool
 
 
 @cache
@@ -104,15 +109,19 @@ def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | Non
     Comparison or None
         None where nothing can be compared.
     """
-    found = []
-    for point in published_points_of(figure):
-        ours = _mean(row for row in rows if _is_at(row, point))
-        if ours is not None:
-            found.append(Comparison(0, abs(ours - point.mean), point, ours))
-    if not found:
+    points = published_points_of(figure)
+    ours = {point: _mean(row for row in rows if _is_at(row, point)) for point in points}
+    known = [point for point in points if ours[point] is not None]
+    if not known:
         return None
-    worst = max(found, key=lambda comparison: comparison.largest)
-    return Comparison(len(found), worst.largest, worst.at, worst.ours)
+    worst = max(known, key=lambda point: abs(ours[point] - point.mean))
+    return Comparison(
+        points=len(known),
+        largest=abs(ours[worst] - worst.mean),
+        at=worst,
+        ours=ours[worst],
+        is_part=dataset_status(worst.dataset).is_part,
+    )
 
 
 def _is_at(row: Row, point: PublishedPoint) -> bool:
