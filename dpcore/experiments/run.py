@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -20,26 +19,14 @@ from dpcore.experiments.problem import (
     load_prepared,
     whole_second_moment,
 )
+from dpcore.experiments.software import versions
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Draw, Subspace
+from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
 Row = dict[str, object]
-
-
-@cache
-def versions() -> str:
-    """Versions that numbers may depend on, in one cell of a table."""
-    packages = {"dpcore": "dp-pca-lab", "numpy": "numpy", "scipy": "scipy"}
-    found = []
-    for name, package in packages.items():
-        try:
-            found.append(f"{name} {version(package)}")
-        except PackageNotFoundError:
-            # A checkout that was not installed.
-            found.append(name)
-    return ", ".join(found)
 
 
 _prepared = Latest(load_prepared, keep=1)
@@ -84,7 +71,7 @@ def draw_subspaces_of(
     problem : Problem
     repetition : int
     threads : int, optional
-        Sites worked on at the same time; one a processor by default.
+        Sites worked on at the same time; one a processor by default, and protocols too.
     checkpoint : callable
         Called before each site; what it raises ends the draw.
     """
@@ -98,7 +85,15 @@ def draw_subspaces_of(
         threads=threads,
         checkpoint=checkpoint,
     )
-    return [{m.key: m.release(draw) for m in methods} for draw in draws]
+    if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
+        return [{m.key: m.release(draw) for m in methods} for draw in draws]
+    # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
+    with ThreadPoolExecutor(len(methods)) as pool:
+        released = [pool.map(lambda m, draw=draw: m.release(draw), methods) for draw in draws]
+        return [
+            {m.key: subspace for m, subspace in zip(methods, subspaces, strict=True)}
+            for subspaces in released
+        ]
 
 
 def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[Row]:
