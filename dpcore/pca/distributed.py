@@ -90,8 +90,7 @@ def local(draw: Draw) -> Subspace:
 def pooled(draw: Draw) -> Subspace:
     """Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator."""
     settings, moments = draw.settings, draw.moments
-    n_samples = int(moments.n_samples.sum())
-    scales = noise_scales(n_samples, settings)
+    scales = noise_scales(draw.n_people, settings)
     noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
     if settings.mean_share > 0:
         rng = draw.repetition.rng(Purpose.POOLED_NOISE, 1)
@@ -106,7 +105,7 @@ def pooled(draw: Draw) -> Subspace:
         eigenvalues=eigenvalues,
         guarantee=gaussian_release_guarantee(
             settings,
-            [n_samples],
+            [draw.n_people],
             noise_added_by="the aggregator, once, after pooling everybody's raw rows",
             assumptions=AT_AGGREGATOR,
         ),

@@ -75,6 +75,11 @@ class Draw:
         self._site_round: SiteRound | None = None
         self._lock = Lock()
 
+    @property
+    def n_people(self) -> int:
+        """N, at all sites together."""
+        return int(self.moments.n_samples.sum())
+
     @cached_property
     def scales(self):
         """Noise scales of each site."""
