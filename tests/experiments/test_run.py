@@ -248,6 +248,15 @@ def test_published_numbers_on_mnist(datasets_home, monkeypatch):
         assert fmean(ratios) == pytest.approx(panel[protocol][at], abs=0.02), protocol
 
 
+def test_ppca_is_a_row_like_any_other(problem_of):
+    row = next(run(replace(SPEC, protocols=("ppca",)), problem_of[16]))
+    assert row["exact_epsilon"] == SPEC.epsilon
+    assert row["sigma"] is None
+    assert 0 < row["energy_ratio"] < 1
+    with pytest.raises(ParameterError, match="^epsilon must be finite for PPCA"):
+        next(run(replace(SPEC, protocols=("ppca",), epsilon=math.inf), problem_of[16]))
+
+
 def test_no_noise_is_the_optimum(problem_of):
     spec = replace(SPEC, epsilon=math.inf, intermediate_dim=16, repetitions=1)
     for row in run(spec, problem_of[16]):
