@@ -133,8 +133,8 @@ def sweep(b: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> None:
     n_features, _, n_components = states.shape
     # How many rows lead is drawn for each sweep. Where the law is concentrated every component
     # has to take part; where it is diffuse the energy hangs on fewer, and rotating those more
-    # often halves its correlation time.
-    least, most = n_components // 4 + 1, 2 * n_components + 8
+    # often makes it forget sooner. Below four the calls cost more than the arithmetic.
+    least, most = max(4, n_components // 8), 2 * n_components + 8
     n_leading = min(int(least * (most / least) ** rng.random()), n_features // 2)
     others = n_leading + rng.permutation(n_features - n_leading)
     for begin in range(0, others.size, n_leading):

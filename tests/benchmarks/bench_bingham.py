@@ -139,7 +139,7 @@ def main() -> None:
     hoff_scan(b, frame, np.random.default_rng(103), columns=5)
     scan = (time.process_time() - cpu) * 10
     print(f"  rotations {ours:.4f} s an effective draw")
-    print(f"  Hoff {scan:.1f} s a scan (5 of 50 columns timed), credited with one effective draw a scan")
+    print(f"  Hoff {scan:.1f} s a scan (5 of 50 columns timed), taken for one effective draw")
     print(f"  ratio {scan / ours:.0f}")
 
 

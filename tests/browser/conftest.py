@@ -145,7 +145,8 @@ def settle(page) -> None:
     quiet_since = None
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        quiet = idle.count() > 0 and page.locator("[data-testid=stProgress]").count() == 0
+        unfinished = page.locator("[data-testid=stProgress], [data-testid=stSkeleton]")
+        quiet = idle.count() > 0 and unfinished.count() == 0
         quiet_since = (quiet_since or time.monotonic()) if quiet else None
         if quiet_since and time.monotonic() - quiet_since > 0.7:
             return

@@ -20,7 +20,7 @@ def headline(page) -> str:
 def test_the_first_thing_shown_is_a_result(server, open_page):
     page, watched = open_page(server)
     assert "of the energy that exact PCA captures" in headline(page)
-    assert page.locator(".js-plotly-plot").count() >= 2
+    page.locator(".js-plotly-plot").nth(1).wait_for()
     watched.assert_quiet()
 
 
@@ -48,7 +48,7 @@ def test_a_deep_link_works_on_a_server_nobody_has_visited(fresh_server, open_pag
     assert page.get_by_role("heading", name="Eigen-images").is_visible()
     assert page.locator("[data-testid=stSidebarNav]").is_visible()
     assert page.get_by_text("Page not found").count() == 0
-    assert page.get_by_role("slider", name="Sites").get_attribute("aria-valuenow") == "7"
+    assert page.get_by_role("slider", name="Sites").input_value() == "7"
     watched.assert_quiet()
 
 
