@@ -72,7 +72,7 @@ def full(draw: Draw) -> Subspace:
 def local(draw: Draw) -> Subspace:
     """The first site on its own: private PCA of its people only; nothing travels."""
     settings, sites = draw.settings, draw.sites
-    eigenvalues, components = (part[: settings.n_components] for part in draw.first_leading)
+    eigenvalues, components = (part[: settings.n_components] for part in draw.first_leading())
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,

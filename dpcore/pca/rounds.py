@@ -135,7 +135,6 @@ class Draw:
             sigma=np.array([scales.moment for scales in self.scales]),
         )
 
-    @cached_property
     def first_leading(self) -> Eigenpairs:
         """Leading eigenpairs of the first site's noisy second moment: the larger of K and R."""
         sites = self.sites
