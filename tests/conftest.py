@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -45,16 +44,3 @@ def datasets_home() -> Path:
     if not home.is_dir():
         pytest.skip(f"official data files are absent: neither DPCORE_DATA nor {home} is a folder")
     return home
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    """Path of a Chromium; a skip without one, or a failure where a browser is required."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        reason = "no Chromium on the path (Debian: apt-get install chromium)"
-        if os.environ.get("DPCORE_REQUIRE_BROWSER") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found

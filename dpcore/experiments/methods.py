@@ -13,6 +13,7 @@ from dpcore.errors import ParameterError
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.cape import cape
 from dpcore.pca.distributed import dpdis, exact, full, local, pooled, random
+from dpcore.pca.trusted import modsulq, ppca, sulq
 
 PURE, APPROXIMATE, NO_PROMISE = "pure ε", "(ε, δ)", "none"
 
@@ -93,14 +94,6 @@ METHODS: dict[str, Method] = {
             distributed=True,
         ),
         Method(
-            "ag",
-            "Analyze Gauss",
-            pooled,
-            APPROXIMATE,
-            "Central: Gaussian noise on everybody's second moment.",
-            distributed=False,
-        ),
-        Method(
             "exact",
             "Exact PCA",
             exact,
@@ -114,6 +107,38 @@ METHODS: dict[str, Method] = {
             random,
             PURE,
             "Never looks at the data: the floor.",
+            distributed=False,
+        ),
+        Method(
+            "ag",
+            "Analyze Gauss",
+            pooled,
+            APPROXIMATE,
+            "Central: Gaussian noise on everybody's second moment.",
+            distributed=False,
+        ),
+        Method(
+            "sulq",
+            "SuLQ",
+            sulq,
+            APPROXIMATE,
+            "Central: noise on every entry, scaled by a bound that grows with the dimension.",
+            distributed=False,
+        ),
+        Method(
+            "modsulq",
+            "MOD-SuLQ",
+            modsulq,
+            APPROXIMATE,
+            "Central: the same idea with symmetric noise and a smaller bound.",
+            distributed=False,
+        ),
+        Method(
+            "ppca",
+            "PPCA",
+            ppca,
+            PURE,
+            "Central: draws a subspace at random, likelier the more energy it captures.",
             distributed=False,
         ),
     )

@@ -89,11 +89,8 @@ def draw_subspaces_of(
         return [{m.key: m.release(draw) for m in methods} for draw in draws]
     # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
     with ThreadPoolExecutor(len(methods)) as pool:
-        released = [pool.map(lambda m, draw=draw: m.release(draw), methods) for draw in draws]
-        return [
-            {m.key: subspace for m, subspace in zip(methods, subspaces, strict=True)}
-            for subspaces in released
-        ]
+        pending = [{m.key: pool.submit(m.release, draw) for m in methods} for draw in draws]
+        return [{key: each.result() for key, each in of.items()} for of in pending]
 
 
 def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[Row]:

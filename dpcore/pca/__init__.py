@@ -1,5 +1,7 @@
 """Private PCA: central and distributed."""
 
+from importlib import import_module
+
 from dpcore.pca.aggregator import aggregate
 from dpcore.pca.messages import MessageError, decode_message, encode_message
 from dpcore.pca.rounds import Draw
@@ -13,24 +15,31 @@ __all__ = [
     "AnalyzeGaussPCA",
     "DistributedPCA",
     "Draw",
+    "ExponentialPCA",
     "MessageError",
+    "ModSulqPCA",
     "ReleaseSettings",
     "SiteMessage",
     "Subspace",
+    "SulqPCA",
     "aggregate",
     "decode_message",
     "encode_message",
     "site_message",
 ]
 
-_ESTIMATORS = ("AnalyzeGaussPCA", "DistributedPCA")
+_ESTIMATORS = {
+    "AnalyzeGaussPCA": "central_estimators",
+    "DistributedPCA": "estimators",
+    "ExponentialPCA": "central_estimators",
+    "ModSulqPCA": "central_estimators",
+    "SulqPCA": "central_estimators",
+}
 
 
 def __getattr__(name: str) -> type:
     # The estimators' base classes take longer to import than all of dpcore, and neither the
     # dashboard nor the command line needs them.
     if name in _ESTIMATORS:
-        from dpcore.pca import estimators
-
-        return getattr(estimators, name)
+        return getattr(import_module(f"dpcore.pca.{_ESTIMATORS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -65,7 +65,7 @@ def cape(draw: Draw) -> Subspace:
     and nothing else.
     """
     moments, settings = draw.moments, draw.settings
-    n_sites, n_samples = moments.n_sites, int(moments.n_samples.sum())
+    n_sites, n_samples = moments.n_sites, draw.n_people
     scales = release_scales(settings, n_sites, n_samples)
     share = settings.mean_share
     noise_sigma = scales.noise_sigma / math.sqrt(1 - share)

@@ -77,8 +77,7 @@ def local(draw: Draw) -> Subspace:
 def pooled(draw: Draw) -> Subspace:
     """Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator."""
     settings, moments = draw.settings, draw.moments
-    n_samples = int(moments.n_samples.sum())
-    scales = noise_scales(n_samples, settings)
+    scales = noise_scales(draw.n_people, settings)
 
     def noisy() -> np.ndarray:
         noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
@@ -96,7 +95,7 @@ def pooled(draw: Draw) -> Subspace:
         eigenvalues=eigenvalues,
         guarantee=gaussian_release_guarantee(
             settings,
-            [n_samples],
+            [draw.n_people],
             noise_added_by="the aggregator, once, after pooling everybody's raw rows",
             assumptions=AT_AGGREGATOR,
         ),

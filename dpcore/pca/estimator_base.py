@@ -7,7 +7,7 @@ a point known without them, and `transform` subtracts nothing.
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpcore.errors import ParameterError
+from dpcore.pca.rounds import Draw
+from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
+from dpcore.spectra import site_moments
+from dpcore.streams import Repetition
 
 ON_LONG_ROWS = ("clip", "refuse")
 
@@ -156,9 +160,24 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         )
         return rows
 
-    def _keep(self, subspace: Subspace) -> Self:
-        self.components_ = subspace.components
+    def _draw(
+        self,
+        rows: np.ndarray,
+        settings: ReleaseSettings,
+        members: Sequence[np.ndarray] | None = None,
+        **wanted: bool,
+    ) -> Draw:
+        """One draw over these sites, or over a single one that holds everybody."""
+        everybody = [np.arange(len(rows))]
+        return Draw(
+            site_moments(rows, everybody if members is None else members),
+            settings,
+            Repetition(root_seed(self.random_state)),
+            **wanted,
+        )
+
+    def _keep(self, subspace: Subspace, dtype: np.dtype) -> None:
+        self.components_ = subspace.components.astype(dtype, copy=False)
         self.eigenvalues_ = subspace.eigenvalues
         self.guarantee_ = subspace.guarantee
         self.noise_scale_ = subspace.sigma
-        return self

@@ -1,25 +1,22 @@
-"""Private PCA as scikit-learn estimators: thin classes over `Draw` and the protocols.
+"""Private PCA of rows spread over sites, as a scikit-learn estimator.
 
-Rows are validated and bounded, labels become sites, and what a protocol returns becomes
-attributes; every decision about privacy is taken in the functions underneath.
+A thin class over `Draw` and the protocols: rows are validated and bounded, labels become sites,
+and what a protocol returns becomes attributes. Every decision about privacy is taken in the
+functions underneath.
 """
 
 from __future__ import annotations
 
 from typing import Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from dpcore.errors import ParameterError
 from dpcore.pca.cape import cape
 from dpcore.pca.distributed import dpdis, full, local, pooled
-from dpcore.pca.estimator_base import PrivatePCA, RandomState, root_seed, rows_of_sites
-from dpcore.pca.rounds import Draw
+from dpcore.pca.estimator_base import PrivatePCA, RandomState, rows_of_sites
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
-from dpcore.spectra import site_moments
-from dpcore.streams import Repetition
 
 PROTOCOLS = {"dpdis": dpdis, "full": full, "local": local, "pooled": pooled, "cape": cape}
 
@@ -84,8 +81,7 @@ class DistributedPCA(PrivatePCA):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dpcore.pca import DistributedPCA
+    >>>     >>> from dpcore.pca import DistributedPCA
     >>> X = np.random.default_rng(0).standard_normal((300, 8)) / 10
     >>> pca = DistributedPCA(2, epsilon=1.0, random_state=0).fit(X, sites=np.arange(300) % 3)
     >>> pca.components_.shape
@@ -158,67 +154,14 @@ class DistributedPCA(PrivatePCA):
         )
         settings.check_features(rows.shape[1])
         self.sites_, members = rows_of_sites(sites, len(rows))
-        draw = Draw(
-            site_moments(rows, members),
+        draw = self._draw(
+            rows,
             settings,
-            Repetition(root_seed(self.random_state)),
+            members,
             proxies=self.protocol == "dpdis",
             average=self.protocol == "full",
         )
         subspace = PROTOCOLS[self.protocol](draw)
+        self._keep(subspace, rows.dtype)
         self.bytes_sent_ = int(subspace.bytes_sent.sum())
-        return self._keep(subspace)
-
-
-class AnalyzeGaussPCA(PrivatePCA):
-    """Central differentially private PCA: Gaussian noise once, on everybody's second moment.
-
-    Promise, parameters and attributes as in `DistributedPCA`, for one holder of all rows.
-
-    References
-    ----------
-    Dwork, Talwar, Thakurta & Zhang (2014), "Analyze Gauss: optimal bounds for privacy-preserving
-    principal component analysis", Algorithm 1.
-    """
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        calibration: str = "analytic",
-        noise: str = "isometric",
-        truncation: str = "psd",
-        row_norm_bound: float = 1.0,
-        on_long_rows: str = "clip",
-        random_state: RandomState = None,
-    ):
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.calibration = calibration
-        self.noise = noise
-        self.truncation = truncation
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.random_state = random_state
-
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Release a subspace for these rows; as `DistributedPCA.fit` with one site."""
-        rows = self._bounded(X)
-        settings = ReleaseSettings(
-            budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.n_components,
-            intermediate_dim=self.n_components,
-            calibration=self.calibration,
-            noise=self.noise,
-            truncation=self.truncation,
-            row_norm_bound=self.row_norm_bound,
-        )
-        draw = Draw(
-            site_moments(rows, [np.arange(len(rows))]),
-            settings,
-            Repetition(root_seed(self.random_state)),
-        )
-        return self._keep(pooled(draw))
+        return self

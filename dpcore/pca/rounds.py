@@ -97,6 +97,11 @@ class Draw:
         return tuple(cls(moments, each, repetition, _sites=shared) for each in settings)
 
     @property
+    def n_people(self) -> int:
+        """N, at all sites together."""
+        return int(self.moments.n_samples.sum())
+
+    @property
     def scales(self) -> list[NoiseScales]:
         """Noise scales of each site."""
         return self._sites.scales

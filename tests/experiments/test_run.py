@@ -16,7 +16,7 @@ from dpcore.data import Dataset, prepare
 from dpcore.errors import ParameterError
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.problem import build_problem, sites_of
-from dpcore.experiments.run import local_problem, run
+from dpcore.experiments.run import run
 from dpcore.experiments.spec import RunSpec
 from dpcore.spectra import captured_energy
 
@@ -243,9 +243,17 @@ def test_published_numbers_on_mnist(datasets_home, monkeypatch):
     found = defaultdict(list)
     for row in run(spec):
         found[row["protocol"]].append(row["energy_ratio"])
-    local_problem.cache_clear()
     for protocol, ratios in found.items():
         assert fmean(ratios) == pytest.approx(panel[protocol][at], abs=0.02), protocol
+
+
+def test_ppca_is_a_row_like_any_other(problem_of):
+    row = next(run(replace(SPEC, protocols=("ppca",)), problem_of[16]))
+    assert row["exact_epsilon"] == SPEC.epsilon
+    assert row["sigma"] is None
+    assert 0 < row["energy_ratio"] < 1
+    with pytest.raises(ParameterError, match="^epsilon must be finite for PPCA"):
+        next(run(replace(SPEC, protocols=("ppca",), epsilon=math.inf), problem_of[16]))
 
 
 def test_no_noise_is_the_optimum(problem_of):

@@ -79,6 +79,7 @@ def test_the_problem_depends_on_the_data_side_alone():
         "split": "dirichlet",
         "concentration": 0.1,
         "masks": "wide",
+        "encoding": "float16",
         "honest_sites": 2,
         "reference": "all",
         "resample": True,

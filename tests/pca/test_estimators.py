@@ -11,23 +11,39 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpcore.errors import ParameterError
-from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, Draw, ReleaseSettings
+from dpcore.pca import (
+    AnalyzeGaussPCA,
+    DistributedPCA,
+    Draw,
+    ExponentialPCA,
+    ModSulqPCA,
+    ReleaseSettings,
+    SulqPCA,
+)
 from dpcore.pca.distributed import dpdis
 from dpcore.pca.estimators import PROTOCOLS
+from dpcore.pca.exponential import ppca as ppca_release
+from dpcore.pca.trusted import modsulq, ppca, sulq
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
-from dpcore.spectra import projector_distance
+from dpcore.spectra import projector_distance, site_moments
 from dpcore.streams import Repetition
 
-ESTIMATORS = (AnalyzeGaussPCA, DistributedPCA)
+CENTRAL = (AnalyzeGaussPCA, SulqPCA, ModSulqPCA, ExponentialPCA)
+ESTIMATORS = (*CENTRAL, DistributedPCA)
+NOISY = tuple(estimator for estimator in ESTIMATORS if estimator is not ExponentialPCA)
 
 
 @parametrize_with_checks(
-    [AnalyzeGaussPCA(), *(DistributedPCA(protocol=protocol) for protocol in PROTOCOLS)]
+    [
+        *(DistributedPCA(protocol=protocol) for protocol in PROTOCOLS),
+        *(estimator() for estimator in CENTRAL),
+    ]
 )
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
@@ -84,7 +100,7 @@ def test_default_noise_keeps_the_default_promise(rows, labels):
     assert pca.guarantee_.asked == budget
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", NOISY)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_long_rows_are_clipped_and_counted_or_refused(rows, estimator, dtype):
     X = rows.astype(dtype)
@@ -145,8 +161,40 @@ def test_pipeline_clone_pickle(rows, labels, estimator):
     assert list(fitted.get_feature_names_out()) == [f"{name}{i}" for i in range(3)]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(rows), projected)
     assert fitted[-1].guarantee_.keeps_asked
+    assert fitted[-1].n_clipped_ == 0
     rebuilt = fitted[-1].inverse_transform(projected)
     np.testing.assert_allclose(fitted[-1].transform(rebuilt), projected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "release"), [(SulqPCA, sulq), (ModSulqPCA, modsulq), (ExponentialPCA, ppca)]
+)
+def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, release):
+    found = estimator(3, epsilon=5.0, random_state=4).fit(rows)
+    delta = 0.0 if estimator is ExponentialPCA else found.delta
+    settings = ReleaseSettings(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
+    everybody = site_moments(rows, [np.arange(len(rows))])
+    expected = release(Draw(everybody, settings, Repetition(4)))
+    np.testing.assert_array_equal(found.components_, expected.components)
+    assert found.guarantee_ == expected.guarantee
+
+
+def test_ppca_promises_pure_epsilon_and_releases_no_eigenvalues(rows):
+    found = ExponentialPCA(3, epsilon=2.0, random_state=0).fit(rows)
+    assert (found.guarantee_.epsilon, found.guarantee_.delta) == (2.0, 0.0)
+    assert found.diagnostics_["converged"]
+    assert found.diagnostics_["r_hat"] < 1.05
+    assert not hasattr(found, "eigenvalues_")
+
+
+def test_chains_that_did_not_converge_promise_nothing_and_warn(rows, monkeypatch):
+    def stopped(*arguments, **options):
+        return ppca_release(*arguments, max_sweeps=8, min_ess=1e9, **options)
+
+    monkeypatch.setattr("dpcore.pca.trusted.draw_ppca", stopped)
+    with pytest.warns(ConvergenceWarning, match="promises nothing"):
+        found = ExponentialPCA(3, random_state=0).fit(rows)
+    assert not found.guarantee_.is_private
 
 
 def test_init_only_stores():

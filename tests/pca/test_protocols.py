@@ -15,6 +15,7 @@ from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw, SiteMessage, aggregate, encode_message, site_message
 from dpcore.pca.cape import cape
 from dpcore.pca.distributed import dpdis, exact, full, local, pooled, random
+from dpcore.pca.trusted import modsulq, ppca, sulq
 from dpcore.spectra import SiteMoments, captured_energy, projector_distance
 from dpcore.streams import Purpose, Repetition
 
@@ -171,7 +172,7 @@ def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
             return super().rng(purpose, *identity)
 
     draw = Draw(moments, settings_with(mean_share=0.2), Recording(0))
-    for protocol in (dpdis, full, local, pooled, cape, random):
+    for protocol in (dpdis, full, local, pooled, cape, random, sulq, modsulq, ppca):
         protocol(draw)
     assert set(opened.values()) == {1}
     assert len([key for key in opened if key[0] is Purpose.SITE_NOISE]) == moments.n_sites
