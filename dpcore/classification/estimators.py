@@ -8,7 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
@@ -135,7 +135,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         *,
         epsilon=1.0,
         method="objective",
-        regularization=1e-3,
+        regularization=1e-4,
         fit_intercept=True,
         row_norm_bound=1.0,
         tol=1e-6,
@@ -150,16 +150,19 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         self.random_state = random_state
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Probabilities (n_samples, n_classes); one-against-the-rest ones are normalised."""
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return expit(np.hstack([-scores, scores]))
-        chances = expit(scores)
-        return chances / chances.sum(axis=1, keepdims=True)
+        """Probabilities (n_samples, n_classes): the softmax of the scores for three or more.
+
+        Noise can make scores so large that the usual normalised one-against-the-rest chances all
+        round to 1; the softmax keeps their order.
+        """
+        return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Natural logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return log_expit(np.hstack([-scores, scores]))
+        return log_softmax(scores, axis=1)
 
     def _loss(self) -> Loss:
         return LOGISTIC
@@ -199,7 +202,7 @@ class PrivateSVM(_PrivateLinearClassifier):
         *,
         epsilon=1.0,
         method="objective",
-        regularization=1e-3,
+        regularization=1e-4,
         kernel="linear",
         gamma=1.0,
         n_random_features=100,

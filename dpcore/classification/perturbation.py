@@ -78,14 +78,20 @@ def calibrate(
         sensitivity = minimiser_sensitivity(n_samples, regularization, norm_bound)
         return Perturbation(method, epsilon, epsilon / sensitivity, 0.0)
     curvature = curvature * norm_bound**2
-    # Algorithm 2 step 1. Their 1 + 2c / (n Lambda) + c^2 / (n Lambda)^2 is a square.
-    share = epsilon - 2.0 * math.log1p(curvature / (n_samples * regularization))
-    extra = 0.0
-    if share <= 0:
-        extra = curvature / (n_samples * math.expm1(epsilon / 4)) - regularization
-        share = epsilon / 2
+    # Algorithm 2 step 1, whose 1 + 2c / (n Lambda) + c^2 / (n Lambda)^2 is a square. It adds
+    # regularization only once that logarithm has used up all of epsilon, so that the noise grows
+    # without bound just before. Here it is added as soon as half is used up: the same Delta, for
+    # which the same proof holds, and noise that is continuous in every parameter.
+    extra = max(0.0, curvature / (n_samples * _expm1(epsilon / 4)) - regularization)
+    strength = n_samples * (regularization + extra)
+    share = epsilon - 2.0 * math.log1p(curvature / strength)
     # Replacing a person moves the sum of gradients, and so b, by at most 2 B.
     return Perturbation(method, epsilon, share / (2.0 * norm_bound), extra)
+
+
+def _expm1(x: float) -> float:
+    # exp overflows at 710; any epsilon that large asks for the same.
+    return math.expm1(min(x, 700.0))
 
 
 def unit_noise(n_tasks: int, n_features: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,229 @@
+"""The estimators: agreement without noise, promises, bounds, randomness, refusals."""
+
+import doctest
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import dpcore.classification.estimators
+from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
+from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
+from dpcore.errors import ParameterError
+from dpcore.streams import Purpose, stream
+
+BOTH = [PrivateLogisticRegression, PrivateSVM]
+
+
+@parametrize_with_checks(
+    [
+        PrivateLogisticRegression(),
+        PrivateLogisticRegression(epsilon=math.inf),
+        PrivateLogisticRegression(method="output"),
+        PrivateSVM(),
+        PrivateSVM(epsilon=math.inf),
+        PrivateSVM(epsilon=math.inf, kernel="gaussian"),
+    ]
+)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def test_docstring_examples():
+    assert doctest.testmod(dpcore.classification.estimators).failed == 0
+
+
+def unit_rows(load):
+    X, y = load(return_X_y=True)
+    return X / np.linalg.norm(X, axis=1).max(), y
+
+
+@pytest.mark.parametrize("regularization", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_agrees_with_scikit_learn_without_noise(regularization, fit_intercept):
+    X, y = unit_rows(load_breast_cancer)
+    ours = PrivateLogisticRegression(
+        epsilon=math.inf, regularization=regularization, fit_intercept=fit_intercept
+    ).fit(X, y)
+    # Their own intercept is not regularised; as a constant feature it is.
+    rows = np.hstack([X, np.ones((len(X), 1))]) if fit_intercept else X
+    theirs = LogisticRegression(
+        C=1 / (len(X) * regularization), fit_intercept=False, tol=1e-10, max_iter=10_000
+    ).fit(rows, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_[:, : X.shape[1]], atol=1e-4)
+    if fit_intercept:
+        np.testing.assert_allclose(ours.intercept_, theirs.coef_[:, -1], atol=1e-4)
+    assert ours.n_clipped_ == 0
+
+
+def test_agrees_with_scikit_learn_one_against_the_rest():
+    X, y = unit_rows(load_digits)
+    ours = PrivateLogisticRegression(
+        epsilon=math.inf, regularization=1e-4, fit_intercept=False
+    ).fit(X, y)
+    for digit in (0, 3, 8):
+        theirs = LogisticRegression(
+            C=1 / (len(X) * 1e-4), fit_intercept=False, tol=1e-10, max_iter=10_000
+        ).fit(X, y == digit)
+        np.testing.assert_allclose(ours.coef_[digit], theirs.coef_[0], atol=1e-4)
+    assert ours.coef_.shape == (10, 64)
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+@pytest.mark.parametrize("method", ["output", "objective"])
+def test_units_do_not_matter(estimator, method):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-0.6, 0.6, size=(400, 2))
+    y = X[:, 0] > 0.1
+    settings = dict(epsilon=2.0, method=method, random_state=7)
+    first = estimator(**settings, regularization=0.01).fit(X, y)
+    second = estimator(**settings, regularization=1.0, row_norm_bound=10).fit(10 * X, y)
+    np.testing.assert_allclose(first.coef_, 10 * second.coef_, rtol=1e-4)
+    np.testing.assert_allclose(first.intercept_, second.intercept_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_long_rows_are_shortened_and_counted(estimator):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((500, 3))
+    y = X[:, 0] > 0
+    norms = np.linalg.norm(X, axis=1)
+    shortened = X / np.maximum(1, norms)[:, None]
+    first, second = (estimator(random_state=3).fit(rows, y) for rows in (X, shortened))
+    assert (first.n_clipped_, second.n_clipped_) == (np.sum(norms > 1), 0)
+    np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-5)
+    np.testing.assert_allclose(first.decision_function(X), second.decision_function(shortened))
+    np.testing.assert_allclose(
+        second.decision_function(shortened), (shortened @ second.coef_.T + second.intercept_)[:, 0]
+    )
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+def test_features_keep_their_bound(fit_intercept, kernel):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((300, 5)) * 10.0 ** rng.integers(-3, 6, size=(300, 1))
+    frequencies = gaussian_frequencies(5, 20, 0.5, rng) if kernel == "gaussian" else None
+    mapped = BoundedFeatures(2.5, fit_intercept, frequencies)
+    norms = np.linalg.norm(mapped.of(X)[0], axis=1)
+    assert norms.max() <= mapped.norm_bound * (1 + 1e-12)
+    assert norms.max() == pytest.approx(mapped.norm_bound)
+
+
+def test_random_features_approximate_the_kernel():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((12, 3))
+    count = 40_000
+    features, _ = BoundedFeatures(1.0, False, gaussian_frequencies(3, count, 0.4, rng)).of(X)
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    # Each product is a mean of count / 2 cosines: Hoeffding, over 66 pairs, 1e-9 altogether.
+    tolerance = math.sqrt(2 * math.log(2 * 66 / 1e-9) / (count / 2))
+    np.testing.assert_allclose(features @ features.T, np.exp(-0.4 * distances), atol=tolerance)
+
+
+def test_gaussian_kernel_learns_what_no_line_can():
+    rng = np.random.default_rng(6)
+    X = rng.uniform(-1, 1, size=(3000, 2))
+    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+    line, curve = (
+        PrivateSVM(epsilon=math.inf, kernel=kernel, gamma=2.0, random_state=0).fit(X, y).score(X, y)
+        for kernel in ("linear", "gaussian")
+    )
+    assert line < 0.7 and curve > 0.95
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+@pytest.mark.parametrize("method", ["output", "objective"])
+def test_guarantee(estimator, method):
+    X, y = unit_rows(load_digits)
+    ten = estimator(epsilon=2.0, method=method).fit(X, y)
+    assert (ten.guarantee_.epsilon, ten.guarantee_.delta) == (2.0, 0.0)
+    assert ten.guarantee_.keeps_asked
+    assert ten.perturbation_.epsilon == pytest.approx(0.2)
+    assert "10 one-against-the-rest" in ten.guarantee_.noise_added_by
+    two = estimator(epsilon=2.0, method=method).fit(X, y == 0)
+    assert two.perturbation_.epsilon == 2.0
+    assert two.coef_.shape == (1, 64) and two.intercept_.shape == (1,)
+    off = estimator(epsilon=math.inf, method=method).fit(X, y == 0)
+    assert not off.guarantee_.is_private
+    if method == "output":
+        sensitivity = 2 * math.sqrt(2) / (len(X) * two.regularization)
+        assert two.guarantee_.l2_sensitivity == pytest.approx(sensitivity)
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+@pytest.mark.parametrize("method", ["output", "objective"])
+def test_a_cell_alone_and_in_a_sweep(estimator, method):
+    X, y = unit_rows(load_digits)
+    model = estimator(method=method, random_state=3, tol=1e-8)
+    fits = fit_many(
+        model,
+        X,
+        y,
+        epsilons=[0.5, 5.0],
+        rngs=[stream(3, Purpose.TRAINING, part) for part in (0, 1, 2)],
+    )
+    assert fits.weights.shape == (2, 3, 10, 65)
+    alone = model.set_params(epsilon=5.0).fit(X, y)
+    # A fit with an integer seed draws its noise from part 1 of the seed's training stream.
+    np.testing.assert_allclose(fits.weights[1, 1, :, :-1], alone.coef_, rtol=1e-5, atol=1e-6)
+    assert fits.score(X, y)[1, 1] == pytest.approx(alone.score(X, y), abs=2 / len(X))
+    assert fits.guarantees[1] == alone.guarantee_
+
+
+def test_random_states():
+    X, y = unit_rows(load_breast_cancer)
+
+    def coefficients(random_state):
+        return PrivateSVM(kernel="gaussian", random_state=random_state).fit(X, y).coef_
+
+    np.testing.assert_array_equal(coefficients(1), coefficients(1))
+    for make in (np.random.default_rng, np.random.RandomState):
+        np.testing.assert_array_equal(coefficients(make(1)), coefficients(make(1)))
+        shared = make(1)
+        assert np.any(coefficients(shared) != coefficients(shared))
+    assert np.any(coefficients(None) != coefficients(None))
+
+
+def test_in_a_pipeline():
+    X, y = load_digits(return_X_y=True)
+    pipeline = make_pipeline(
+        MaxAbsScaler(), PrivateLogisticRegression(epsilon=math.inf, row_norm_bound=8.0)
+    )
+    assert pipeline.fit(X, y).score(X, y) > 0.95
+    chances = pipeline.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    np.testing.assert_array_equal(pipeline.classes_[chances.argmax(axis=1)], pipeline.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("changed", "parameter"),
+    [
+        (dict(epsilon=0), "epsilon"),
+        (dict(epsilon="1"), "epsilon"),
+        (dict(method="gradient"), "method"),
+        (dict(regularization=0), "regularization"),
+        (dict(row_norm_bound=-1), "row_norm_bound"),
+        (dict(row_norm_bound=math.inf), "row_norm_bound"),
+        (dict(tol=0), "tol"),
+        (dict(random_state=-1), "random_state"),
+        (dict(kernel="cubic"), "kernel"),
+        (dict(kernel="gaussian", gamma=0), "gamma"),
+        (dict(kernel="gaussian", n_random_features=3), "n_random_features"),
+        (dict(huber_width=0), "huber_width"),
+    ],
+)
+def test_refusals(changed, parameter):
+    with pytest.raises(ParameterError) as caught:
+        PrivateSVM(**changed).fit([[0.0], [1.0]], [0, 1])
+    assert caught.value.parameter == parameter
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ParameterError, match="^y must be labels of two classes or more"):
+        PrivateSVM().fit([[0.0], [1.0]], [1, 1])

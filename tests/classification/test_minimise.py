@@ -1,0 +1,106 @@
+"""Losses and the batched minimiser, against independent ones."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from dpcore.classification import NotConverged
+from dpcore.classification.losses import LOGISTIC, huber_hinge
+from dpcore.classification.minimise import minimise
+
+LOSSES = [LOGISTIC, huber_hinge(0.5), huber_hinge(0.1)]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_have_the_slopes_and_curvatures_they_claim(loss):
+    z = np.linspace(-30, 30, 60_001)
+    step = 1e-5
+    value, slope = loss.value_and_slope(z)
+    (above, slope_above), (below, slope_below) = (
+        loss.value_and_slope(z + s) for s in (step, -step)
+    )
+    np.testing.assert_allclose((above - below) / (2 * step), slope, atol=1e-4)
+    assert -1 <= slope.min() and slope.max() <= 0
+    curvature = (slope_above - slope_below) / (2 * step)
+    smooth = np.abs(np.abs(1 - z) - 0.5) > 2 * step
+    smooth &= np.abs(np.abs(1 - z) - 0.1) > 2 * step
+    np.testing.assert_allclose(curvature[smooth], loss.curvature_at(z)[smooth], atol=1e-4)
+    assert loss.curvature_at(z).max() == pytest.approx(loss.curvature)
+
+
+def test_loss_values():
+    z = np.array([-800.0, -1.0, 0.0, 0.7, 1.2, 3.0, 800.0])
+    np.testing.assert_allclose(LOGISTIC.value_and_slope(z)[0], np.logaddexp(0, -z), atol=1e-15)
+    hinge = [801, 2, 1, 0.8**2 / 2, 0.3**2 / 2, 0, 0]
+    np.testing.assert_allclose(huber_hinge(0.5).value_and_slope(z)[0], hinge, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_against_scipy(loss):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 4)) / 3
+    signs = np.where(X[:, :2] + rng.normal(size=(300, 2)) / 4 > 0, 1.0, -1.0)
+    strength = np.array([1e-3, 1e-2, 0.1, 1.0])
+    tilt = rng.standard_normal((4, 4)) / 50
+    found = minimise(X, signs, loss, strength=strength, tilt=tilt, start=np.zeros((4, 4)), tol=1e-9)
+    for task in range(4):
+
+        def objective(w, task=task):
+            value, slope = loss.value_and_slope(signs[:, task % 2] * (X @ w))
+            gradient = (slope * signs[:, task % 2]) @ X / len(X)
+            return (
+                value.mean() + tilt[task] @ w + strength[task] / 2 * w @ w,
+                gradient + tilt[task] + strength[task] * w,
+            )
+
+        best = optimize.minimize(
+            objective, np.zeros(4), jac=True, method="L-BFGS-B", options=dict(ftol=0, gtol=1e-10)
+        )
+        np.testing.assert_allclose(found.weights[task], best.x, atol=1e-6)
+
+
+def test_a_task_alone_and_in_company():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((200, 5)) / 3
+    signs = np.where(X[:, :1] > 0, 1.0, -1.0)
+    strength, tilt = np.geomspace(1e-4, 1, 30), rng.standard_normal((30, 5)) / 100
+    start = np.zeros((30, 5))
+    together = minimise(X, signs, LOGISTIC, strength=strength, tilt=tilt, start=start, tol=1e-9)
+    for task in (0, 17, 29):
+        one = slice(task, task + 1)
+        alone = minimise(
+            X, signs, LOGISTIC, strength=strength[one], tilt=tilt[one], start=start[one], tol=1e-9
+        )
+        scale = max(1.0, np.linalg.norm(alone.weights))
+        assert np.linalg.norm(alone.weights[0] - together.weights[task]) <= 2e-9 * scale
+
+
+def test_separable_rows_and_next_to_no_regularization():
+    # What L-BFGS alone does not finish: Newton steps do, and the certificate says so.
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 40)) * np.geomspace(1, 1e-3, 40) / 4
+    signs = np.where(rng.random((30, 1)) > 0.5, 1.0, -1.0)
+    strength = np.array([1e-7])
+    zeros = np.zeros((1, 40))
+    found = minimise(X, signs, LOGISTIC, strength=strength, tilt=zeros, start=zeros, tol=1e-8)
+    w = found.weights[0]
+    _, slope = LOGISTIC.value_and_slope(signs[:, 0] * (X @ w))
+    gradient = (slope * signs[:, 0]) @ X / 30 + 1e-7 * w
+    assert np.linalg.norm(gradient) / 1e-7 <= 1.01e-8 * np.linalg.norm(w)
+
+
+def test_what_cannot_be_certified_is_not_returned():
+    X = np.random.default_rng(4).standard_normal((20, 3))
+    zeros = np.zeros((1, 3))
+    with pytest.raises(NotConverged, match="1 of 1 fits"):
+        minimise(
+            X,
+            np.where(X[:, :1] > 0, 1.0, -1.0),
+            LOGISTIC,
+            strength=np.array([0.1]),
+            tilt=zeros,
+            start=zeros,
+            tol=math.ulp(0.0),
+        )
