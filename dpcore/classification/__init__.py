@@ -4,8 +4,8 @@ from dpcore.classification.estimators import (
     KERNELS,
     PrivateLogisticRegression,
     PrivateSVM,
-    fit_many,
 )
+from dpcore.classification.fitting import fit_many
 from dpcore.classification.minimise import NotConverged
 from dpcore.classification.perturbation import METHODS, Perturbation, calibrate
 from dpcore.classification.training import PrivateFits

@@ -1,25 +1,21 @@
-"""scikit-learn estimators, and many fits of one of them at once."""
+"""The scikit-learn estimators."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_expit, log_softmax
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
+from dpcore.classification.fitting import check_positive, fit_settings, generators
 from dpcore.classification.losses import LOGISTIC, Loss, huber_hinge
-from dpcore.classification.perturbation import METHODS
-from dpcore.classification.training import PrivateFits, train, winners
+from dpcore.classification.training import winners
 from dpcore.errors import ParameterError
-from dpcore.privacy import PrivacyBudget
-from dpcore.streams import Purpose, stream
 
 KERNELS = ("linear", "gaussian")
 
@@ -38,8 +34,8 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):
             If the minimiser cannot be certified to `tol`.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
-        feature_rng, noise_rng = _generators(self.random_state)
-        fits = _train(self, X, y, [self.epsilon], feature_rng, [noise_rng])
+        feature_rng, noise_rng = generators(self.random_state)
+        fits = fit_settings(self, X, y, [self.epsilon], feature_rng, [noise_rng])
         weights = fits.weights[0, 0]
         self._features = fits.features
         self.coef_ = weights[:, :-1].copy() if self.fit_intercept else weights
@@ -73,10 +69,10 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = self.epsilon != math.inf
         return tags
 
-    def _loss(self) -> Loss:
+    def loss(self) -> Loss:
         raise NotImplementedError
 
-    def _bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
+    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
         return BoundedFeatures(float(self.row_norm_bound), bool(self.fit_intercept))
 
 
@@ -155,16 +151,17 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         Noise can make scores so large that the usual normalised one-against-the-rest chances all
         round to 1; the softmax keeps their order.
         """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
-        """Natural logarithms of `predict_proba`."""
         scores = self._scores(X)
         if scores.shape[1] == 1:
-            return log_expit(np.hstack([-scores, scores]))
-        return log_softmax(scores, axis=1)
+            return expit(np.hstack([-scores, scores]))
+        return softmax(scores, axis=1)
 
-    def _loss(self) -> Loss:
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Natural logarithms of `predict_proba`; -inf where that is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def loss(self) -> Loss:
         return LOGISTIC
 
 
@@ -224,115 +221,19 @@ class PrivateSVM(_PrivateLinearClassifier):
         self.tol = tol
         self.random_state = random_state
 
-    def _loss(self) -> Loss:
+    def loss(self) -> Loss:
         if not (isinstance(self.huber_width, Real) and 0 < self.huber_width <= 1):
             raise ParameterError("huber_width", "in (0, 1]", self.huber_width)
         return huber_hinge(float(self.huber_width))
 
-    def _bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
+    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
         if self.kernel not in KERNELS:
             raise ParameterError("kernel", f"one of {', '.join(KERNELS)}", self.kernel)
         if self.kernel == "linear":
-            return super()._bounded_features(n_columns, rng)
-        _check_positive("gamma", self.gamma)
+            return super().bounded_features(n_columns, rng)
+        check_positive("gamma", self.gamma)
         count = self.n_random_features
         if not isinstance(count, Integral) or count < 2 or count % 2:
             raise ParameterError("n_random_features", "a positive even integer", count)
         frequencies = gaussian_frequencies(n_columns, count, self.gamma, rng)
         return BoundedFeatures(1.0, bool(self.fit_intercept), frequencies)
-
-
-def fit_many(
-    estimator: PrivateLogisticRegression | PrivateSVM,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    epsilons: Sequence[float],
-    rngs: Sequence[np.random.Generator],
-) -> PrivateFits:
-    """Fit one estimator's settings at every epsilon, once for every generator.
-
-    The same law as fitting one by one, in one batched minimisation: a hundred fits cost little
-    more than a few. The estimator's own epsilon is not used, nor is it fitted.
-
-    Parameters
-    ----------
-    estimator : PrivateLogisticRegression or PrivateSVM
-        Its `random_state` draws the random Fourier features, if any, shared by all fits.
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-    epsilons : sequence of float
-    rngs : sequence of numpy.random.Generator
-        One a draw; a draw uses the same unit noise at every epsilon.
-
-    Raises
-    ------
-    ParameterError, NotConverged
-        As `fit`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-0.7, 0.7, size=(2000, 2))
-    >>> y = X[:, 0] > X[:, 1]
-    >>> fits = fit_many(PrivateLogisticRegression(), X, y, epsilons=[0.1, 1, 10], rngs=[rng] * 4)
-    >>> fits.score(X, y).shape
-    (3, 4)
-    """
-    X, y = check_X_y(X, y, dtype=np.float64)
-    feature_rng, _ = _generators(estimator.random_state)
-    return _train(estimator, X, y, epsilons, feature_rng, rngs)
-
-
-def _train(
-    estimator: _PrivateLinearClassifier,
-    X: np.ndarray,
-    y: np.ndarray,
-    epsilons: Sequence[float],
-    feature_rng: np.random.Generator,
-    rngs: Sequence[np.random.Generator],
-) -> PrivateFits:
-    for epsilon in epsilons:
-        PrivacyBudget(epsilon)
-    if estimator.method not in METHODS:
-        raise ParameterError("method", f"one of {', '.join(METHODS)}", estimator.method)
-    for name in ("regularization", "row_norm_bound", "tol"):
-        _check_positive(name, getattr(estimator, name))
-    check_classification_targets(y)
-    classes, indices = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ParameterError("y", "labels of two classes or more", f"{len(classes)} class")
-    return train(
-        X,
-        indices,
-        classes,
-        estimator._bounded_features(X.shape[1], feature_rng),
-        estimator._loss(),
-        method=estimator.method,
-        regularization=float(estimator.regularization),
-        epsilons=[float(epsilon) for epsilon in epsilons],
-        rngs=rngs,
-        tol=float(estimator.tol),
-    )
-
-
-def _check_positive(name: str, value: object) -> None:
-    if not isinstance(value, Real) or not 0 < value < math.inf:
-        raise ParameterError(name, "a positive number", value)
-
-
-def _generators(random_state) -> list[np.random.Generator]:
-    """Independent generators for the features and for the noise."""
-    if isinstance(random_state, Integral) and random_state >= 0:
-        return [stream(int(random_state), Purpose.TRAINING, part) for part in range(2)]
-    if isinstance(random_state, np.random.RandomState):
-        words = [int(word) for word in random_state.randint(2**32, size=4, dtype=np.uint64)]
-        return np.random.default_rng(words).spawn(2)
-    if isinstance(random_state, np.random.Generator):
-        return random_state.spawn(2)
-    if random_state is None:
-        return np.random.default_rng().spawn(2)
-    raise ParameterError(
-        "random_state", "a non-negative integer, a generator or None", random_state
-    )

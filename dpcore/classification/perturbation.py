@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 
 METHODS = ("output", "objective")
 
@@ -136,9 +136,14 @@ def promise(
             minimiser_sensitivity(n_samples, regularization, norm_bound) if output else None
         ),
         assumptions=(
-            "The number of people and the set of labels are public.",
-            "The minimiser is exact; here it is certified, by its gradient and strong convexity, "
-            f"to lie within {tol:g} of the exact one (relative to its norm, above 1).",
-            "The noise is real-valued and its generator secret; it is drawn in floating point.",
+            Assumption.ONE_ROW_A_PERSON,
+            Assumption.PUBLIC_COUNTS,
+            "The set of labels is public; it is read from the labels given.",
+            Assumption.PUBLIC_BOUND,
+            Assumption.EXACT_OPTIMUM,
+            "The optimum found is certified, by its gradient and strong convexity, to lie within "
+            f"{tol:g} of the exact one (relative to its norm, above 1); the rest is neglected.",
+            Assumption.SECRET_SEED,
+            Assumption.FLOAT_ARITHMETIC,
         ),
     )

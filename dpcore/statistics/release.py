@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.privacy import Guarantee, PrivacyBudget, gaussian_epsilon
+from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, gaussian_epsilon
 from dpcore.statistics.law import unit_scale
 
-_PUBLIC_N = "The number of people is public."
-_FLOATING_POINT = {
-    "laplace": "The Laplace noise is real-valued; it is drawn in floating point, whose gaps can "
-    "give values away to somebody who reads every digit (Mironov 2012).",
-    "gaussian": "The Gaussian noise is real-valued; it is drawn in floating point.",
-}
+_DIGITS = (
+    "Nobody reads every digit: the gaps of floating-point Laplace noise can give values away "
+    "(Mironov 2012), so publish no more digits than the noise scale calls for."
+)
+_ASSUMPTIONS = (
+    Assumption.ONE_ROW_A_PERSON,
+    Assumption.PUBLIC_COUNTS,
+    "The bounds, or the edges of the bins, were chosen without looking at the data.",
+    Assumption.SECRET_SEED,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +104,7 @@ def _guarantee(
     scale: np.ndarray,
 ) -> Guarantee:
     if budget.is_noiseless:
-        return Guarantee(budget, math.inf, 0.0, "none", "nobody", assumptions=())
-    assumptions = (_PUBLIC_N, _FLOATING_POINT[mechanism])
+        return Guarantee(budget, math.inf, 0.0, "none", "nobody")
     if mechanism == "laplace":
         shares = f", epsilon / {n_columns} a column" if n_columns > 1 else ""
         return Guarantee(
@@ -110,7 +113,7 @@ def _guarantee(
             0.0,
             mechanism,
             f"the curator, to the statistic{shares}",
-            assumptions=assumptions,
+            assumptions=(*_ASSUMPTIONS, _DIGITS),
         )
     joint = moves[1] * math.sqrt(n_columns)
     together = f", {n_columns} columns composed exactly" if n_columns > 1 else ""
@@ -122,5 +125,5 @@ def _guarantee(
         f"the curator, to the statistic{together}",
         l2_sensitivity=float(np.max(scale)) / unit * joint,
         sigma=float(np.max(scale)),
-        assumptions=assumptions,
+        assumptions=(*_ASSUMPTIONS, Assumption.FLOAT_ARITHMETIC),
     )

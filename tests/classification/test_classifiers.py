@@ -11,10 +11,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import dpcore.classification.estimators
-from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
+from dpcore.classification import (
+    PrivateLogisticRegression,
+    PrivateSVM,
+    estimators,
+    fit_many,
+    fitting,
+)
 from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
+from dpcore.data import load_dataset, prepare
 from dpcore.errors import ParameterError
+from dpcore.spectra import leading_eigenpairs, second_moment
 from dpcore.streams import Purpose, stream
 
 BOTH = [PrivateLogisticRegression, PrivateSVM]
@@ -34,8 +41,10 @@ def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
-def test_docstring_examples():
-    assert doctest.testmod(dpcore.classification.estimators).failed == 0
+@pytest.mark.parametrize("module", [estimators, fitting], ids=lambda module: module.__name__)
+def test_docstring_examples(module):
+    results = doctest.testmod(module)
+    assert results.attempted > 0 == results.failed
 
 
 def unit_rows(load):
@@ -227,3 +236,20 @@ def test_refusals(changed, parameter):
 def test_one_class_is_refused():
     with pytest.raises(ParameterError, match="^y must be labels of two classes or more"):
         PrivateSVM().fit([[0.0], [1.0]], [1, 1])
+
+
+def test_zero_against_the_rest_of_mnist(datasets_home):
+    dataset = load_dataset("mnist", datasets_home, download=False)
+    prepared = prepare(dataset, mode="published")
+    X, y = prepared.X.astype(float), prepared.labels == 0
+    _, components = leading_eigenpairs(second_moment(X), 20)
+    rows, held_out = X @ components.T, slice(50_000, None)
+    fits = fit_many(
+        PrivateLogisticRegression(),
+        rows[:50_000],
+        y[:50_000],
+        epsilons=[1.0],
+        rngs=[np.random.default_rng(draw) for draw in range(5)],
+    )
+    # Always "not zero" is right on 0.90; draws spread by about 0.002 around 0.98.
+    assert fits.score(rows[held_out], y[held_out]).min() > 0.95

@@ -1,0 +1,120 @@
+"""From an estimator's settings to fits: one, or a whole sweep of them at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_X_y
+
+from dpcore.classification.perturbation import METHODS
+from dpcore.classification.training import PrivateFits, train
+from dpcore.errors import ParameterError
+from dpcore.privacy import PrivacyBudget
+from dpcore.streams import Purpose, stream
+
+if TYPE_CHECKING:
+    from dpcore.classification.estimators import PrivateLogisticRegression, PrivateSVM
+
+
+def fit_many(
+    estimator: PrivateLogisticRegression | PrivateSVM,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    epsilons: Sequence[float],
+    rngs: Sequence[np.random.Generator],
+) -> PrivateFits:
+    """Fit one estimator's settings at every epsilon, once for every generator.
+
+    The same law as fitting one by one, in one batched minimisation: a hundred fits cost little
+    more than a few. The estimator's own epsilon is not used, nor is it fitted.
+
+    Parameters
+    ----------
+    estimator : PrivateLogisticRegression or PrivateSVM
+        Its `random_state` draws the random Fourier features, if any, shared by all fits.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    epsilons : sequence of float
+    rngs : sequence of numpy.random.Generator
+        One a draw; a draw uses the same unit noise at every epsilon.
+
+    Raises
+    ------
+    ParameterError, NotConverged
+        As `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.7, 0.7, size=(2000, 2))
+    >>> y = X[:, 0] > X[:, 1]
+    >>> from dpcore.classification import PrivateLogisticRegression
+    >>> fits = fit_many(PrivateLogisticRegression(), X, y, epsilons=[0.1, 1, 10], rngs=[rng] * 4)
+    >>> fits.score(X, y).shape
+    (3, 4)
+    """
+    X, y = check_X_y(X, y, dtype=np.float64)
+    feature_rng, _ = generators(estimator.random_state)
+    return fit_settings(estimator, X, y, epsilons, feature_rng, rngs)
+
+
+def fit_settings(
+    estimator: PrivateLogisticRegression | PrivateSVM,
+    X: np.ndarray,
+    y: np.ndarray,
+    epsilons: Sequence[float],
+    feature_rng: np.random.Generator,
+    rngs: Sequence[np.random.Generator],
+) -> PrivateFits:
+    """Check the settings and the labels, and train at every epsilon for every generator."""
+    for epsilon in epsilons:
+        PrivacyBudget(epsilon)
+    if estimator.method not in METHODS:
+        raise ParameterError("method", f"one of {', '.join(METHODS)}", estimator.method)
+    for name in ("regularization", "row_norm_bound", "tol"):
+        check_positive(name, getattr(estimator, name))
+    check_classification_targets(y)
+    classes, indices = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ParameterError("y", "labels of two classes or more", f"{len(classes)} class")
+    return train(
+        X,
+        indices,
+        classes,
+        estimator.bounded_features(X.shape[1], feature_rng),
+        estimator.loss(),
+        method=estimator.method,
+        regularization=float(estimator.regularization),
+        epsilons=[float(epsilon) for epsilon in epsilons],
+        rngs=rngs,
+        tol=float(estimator.tol),
+    )
+
+
+def check_positive(name: str, value: object) -> None:
+    if not isinstance(value, Real) or not 0 < value < math.inf:
+        raise ParameterError(name, "a positive number", value)
+
+
+def generators(random_state) -> list[np.random.Generator]:
+    """Independent generators for the features and for the noise."""
+    if isinstance(random_state, Integral) and random_state >= 0:
+        return [stream(int(random_state), Purpose.TRAINING, part) for part in range(2)]
+    if isinstance(random_state, np.random.RandomState):
+        words = [int(word) for word in random_state.randint(2**32, size=4, dtype=np.uint64)]
+        return np.random.default_rng(words).spawn(2)
+    if isinstance(random_state, np.random.Generator):
+        return random_state.spawn(2)
+    if random_state is None:
+        return np.random.default_rng().spawn(2)
+    raise ParameterError(
+        "random_state", "a non-negative integer, a generator or None", random_state
+    )
