@@ -100,7 +100,7 @@ def load_halves(
     """
     dataset = load_dataset(name, data_home, download=download)
     if dataset.labels is None or dataset.default_components is None:
-        raise ParameterError("dataset", "one with labels and components", name)
+        raise ParameterError("dataset", "one with labels, such as digits or mnist", name)
     dataset, left_out = _without_label_columns(dataset)
     prepared = prepare(dataset, mode="private")
     official = _official_test_half(name, data_home)

@@ -207,8 +207,8 @@ def build_learning_problem(
     for label in key.classes:
         if not 0 <= label < len(data.label_names):
             raise ParameterError("classes", f"below {len(data.label_names)}", label)
-    learners = _asked_about(data.labels, key.classes)
-    testers = _asked_about(data.test_labels, key.classes)
+    learners = asked_about(data.labels, key.classes)
+    testers = asked_about(data.test_labels, key.classes)
     if key.samples is not None:
         if key.samples > len(learners):
             raise ParameterError(
@@ -236,7 +236,8 @@ def build_learning_problem(
     )
 
 
-def _asked_about(labels: np.ndarray, classes: tuple[int, ...]) -> np.ndarray:
+def asked_about(labels: np.ndarray, classes: tuple[int, ...]) -> np.ndarray:
+    """Row numbers of the people a question about these classes concerns."""
     if len(classes) < 2:
         return np.arange(len(labels))
     return np.flatnonzero(np.isin(labels, classes))

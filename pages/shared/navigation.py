@@ -38,10 +38,30 @@ _PLACES = (
         IMAGE_CONTROLS,
     ),
     Place(
+        "Explore",
+        "statistics",
+        "Statistics",
+        "A private mean, variance or histogram of one column: its error, its bounds, its people.",
+        ("dataset", "epsilon", "delta"),
+    ),
+    Place(
+        "Explore",
+        "classification",
+        "Classification",
+        "Private components feeding a classifier, and how to split one budget between them.",
+        ("dataset", "epsilon", "delta", "components"),
+    ),
+    Place(
         "Learn",
         "start",
         "Start here",
         "What this is, where to go, and which data sets are ready.",
+    ),
+    Place(
+        "Learn",
+        "tutorials",
+        "Tutorials",
+        "Mean, variance, histogram, PCA, SVM, logistic regression: a few lines each, run live.",
     ),
 )
 PAGES: dict[str, Place] = {place.name: place for place in _PLACES}
