@@ -175,7 +175,7 @@ def total_guarantee(spec: ClassificationSpec, outcome: Outcome) -> Guarantee:
     delta = 0.0 if pure else spec.delta
     sentences = (s for guarantee in outcome.guarantees.values() for s in guarantee.assumptions)
     added = "; ".join(
-        f"in {stage}, {guarantee.noise_added_by}"
+        f"{guarantee.noise_added_by} ({stage})"
         for stage, guarantee in outcome.guarantees.items()
     )
     return Guarantee(

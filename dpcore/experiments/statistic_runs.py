@@ -140,6 +140,11 @@ def error_draws(values: np.ndarray, spec: StatisticSpec, draws: int) -> np.ndarr
     )
 
 
+def error_reached(spec: StatisticSpec, scale: float) -> float:
+    """The size of error that theory exceeds in 5 draws of 100."""
+    return float(error_law(spec.mechanism, scale).ppf((1 + PROBABILITY) / 2))
+
+
 def error_density(spec: StatisticSpec, scale: float, points: int = 241) -> np.ndarray:
     """(points, 2) error and theoretical density of it, over the middle 99.8 %."""
     law = error_law(spec.mechanism, scale)
@@ -160,7 +165,7 @@ def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) ->
     """
     width = spec.high - spec.low
     rows = []
-    for high in spec.low + width * np.geomspace(0.05, 4.0, steps):
+    for high in sorted({spec.high, *(spec.low + width * np.geomspace(0.05, 4.0, steps))}):
         bounded = replace(spec, high=float(high))
         bias = abs(
             float(clipping_bias(values, bounds=(bounded.low, bounded.high), statistic=spec.kind))

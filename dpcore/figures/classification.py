@@ -85,7 +85,8 @@ def error_curves(
         errors = _by(own, "epsilon")
         if level:
             errors = {low: next(iter(errors.values())), high: next(iter(errors.values()))}
-        _add_line(figure, errors, line, spread=not level, markers=not level)
+        spread = pipeline in ("subspace", "private")
+        _add_line(figure, errors, line, spread=spread, markers=not level)
     _add_chance(figure, chance)
     if marker is not None:
         figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
@@ -303,7 +304,7 @@ def _add_chance(figure: go.Figure, chance: float) -> None:
 
 def _error_axis(figure: go.Figure, chance: float) -> None:
     figure.update_yaxes(
-        range=[-0.02, min(1.0, max(1.25 * chance, chance + 0.08))],
+        range=[-0.02, min(1.0, max(1.2 * chance, chance + 0.15))],
         tickformat=".0%",
         title="test error",
         zeroline=False,

@@ -140,7 +140,14 @@ def bounds_figure(
     )
     figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
     figure.update_xaxes(title="upper bound", range=[min(x), max(x)])
-    figure.update_yaxes(title=unit, rangemode="tozero")
+    # Bias falls to nothing, which a logarithmic axis cannot show: it leaves the figure below.
+    low, high = (
+        edge(row["error"] for row in rows) * factor for edge, factor in ((min, 0.2), (max, 2.0))
+    )
+    ticks, labels = log_ticks([low, high])
+    figure.update_yaxes(
+        title=unit, type="log", range=np.log10([low, high]), tickvals=ticks, ticktext=labels
+    )
     _legend(figure)
     return figure
 

@@ -79,7 +79,7 @@ def share_multiples(
                     col=column,
                 )
     figure.update_xaxes(tickformat=".0%", range=[-0.04, 1.0], title="share for PCA")
-    figure.update_yaxes(tickformat=".0%", range=[-0.02, 1.25 * chance])
+    figure.update_yaxes(tickformat=".0%", range=[-0.02, min(1.0, max(1.2 * chance, chance + 0.15))])
     figure.update_yaxes(title="test error", col=1)
     figure.update_layout(
         showlegend=True, legend={"orientation": "h", "y": 1.14, "yanchor": "bottom", "x": 0}

@@ -55,8 +55,8 @@ def answer(spec: ClassificationSpec) -> None:
         big_number(percent(error[PRIVATE]))
     words.markdown(
         f"#### of {first['tested']:,} test people are taken for another class when **everything "
-        f"is private** at **ε = {spec.epsilon:g}**: subspace and classifier, learnt from "
-        f"{first['samples']:,} people."
+        f"is private** at **ε\u00a0=\u00a0{spec.epsilon:g}**: subspace and classifier, learnt "
+        f"from {first['samples']:,} people."
     )
     words.markdown(
         f"With the whole ε on the subspace and a classifier that is not private: "
@@ -96,6 +96,7 @@ def curves(spec: ClassificationSpec) -> None:
             "private, random subspaces, nothing private.",
         )
         st.session_state["_class_rows"] = rows
+        _poster(rows)
 
     fill_in("class_curves", specs, draw)
     st.caption(
@@ -107,6 +108,30 @@ def curves(spec: ClassificationSpec) -> None:
     )
     not_private(
         "Dotted and dashed lines", "train without noise; only the subspace, if anything, is private."
+    )
+
+
+def _poster(rows: list[dict]) -> None:
+    """The poster's finding, that noise still classifies, under these settings."""
+    strictest = CURVE_EPSILONS[0]
+    errors = {
+        pipeline: [
+            row["test_error"]
+            for row in rows
+            if row["pipeline"] == pipeline and row["epsilon"] in (strictest, np.inf)
+        ]
+        for pipeline in (SUBSPACE, RANDOM)
+    }
+    if not all(errors.values()):
+        return
+    private, floor = (fmean(found) for found in errors.values())
+    chance = rows[0]["chance_error"]
+    st.markdown(
+        f"**The poster's finding.** At ε\u00a0=\u00a0{strictest:g} the components look like noise, "
+        f"and a classifier that is not private still gets only **{percent(private)}** wrong on "
+        f"them, where guessing gets {percent(chance)}. A random subspace gets "
+        f"**{percent(floor)}**: of the {100 * (chance - private):.0f} points gained, "
+        f"{100 * (chance - floor):.0f} come with any subspace at all."
     )
 
 
@@ -140,7 +165,7 @@ def promises(spec: ClassificationSpec) -> None:
             f"costs ε = {each:.3g}, and they add up to its part"
         )
     st.markdown(sentence + ".")
-    titles = ["Together", *(stage.capitalize() for stage in outcome.guarantees)]
+    titles = ["Together", *(stage[0].upper() + stage[1:] for stage in outcome.guarantees)]
     cards = (together, *outcome.guarantees.values())
     for tab, guarantee in zip(st.tabs(titles), cards, strict=True):
         with tab:

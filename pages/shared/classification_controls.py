@@ -26,9 +26,8 @@ _SHARES = tuple(step / 20 for step in range(20))
 
 def choose_spec(choice: Choice, halves: Halves) -> ClassificationSpec:
     """Draw the page's controls and return what they say, with the sidebar's."""
-    first, second, third = st.columns([3, 2, 2], gap="medium")
-    with first:
-        classes = _classes(halves.label_names)
+    task, one, other, second, third = st.columns([3.8, 1, 1, 2, 2.4])
+    classes = _classes(halves.label_names, task, one, other)
     protocol = second.selectbox(
         "Private subspace by",
         PROTOCOLS,
@@ -69,11 +68,10 @@ def redraw_button() -> None:
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
 
 
-def _classes(names: tuple[str, ...]) -> tuple[int, ...]:
+def _classes(names: tuple[str, ...], task, one, other) -> tuple[int, ...]:
     if len(names) == 2:
-        st.markdown(f"Tell **{names[1]}** from **{names[0]}**.")
+        task.markdown(f"Tell **{names[1]}** from **{names[0]}**.")
         return ()
-    task, one, other = st.columns([2, 1, 1])
     kind = task.segmented_control(
         "Tell apart",
         tuple(_TASKS),
