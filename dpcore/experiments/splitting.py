@@ -54,10 +54,14 @@ def three_ways(spec: ClassificationSpec, parts: int = _PARTS) -> list[Classifica
 
 
 def people_steps(n_samples: int, count: int = 3) -> tuple[int, ...]:
-    """Numbers of people for small multiples: everybody, a third, a ninth, in two digits."""
+    """Numbers of people for small multiples: everybody, a third, a ninth, in two digits.
+
+    Halves and quarters where there are fewer than 2,000.
+    """
     steps = [n_samples]
+    factor = 3 if n_samples >= 2000 else 2
     for power in range(1, count):
-        wanted = n_samples / 3**power
+        wanted = n_samples / factor**power
         unit = 10 ** max(0, math.floor(math.log10(wanted)) - 1)
         steps.append(max(20, int(wanted // unit * unit)))
     return tuple(sorted(set(steps)))

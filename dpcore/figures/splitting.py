@@ -108,12 +108,13 @@ def three_way_map(
         b=[split[1] for split in errors],
         c=[split[2] for split in errors],
         mode="markers",
+        cliponaxis=False,
         marker={
-            "size": 26,
+            "size": 28,
             "symbol": "hexagon",
             "color": [fmean(found) for found in errors.values()],
             "colorscale": "Cividis",
-            "cmin": 0,
+            "cmin": min(fmean(found) for found in errors.values()),
             "cmax": chance,
             "colorbar": {"title": "test error", "tickformat": ".0%", "thickness": 14},
         },
@@ -127,6 +128,7 @@ def three_way_map(
             b=[pca],
             c=[1 - centring - pca],
             mode="markers",
+            cliponaxis=False,
             marker={
                 "symbol": "star",
                 "size": 20,

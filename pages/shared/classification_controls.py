@@ -146,7 +146,7 @@ def _more(n_learners: int, protocol: str) -> dict[str, object]:
         bind="query-params",
     )
     values["repetitions"] = right.slider(
-        "Draws of the noise", 1, 20, 5, key="class_draws", bind="query-params"
+        "Draws of the noise", 1, 50, 10, key="class_draws", bind="query-params"
     )
     values["seed"] = right.number_input("Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params")
     values["as_printed"] = right.toggle(

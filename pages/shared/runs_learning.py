@@ -84,12 +84,18 @@ def _outcomes() -> Finished:
 
 
 def cells(specs: Iterable[ClassificationSpec]) -> list[Cell]:
-    """The different repetitions of some specs; settings a pipeline does not read are one."""
+    """The different repetitions of some specs; settings a pipeline does not read are one.
+
+    First repetitions come first, so that a figure that fills in is whole early and gets finer.
+    """
+    known = [canonical(spec) for spec in specs]
+    most = max((spec.repetitions for spec in known), default=0)
     return list(
         dict.fromkeys(
             (replace(spec, repetitions=1), repetition)
-            for spec in map(canonical, specs)
-            for repetition in range(spec.repetitions)
+            for repetition in range(most)
+            for spec in known
+            if repetition < spec.repetitions
         )
     )
 

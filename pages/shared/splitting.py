@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 import streamlit as st
 
@@ -31,12 +32,11 @@ def two_parts(spec: ClassificationSpec) -> None:
         with number:
             big_number(f"{share:.0%}".replace("%", " %"))
         words.markdown(
-            f"#### of ε = {spec.epsilon:g} for PCA and the rest for training makes the fewest "
+            f"#### of ε\u00a0=\u00a0{spec.epsilon:g} for PCA and the rest for training makes the fewest "
             f"mistakes: **{percent(best.error)}**"
             + (
-                f", against {percent(sum(at_chosen) / len(at_chosen))} at the chosen "
-                f"{spec.pca_share:.0%}."
-                if at_chosen
+                f", against {percent(fmean(at_chosen))} at the chosen {spec.pca_share:.0%}."
+                if at_chosen and spec.pca_share != share
                 else "."
             )
         )
@@ -65,7 +65,7 @@ def how_it_moves(spec: ClassificationSpec) -> None:
     """The best share for other numbers of people and other ε."""
     st.markdown("##### How the best share moves with ε and the number of people")
     if not st.toggle("Fill in", key="split_multiples_on", bind="query-params"):
-        st.caption("Thirty-six settings a panel: seconds on digits, minutes on MNIST.")
+        st.caption("A hundred settings: seconds on digits, minutes on MNIST.")
         return
     n_learners = len(runs_learning.problem(replace(spec, samples=None).key()).X)
     steps = people_steps(n_learners)
