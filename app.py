@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from pages.shared import controls, runs
-from pages.shared.navigation import PAGES
+from pages.shared.navigation import DEFAULT_PAGE, PAGES
 
 
 def show_page() -> None:
@@ -23,11 +23,11 @@ def show_page() -> None:
     sections: dict[str, list] = {}
     for place in PAGES.values():
         page = st.Page(
-            place.path, title=place.title, url_path=place.name, default=place.name == "playground"
+            place.path, title=place.title, url_path=place.name, default=place.is_default
         )
         sections.setdefault(place.section, []).append(page)
     page = st.navigation(sections)
-    controls.remember(controls.choose(PAGES[page.url_path or "playground"].controls))
+    controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
     page.run()
 
 

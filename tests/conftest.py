@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 # Chance that a test of a random law fails although the law is right; tolerances follow from it.
 FALSE_ALARM = 1e-9
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("dpcore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dpcore")
 
 _BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "datasets"
 
@@ -39,3 +45,16 @@ def datasets_home() -> Path:
     if not home.is_dir():
         pytest.skip(f"official data files are absent: neither DPCORE_DATA nor {home} is a folder")
     return home
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a Chromium; a skip without one, or a failure where a browser is required."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        reason = "no Chromium on the path (Debian: apt-get install chromium)"
+        if os.environ.get("DPCORE_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found

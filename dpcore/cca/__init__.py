@@ -5,7 +5,6 @@ from dpcore.cca.canonical import (
     MeasuredCorrelations,
     canonical_pairs,
     measured_correlations,
-    noise_eigenvalue,
     noise_floor,
 )
 from dpcore.cca.clustering import ClusterScores, cluster_scores
@@ -27,6 +26,5 @@ __all__ = [
     "distributed_cca",
     "joint_moment_sigma",
     "measured_correlations",
-    "noise_eigenvalue",
     "noise_floor",
 ]

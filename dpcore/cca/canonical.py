@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.pca.noise_edge import noise_edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,37 +36,17 @@ class MeasuredCorrelations:
         return float(self.spans.sum())
 
 
-def noise_eigenvalue(sigma: float, n_features: int, *, noise: str) -> float:
-    """Root mean square eigenvalue of symmetric noise, sqrt(E ||E||_F^2 / D).
-
-    sigma sqrt(D) for the mirrored triangle and sigma sqrt((D + 1) / 2) for the isometric shape.
-    The eigenvalues spread over [-2 f, 2 f] (Wigner's semicircle) with f this number.
-
-    Parameters
-    ----------
-    sigma : float
-        Noise standard deviation of one entry. For an average of independent noisy moments with
-        weights w_s, the root of sum w_s^2 sigma_s^2.
-    n_features : int
-        D = D_x + D_y.
-    noise : {"triangle", "isometric"}
-    """
-    if noise not in NOISE_SHAPES:
-        raise ParameterError("noise", f"one of {', '.join(NOISE_SHAPES)}", noise)
-    return sigma * math.sqrt(n_features if noise == "triangle" else (n_features + 1) / 2)
-
-
 def noise_floor(noisy_moment: np.ndarray, sigma: float, *, noise: str) -> float:
     """The automatic eigenvalue floor of a joint moment with Gaussian noise in every entry.
 
-    Noise turns the small eigenvalues, whose true values lie close together, into a bulk of
-    half-width 2 f around them, f being `noise_eigenvalue`. The smallest noisy eigenvalue m is
-    the bulk's lower edge, so its centre is near m + 2 f, and directions below cannot be told from
-    each other. The floor is m + 2.5 f (at least f / 2): three quarters of the bulk become one
-    variance, and with that most of its noise leaves the cross block too. Where the true
-    eigenvalues decay to zero this is f / 2; where both views carry private noise of variance v
-    it is v + f / 2. A lower floor whitens noise into correlations near 1; a higher one gives up
-    on whitening. As f goes to 0 what the floor changes goes to 0 like f.
+    Noise turns the small eigenvalues, whose true values lie close together, into a bulk that
+    reaches one noise edge e to either side of them (`dpcore.pca.noise_edge`). The smallest noisy
+    eigenvalue m is the lower end of that bulk, so its centre is near m + e, and directions in it
+    cannot be told from each other. The floor is m + 1.25 e (at least e / 4): two thirds of the
+    bulk become one variance, and with that most of its noise leaves the cross block too. Where
+    the true eigenvalues decay to zero this is e / 4; where both views carry private noise of
+    variance v it is v + e / 4. A lower floor whitens noise into correlations near 1; a higher one
+    gives up on whitening. As the noise goes to 0 what the floor changes goes to 0 like it.
 
     Both m and sigma are public, so this is post-processing.
 
@@ -82,11 +62,11 @@ def noise_floor(noisy_moment: np.ndarray, sigma: float, *, noise: str) -> float:
     float
         In units of the second moment; 0 without noise.
     """
-    spread = noise_eigenvalue(sigma, len(noisy_moment), noise=noise)
-    if spread == 0:
+    edge = noise_edge(np.array([sigma]), np.ones(1), len(noisy_moment), noise=noise)
+    if edge == 0:
         return 0.0
     smallest = float(np.linalg.eigvalsh(noisy_moment)[0])
-    return max(smallest + 2.5 * spread, spread / 2)
+    return max(smallest + 1.25 * edge, edge / 4)
 
 
 def canonical_pairs(
@@ -138,7 +118,10 @@ def canonical_pairs(
         raise ParameterError("n_components", f"in [1, min(n_x, n_y)={min(n_x, n_y)}]", n_components)
     if not (floor >= 0 and math.isfinite(floor)):
         raise ParameterError("floor", "finite and at least 0", floor)
-    joint = _with_eigenvalue_floor(joint, floor)
+    # Without a floor the answer does not depend on the columns' units; in units of their own
+    # deviation it keeps its digits. A floor is in the units of the matrix.
+    scale = _inverse_deviations(joint) if floor == 0 else np.ones(len(joint))
+    joint = _with_eigenvalue_floor(joint * np.outer(scale, scale), floor)
     whiten_x = _whitening(joint[:n_x, :n_x])
     whiten_y = _whitening(joint[n_x:, n_x:])
     left, singular_values, right = np.linalg.svd(
@@ -148,8 +131,8 @@ def canonical_pairs(
     x_rotations = np.zeros((n_x, n_components))
     y_rotations = np.zeros((n_y, n_components))
     correlations = np.zeros(n_components)
-    x_rotations[:, :found] = whiten_x @ left[:, :found]
-    y_rotations[:, :found] = whiten_y @ right[:found].T
+    x_rotations[:, :found] = scale[:n_x, None] * (whiten_x @ left[:, :found])
+    y_rotations[:, :found] = scale[n_x:, None] * (whiten_y @ right[:found].T)
     correlations[:found] = np.minimum(singular_values[:found], 1.0)
     peak = np.take_along_axis(x_rotations, np.abs(x_rotations).argmax(axis=0)[None], axis=0)
     signs = np.where(peak < 0, -1.0, 1.0)
@@ -186,9 +169,7 @@ def measured_correlations(
     lengths = np.linalg.norm(rotation, axis=0)
     rotation /= np.where(lengths > 0, lengths, 1.0)
     projected = rotation.T @ joint @ rotation
-    variances = projected.diagonal()
-    varies = variances > len(joint) * np.finfo(float).eps * np.trace(joint)
-    scale = np.where(varies, 1 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
+    scale = _inverse_deviations(projected)
     correlation_matrix = projected * np.outer(scale, scale)
     _, _, spans = canonical_pairs(correlation_matrix, n_components, n_components)
     pairs = np.minimum(np.abs(correlation_matrix.diagonal(n_components)), 1.0)
@@ -204,6 +185,13 @@ def _checked(joint_moment: np.ndarray, n_x: int) -> np.ndarray:
     if not np.isfinite(joint).all():
         raise ParameterError("joint_moment", "finite in every entry", "NaN or infinity")
     return joint
+
+
+def _inverse_deviations(moment: np.ndarray) -> np.ndarray:
+    """1 / sqrt of the diagonal; 0 where it is nothing but rounding."""
+    variances = moment.diagonal()
+    varies = variances > len(moment) * np.finfo(float).eps * max(variances.max(), 0.0)
+    return np.where(varies, 1 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
 
 
 def _with_eigenvalue_floor(matrix: np.ndarray, floor: float) -> np.ndarray:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.cca.canonical import canonical_pairs, noise_eigenvalue, noise_floor
+from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.cca.protocols import PROTOCOLS, NoisyAverage
 from dpcore.cca.release import constant_coordinate, with_constant, without_constant
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.noise_edge import noise_edge
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Repetition
@@ -83,8 +84,8 @@ def distributed_cca(
     protocol : {"dpdis", "full", "local", "pooled", "cape"}
     floor : "auto" or float
         Eigenvalue floor of `canonical_pairs`; "auto" is `noise_floor` at the noise left in the
-        average. An average of proxies has no bulk of noise to read; there it is
-        `noise_eigenvalue`.
+        average. An average of proxies has no bulk of noise to read; there it is half the noise
+        edge, the root mean square eigenvalue of the noise.
     repetition : Repetition
         Source of the noise; site s reads a stream of its own.
 
@@ -129,5 +130,6 @@ def distributed_cca(
 
 def _automatic_floor(joint: np.ndarray, release: NoisyAverage, noise: str) -> float:
     if release.is_truncated:
-        return noise_eigenvalue(release.sigma_of_average, len(joint), noise=noise)
+        sigma = np.array([release.sigma_of_average])
+        return noise_edge(sigma, np.ones(1), len(joint), noise=noise) / 2
     return noise_floor(joint, release.sigma_of_average, noise=noise)

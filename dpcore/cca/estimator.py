@@ -10,6 +10,7 @@ from dpcore.cca.bounds import bound_views
 from dpcore.cca.distributed import distributed_cca
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.estimator_base import RandomState, root_seed
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import site_moments
 from dpcore.streams import Repetition
@@ -54,7 +55,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Public bounds on the Euclidean norm of a row of X and of Y.
     x_share : float
         In (0, 1): part of the squared norm bound of [x y] given to X.
-    random_state : int, numpy.random.Generator or None
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
 
     Attributes
     ----------
@@ -80,8 +81,8 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self,
         n_components: int = 2,
         *,
-        epsilon: float,
-        delta: float,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
         calibration: str = "analytic",
         noise: str = "isometric",
         floor: float | str = "auto",
@@ -89,7 +90,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         x_norm_bound: float = 1.0,
         y_norm_bound: float = 1.0,
         x_share: float = 0.5,
-        random_state: int | np.random.Generator | None = None,
+        random_state: RandomState = None,
     ):
         self.n_components = n_components
         self.epsilon = epsilon
@@ -153,7 +154,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             settings,
             protocol="pooled",
             floor=self.floor,
-            repetition=Repetition(_root(self.random_state)),
+            repetition=Repetition(root_seed(self.random_state)),
         )
         self.x_rotations_ = pairs.x_rotations * views.x_scale
         self.y_rotations_ = pairs.y_rotations * views.y_scale
@@ -204,14 +205,3 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 def _as_columns(view: np.ndarray) -> np.ndarray:
     return view[:, None] if view.ndim == 1 else view
-
-
-def _root(random_state: int | np.random.Generator | None) -> int:
-    """Root of the fit's streams."""
-    if isinstance(random_state, int | np.integer) and random_state >= 0:
-        return int(random_state)
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return int(np.random.default_rng(random_state).integers(2**63))
-    raise ParameterError(
-        "random_state", "a non-negative int, a numpy.random.Generator or None", random_state
-    )

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcore.cca.release import joint_moment_sigma
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.cape import honest_sites
 from dpcore.pca.guarantees import AT_AGGREGATOR, AT_ONE_SITE, AT_SITES
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings
@@ -29,7 +30,7 @@ from dpcore.privacy import (
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Purpose, Repetition
 
-BY_SITES = "every site, to its own joint second moment, before anything is sent"
+_EVERY_SITE = "every site, to its own joint second moment, before anything is sent"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +87,10 @@ def local(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetitio
     """The first site on its own; nothing travels."""
     alone = SiteMoments(moments.second_moments[:1], moments.means[:1], moments.n_samples[:1])
     release = _average_of_sites(alone, settings, repetition, 0, lambda noisy: noisy)
-    assumptions = AT_ONE_SITE
     guarantee = replace(
         release.guarantee,
         noise_added_by="the first site, which uses nobody else's data",
-        assumptions=assumptions,
+        assumptions=AT_ONE_SITE,
     )
     return replace(release, guarantee=guarantee)
 
@@ -126,7 +126,7 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
     plain average is the pooled moment. Masks are "compensated" where a guarantee is promised.
     """
     n_sites, n_samples = moments.n_sites, int(moments.n_samples.sum())
-    n_honest = n_sites if settings.honest_sites is None else settings.honest_sites
+    n_honest = honest_sites(settings, n_sites)
     masks = settings.masks
     if masks == "published" and settings.calibration != "published":
         masks = "compensated"
@@ -141,7 +141,8 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
     length = message_length(
         moments.n_features, moments.n_features, moments.second_moments.itemsize, whole=True
     )
-    masked = math.hypot(scales.noise_sigma, math.sqrt(1 - 1 / n_sites) * scales.mask_sigma)
+    # One site needs no mask, whose share of the variance is 1 - 1/S.
+    mask = math.sqrt(1 - 1 / n_sites) * scales.mask_sigma if n_sites > 1 else 0.0
     return NoisyAverage(
         average=moments.pooled() + noise,
         sigma_of_average=left,
@@ -152,7 +153,7 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
             "every site, part of it in masks that cancel between the sites",
             (*AT_SITES, Assumption.HONEST_SITES),
         ),
-        sigma=np.full(n_sites, masked),
+        sigma=np.full(n_sites, math.hypot(scales.noise_sigma, mask)),
         bytes_sent=np.full(n_sites, length),
     )
 
@@ -184,16 +185,16 @@ def _average_of_sites(
             rng=repetition.rng(Purpose.SITE_NOISE, site),
         )
         average += weight * received(noisy)
-    sensitivity = np.array([_site_sensitivity(settings, int(n)) for n in moments.n_samples])
-    weakest = int(np.argmin(sigma / sensitivity))
+    # Noise and sensitivity both go with 1 / n_s, so all sites promise the same.
+    smallest = int(np.argmin(moments.n_samples))
     return NoisyAverage(
         average=average,
         sigma_of_average=float(np.linalg.norm(moments.weights * sigma)),
         guarantee=_guarantee(
             settings,
-            sigma[weakest],
-            sensitivity[weakest],
-            BY_SITES,
+            sigma[smallest],
+            _site_sensitivity(settings, int(moments.n_samples[smallest])),
+            _EVERY_SITE,
             AT_SITES,
         ),
         sigma=sigma,
@@ -219,7 +220,7 @@ def _guarantee(
     sigma: float,
     l2_sensitivity: float,
     noise_added_by: str,
-    assumptions: tuple[str, ...],
+    assumptions: tuple[Assumption, ...],
 ) -> Guarantee:
     budget = settings.budget
     epsilon = gaussian_epsilon(budget.delta, float(sigma), float(l2_sensitivity))

@@ -8,6 +8,7 @@ from dpcore.experiments.methods import METHODS
 from dpcore.experiments.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
+from dpcore.pca.encodings import NATIVE, PRECISIONS, ROUNDED
 from dpcore.privacy import CALIBRATIONS
 
 
@@ -43,6 +44,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")
     add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
     add("--honest-sites", type=int, help="sites CAPE may count on (default: all)")
+    add(
+        "--encoding",
+        default=default.encoding,
+        help=f"how messages travel: {NATIVE}, {', '.join(PRECISIONS)}, or for whole matrices "
+        f"{ROUNDED}K with a step of K sigma (default: %(default)s)",
+    )
     add(
         "--reference",
         choices=REFERENCES,

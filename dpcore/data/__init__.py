@@ -4,16 +4,20 @@ from dpcore.data.dataset import Dataset, DatasetStatus
 from dpcore.data.loading import list_datasets, load_dataset
 from dpcore.data.preparation import Prepared, prepare
 from dpcore.data.sites import draw_people, split_sites
+from dpcore.data.two_views import TwoViewDataset, synthetic_views, two_views
 from dpcore.data.views import select_views
 
 __all__ = [
     "Dataset",
     "DatasetStatus",
     "Prepared",
+    "TwoViewDataset",
     "draw_people",
     "list_datasets",
     "load_dataset",
     "prepare",
     "select_views",
     "split_sites",
+    "synthetic_views",
+    "two_views",
 ]

@@ -9,7 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpcore.cca import CanonicalPairs, distributed_cca, measured_correlations
+from dpcore.cca import (
+    CanonicalPairs,
+    distributed_cca,
+    joint_moment_sigma,
+    measured_correlations,
+)
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca_problem import CcaProblem, CcaSpec, build_cca_problem
@@ -74,7 +79,8 @@ def cca_sweep(
     cells = [replace(spec, **{over: value}) for value in values]
     problems: dict[tuple, CcaProblem] = {}
     for cell in cells:
-        cell.settings(views.n_x + views.n_y)
+        settings = cell.settings(views.n_x + views.n_y)
+        joint_moment_sigma(settings.budget, views.n_samples, calibration=settings.calibration)
         if cell.data_side not in problems:
             problems[cell.data_side] = build_cca_problem(views, cell)
     for repetition in range(spec.repetitions):

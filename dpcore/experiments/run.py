@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 
+import numpy as np
+
+from dpcore.experiments.blas import one_blas_thread
+from dpcore.experiments.latest import Latest
 from dpcore.experiments.methods import method
 from dpcore.experiments.problem import (
     Problem,
@@ -23,45 +28,116 @@ from dpcore.streams import Repetition
 Row = dict[str, object]
 
 
-@lru_cache(maxsize=1)
-def _prepared(name: str, preparation: str, norm_bound: float | None):
-    return load_prepared(name, preparation, norm_bound)
+@cache
+def versions() -> str:
+    """Versions that numbers may depend on, in one cell of a table."""
+    packages = {"dpcore": "dp-pca-lab", "numpy": "numpy", "scipy": "scipy"}
+    found = []
+    for name, package in packages.items():
+        try:
+            found.append(f"{name} {version(package)}")
+        except PackageNotFoundError:
+            # A checkout that was not installed.
+            found.append(name)
+    return ", ".join(found)
 
 
-@lru_cache(maxsize=1)
-def _whole(name: str, preparation: str, norm_bound: float | None):
-    return whole_second_moment(_prepared(name, preparation, norm_bound))
+_prepared = Latest(load_prepared, keep=1)
+_whole = Latest(lambda *data: whole_second_moment(_prepared(*data)), keep=1)
 
 
-@lru_cache(maxsize=16)
+def _build(key: ProblemKey) -> Problem:
+    data = (key.dataset, key.preparation, key.norm_bound)
+    with one_blas_thread():
+        return build_problem(key, _prepared(*data), lambda: _whole(*data))
+
+
+# A sweep comes to its problems one after the other, so two are enough, and more would take the
+# memory of many.
+_problems = Latest(_build, keep=2)
+
+
 def local_problem(key: ProblemKey) -> Problem:
     """Problems of this process, with the latest data set and problems kept."""
-    data = (key.dataset, key.preparation, key.norm_bound)
-    return build_problem(key, _prepared(*data), lambda: _whole(*data))
+    return _problems(key)
 
 
 def draw_subspaces(spec: RunSpec, problem: Problem, repetition: int) -> dict[str, Subspace]:
     """The subspace of each protocol in one repetition; protocols share the sites' noise."""
-    methods = [method(key) for key in spec.protocols]
-    draw = Draw(
+    return draw_subspaces_of([spec], problem, repetition)[0]
+
+
+def draw_subspaces_of(
+    specs: Sequence[RunSpec],
+    problem: Problem,
+    repetition: int,
+    *,
+    threads: int | None = None,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> list[dict[str, Subspace]]:
+    """Subspaces of several specs on one draw of the noise, the same as each alone gives.
+
+    Parameters
+    ----------
+    specs : sequence of RunSpec
+        Equal but for K, R, truncation and encoding.
+    problem : Problem
+    repetition : int
+    threads : int, optional
+        Sites worked on at the same time; one a processor by default.
+    checkpoint : callable
+        Called before each site; what it raises ends the draw.
+    """
+    methods = [method(key) for key in specs[0].protocols]
+    draws = Draw.several(
         problem.moments,
-        spec.settings(problem.n_features, problem.default_components),
-        Repetition(spec.seed, repetition),
+        [spec.settings(problem.n_features, problem.default_components) for spec in specs],
+        Repetition(specs[0].seed, repetition),
         proxies=any(m.wants_proxies for m in methods),
         average=any(m.wants_average for m in methods),
+        threads=threads,
+        checkpoint=checkpoint,
     )
-    return {m.key: m.release(draw) for m in methods}
+    return [{m.key: m.release(draw) for m in methods} for draw in draws]
 
 
 def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[Row]:
     """Rows of one repetition, one a protocol."""
+    return run_repetitions([spec], problem, repetition)[0]
+
+
+def run_repetitions(
+    specs: Sequence[RunSpec], problem: Problem, repetition: int, **options: object
+) -> list[list[Row]]:
+    """Rows of one repetition of several specs, as `draw_subspaces_of` takes them."""
     started = time.perf_counter()
-    subspaces = draw_subspaces(spec, problem, repetition)
-    seconds = time.perf_counter() - started
-    return [
-        row_of(spec, problem, repetition, key, subspace, seconds)
-        for key, subspace in subspaces.items()
-    ]
+    with one_blas_thread():
+        outcomes = draw_subspaces_of(specs, problem, repetition, **options)
+        seconds = (time.perf_counter() - started) / len(specs)
+        energies = _Energies(problem.reference)
+        return [
+            [
+                row_of(spec, problem, repetition, key, subspace, energies.of(subspace), seconds)
+                for key, subspace in subspaces.items()
+            ]
+            for spec, subspaces in zip(specs, outcomes, strict=True)
+        ]
+
+
+class _Energies:
+    """Captured energies; specs that share a decomposition share its components in memory."""
+
+    def __init__(self, reference: np.ndarray):
+        self._reference = reference
+        self._known: dict[tuple, tuple[float, Subspace]] = {}
+
+    def of(self, subspace: Subspace) -> float:
+        components = subspace.components
+        key = components.ctypes.data, components.shape, components.strides
+        if key not in self._known:
+            # The subspace is kept, or its memory might come to hold another.
+            self._known[key] = captured_energy(components, self._reference), subspace
+        return self._known[key][0]
 
 
 def row_of(
@@ -70,14 +146,15 @@ def row_of(
     repetition: int,
     key: str,
     subspace: Subspace,
+    energy: float,
     seconds: float,
 ) -> Row:
     """One tidy row: the whole spec, what came out, and what it promises.
 
-    `seconds` is what the repetition took, all its protocols together: they share most of it.
+    `seconds` is what the draw took, all its protocols together, divided among the specs that
+    shared it: protocols and specs have most of it in common.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
-    energy = captured_energy(subspace.components, problem.reference)
     guarantee = subspace.guarantee
     return {
         "dataset": spec.dataset,
@@ -91,6 +168,7 @@ def row_of(
         "calibration": spec.calibration,
         "noise": spec.noise,
         "truncation": spec.truncation,
+        "encoding": spec.encoding,
         "masks": spec.masks,
         "honest_sites": spec.honest_sites,
         "preparation": spec.preparation,
@@ -112,7 +190,10 @@ def row_of(
         "exact_epsilon": guarantee.epsilon,
         "bytes_sent": int(subspace.bytes_sent.sum()),
         "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),
+        "people_per_site": problem.n_samples / spec.sites,
+        "intermediate_ratio": settings.intermediate_dim / settings.n_components,
         "seconds": seconds,
+        "versions": versions(),
     }
 
 

@@ -53,7 +53,7 @@ class RunSpec:
         K; None takes the data set's default.
     intermediate_dim : int or None
         R; None takes 2 K, or the number of features if that is smaller.
-    calibration, noise, truncation, masks, honest_sites
+    calibration, noise, truncation, masks, honest_sites, encoding
         As in `dpcore.pca.ReleaseSettings`.
     preparation : {"published", "private"}
         Published centring and scaling read the rows and are not private. Private clips to a
@@ -92,6 +92,7 @@ class RunSpec:
     concentration: float = 1.0
     masks: str = "published"
     honest_sites: int | None = None
+    encoding: str = "native"
     reference: str = "sites"
     resample: bool = False
     repetitions: int = 10
@@ -158,6 +159,7 @@ class RunSpec:
             mean_share=self.mean_share if self.preparation == "private" else 0.0,
             masks=self.masks,
             honest_sites=self.honest_sites,
+            encoding=self.encoding,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -39,8 +40,8 @@ def protocol_dots(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
             y=[position],
             mode="markers+text",
             marker={"color": look.colour, "size": 15, "symbol": look.symbol},
-            text=[f"{mean:.0%}"],
-            textposition="top center",
+            text=[f"  {mean:.0%}  "],
+            textposition="middle left" if mean > 0.5 else "middle right",
             textfont={"size": 14},
             cliponaxis=False,
             hovertemplate=f"%{{x:.1%}} on average over {len(ratios)} draws"
@@ -122,7 +123,7 @@ def energy_curves(
     if logarithmic:
         ticks, labels = log_ticks([low, high])
         figure.update_xaxes(type="log", tickvals=ticks, ticktext=labels)
-    figure.update_xaxes(title=axis_title)
+    figure.update_xaxes(title=axis_title, range=_with_margin(low, high, logarithmic))
     figure.update_yaxes(
         range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
     )
@@ -130,6 +131,14 @@ def energy_curves(
         showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )
     return figure
+
+
+def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:
+    """Ends of an axis from low to high, in the units Plotly wants: exponents on a log axis."""
+    if logarithmic:
+        low, high = math.log10(low), math.log10(high)
+    margin = 0.03 * (high - low) if high > low else 0.5
+    return [low - margin, high + margin]
 
 
 def _add_curve(figure: go.Figure, rows: list[Row], field: str, key: str, dark: bool) -> None:

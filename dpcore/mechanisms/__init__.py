@@ -2,12 +2,24 @@
 
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
 from dpcore.mechanisms.bingham_vector import sample_vector_bingham
+from dpcore.mechanisms.chains import (
+    bulk_ess,
+    effective_sample_size,
+    rank_normalized_r_hat,
+    split_r_hat,
+    tail_ess,
+)
 from dpcore.mechanisms.symmetric_noise import NOISE_SHAPES, symmetric_gaussian_noise
 
 __all__ = [
     "NOISE_SHAPES",
     "BinghamDraw",
+    "bulk_ess",
+    "effective_sample_size",
+    "rank_normalized_r_hat",
     "sample_matrix_bingham",
     "sample_vector_bingham",
+    "split_r_hat",
     "symmetric_gaussian_noise",
+    "tail_ess",
 ]

@@ -26,7 +26,6 @@ from dpcore.privacy import (
     l2_sensitivity_of_second_moment,
     second_moment_sigma,
 )
-from dpcore.spectra import leading_eigenpairs
 from dpcore.streams import Purpose
 
 
@@ -71,19 +70,22 @@ def cape(draw: Draw) -> Subspace:
     share = settings.mean_share
     noise_sigma = scales.noise_sigma / math.sqrt(1 - share)
     mask_sigma = scales.mask_sigma / math.sqrt(1 - share)
-    average = draw.pooled_moment()
-    if noise_sigma > 0:
-        # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
-        average = average + draw.pooled_noise(noise_sigma / math.sqrt(n_sites), Purpose.MASK)
-    if share > 0:
-        scale = math.sqrt(2) * scales.noise_sigma / (settings.row_norm_bound * math.sqrt(share))
-        rng = draw.repetition.rng(Purpose.MASK, 1)
-        mean = moments.weights @ moments.means
-        mean = mean + scale / math.sqrt(n_sites) * rng.standard_normal(len(mean))
-        average = average - np.outer(mean, mean).astype(average.dtype)
-    eigenvalues, components = leading_eigenpairs(
-        average, settings.n_components, by=settings.ranking
-    )
+
+    def noisy_average() -> np.ndarray:
+        average = draw.pooled_moment
+        if noise_sigma > 0:
+            # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
+            average = average + draw.pooled_noise(noise_sigma / math.sqrt(n_sites), Purpose.MASK)
+        if share > 0:
+            scale = math.sqrt(2) * scales.noise_sigma / (settings.row_norm_bound * math.sqrt(share))
+            rng = draw.repetition.rng(Purpose.MASK, 1)
+            mean = moments.weights @ moments.means
+            mean = mean + scale / math.sqrt(n_sites) * rng.standard_normal(len(mean))
+            average = average - np.outer(mean, mean).astype(average.dtype)
+        return average
+
+    spectrum = draw.decomposed("cape", noisy_average)
+    eigenvalues, components = spectrum.leading(settings.n_components, by=settings.ranking)
     # One site needs no mask, whose share of the variance is 1 - 1/S.
     masked = math.sqrt(1 - 1 / n_sites) * mask_sigma if n_sites > 1 else 0.0
     return Subspace(

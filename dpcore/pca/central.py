@@ -1,6 +1,6 @@
 """Noise added once, to the second moment of everybody: SuLQ, MOD-SuLQ, Analyze Gauss.
 
-A trusted curator holds all rows. Each function releases the noisy matrix; whatever is computed
+A trusted aggregator holds all rows. Each function releases the noisy matrix; whatever is computed
 from it afterwards, its leading eigenvectors for instance, is post-processing.
 
 The three differ in how they arrive at the scale of the noise. The first two were derived from
@@ -19,11 +19,21 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.privacy import (
+    Assumption,
     Guarantee,
     PrivacyBudget,
     gaussian_epsilon,
     l2_sensitivity_of_second_moment,
     second_moment_sigma,
+)
+
+CURATOR_ASSUMPTIONS = (
+    Assumption.ONE_ROW_A_PERSON,
+    Assumption.PUBLIC_COUNTS,
+    Assumption.PUBLIC_BOUND,
+    Assumption.TRUSTED_AGGREGATOR,
+    Assumption.SECRET_SEED,
+    Assumption.FLOAT_ARITHMETIC,
 )
 
 
@@ -66,7 +76,8 @@ def modsulq_sigma(
 ) -> float:
     """The scale beta of MOD-SuLQ: Chaudhuri, Sarwate & Sinha (2012), Algorithm 1 step 2.
 
-    beta = (D + 1) / (n epsilon) sqrt(2 ln((D^2 + D) / (delta 2 sqrt(2 pi)))) + 1 / (sqrt(epsilon) n)
+    beta = (D + 1) / (n epsilon) sqrt(2 ln((D^2 + D) / (delta 2 sqrt(2 pi))))
+           + 1 / (sqrt(epsilon) n)
 
     Their theorem 1: the release is (epsilon, delta)-differentially private.
 
@@ -190,10 +201,10 @@ def _guarantee(
         epsilon=gaussian_epsilon(budget.delta, sigma, sensitivity),
         delta=budget.delta,
         mechanism="none" if sigma == 0 else "gaussian",
-        noise_added_by="a trusted curator, once, to the second moment of all rows",
+        noise_added_by="the aggregator, who holds all rows, once, to their second moment",
         l2_sensitivity=sensitivity,
         sigma=sigma,
-        assumptions=(f"Every row has norm at most {row_norm_bound:g}.",),
+        assumptions=CURATOR_ASSUMPTIONS,
     )
 
 

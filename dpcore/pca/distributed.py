@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.pca.aggregator import aggregate
 from dpcore.pca.guarantees import (
     AT_AGGREGATOR,
     AT_ONE_SITE,
@@ -17,64 +16,50 @@ from dpcore.pca.guarantees import (
     gaussian_release_guarantee,
     no_guarantee,
 )
-from dpcore.pca.messages import message_length
 from dpcore.pca.rounds import Draw
 from dpcore.pca.site import noise_scales
 from dpcore.pca.subspace import Subspace
-from dpcore.spectra import leading_eigenpairs
 from dpcore.streams import Purpose
 
 
 def dpdis(draw: Draw) -> Subspace:
     """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
-    settings, sites = draw.settings, draw.sites
-    eigenvalues, components = aggregate(sites.proxies, settings.n_components)
-    return Subspace(
-        components=components,
-        eigenvalues=eigenvalues,
-        guarantee=gaussian_release_guarantee(
-            settings,
-            draw.moments.n_samples,
-            noise_added_by="every site, to its own second moment, before anything is sent",
-            assumptions=AT_SITES,
-        ),
-        sigma=sites.sigma,
-        bytes_sent=draw.mean_bytes()
-        + np.array(
-            [
-                message_length(*m.values.shape, m.values.itemsize, whole=False)
-                for m in sites.proxies
-            ]
-        ),
-    )
+    received = draw.proxies()
+    eigenvalues, components = received.average.leading(draw.settings.n_components)
+    # An average of proxies has no eigenvalue below zero but by rounding.
+    return _from_sites(draw, np.maximum(eigenvalues, 0), components, received.message_bytes)
 
 
 def full(draw: Draw) -> Subspace:
     """Every site sends its whole noisy second moment: no truncation error, more to send."""
-    settings, sites = draw.settings, draw.sites
-    eigenvalues, components = leading_eigenpairs(
-        sites.average, settings.n_components, by=settings.ranking
+    received = draw.whole_matrices()
+    eigenvalues, components = received.average.leading(
+        draw.settings.n_components, by=draw.settings.ranking
     )
+    return _from_sites(draw, eigenvalues, components, received.message_bytes)
+
+
+def _from_sites(
+    draw: Draw, eigenvalues: np.ndarray, components: np.ndarray, message_bytes: np.ndarray
+) -> Subspace:
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
         guarantee=gaussian_release_guarantee(
-            settings,
+            draw.settings,
             draw.moments.n_samples,
             noise_added_by="every site, to its own second moment, before anything is sent",
             assumptions=AT_SITES,
         ),
-        sigma=sites.sigma,
-        bytes_sent=draw.whole_matrix_bytes(),
+        sigma=draw.sigma,
+        bytes_sent=message_bytes,
     )
 
 
 def local(draw: Draw) -> Subspace:
     """The first site on its own: private PCA of its people only; nothing travels."""
-    settings, sites = draw.settings, draw.sites
-    eigenvalues, components = leading_eigenpairs(
-        sites.first, settings.n_components, by=settings.ranking
-    )
+    settings = draw.settings
+    eigenvalues, components = draw.first.leading(settings.n_components, by=settings.ranking)
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
@@ -84,7 +69,7 @@ def local(draw: Draw) -> Subspace:
             noise_added_by="the first site, which uses nobody else's data",
             assumptions=AT_ONE_SITE,
         ),
-        sigma=sites.sigma[:1],
+        sigma=draw.sigma[:1],
         bytes_sent=np.zeros(1, dtype=np.int64),
     )
 
@@ -94,15 +79,18 @@ def pooled(draw: Draw) -> Subspace:
     settings, moments = draw.settings, draw.moments
     n_samples = int(moments.n_samples.sum())
     scales = noise_scales(n_samples, settings)
-    noisy = draw.pooled_moment() + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
-    if settings.mean_share > 0:
-        rng = draw.repetition.rng(Purpose.POOLED_NOISE, 1)
-        mean = moments.weights @ moments.means
-        mean = mean + scales.mean * rng.standard_normal(len(mean))
-        noisy -= np.outer(mean, mean).astype(noisy.dtype)
-    eigenvalues, components = leading_eigenpairs(
-        noisy, settings.n_components, by=settings.ranking
-    )
+
+    def noisy() -> np.ndarray:
+        noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
+        if settings.mean_share > 0:
+            rng = draw.repetition.rng(Purpose.POOLED_NOISE, 1)
+            mean = moments.weights @ moments.means
+            mean = mean + scales.mean * rng.standard_normal(len(mean))
+            noisy -= np.outer(mean, mean).astype(noisy.dtype)
+        return noisy
+
+    spectrum = draw.decomposed("pooled", noisy)
+    eigenvalues, components = spectrum.leading(settings.n_components, by=settings.ranking)
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
@@ -120,8 +108,10 @@ def pooled(draw: Draw) -> Subspace:
 def exact(draw: Draw) -> Subspace:
     """PCA of the pooled rows without any noise: the optimum, and no promise to anybody."""
     moments = draw.moments
-    second_moment = (moments.centred() if draw.settings.mean_share else moments).pooled()
-    eigenvalues, components = leading_eigenpairs(second_moment, draw.settings.n_components)
+    spectrum = draw.decomposed(
+        "exact", (moments.centred() if draw.settings.mean_share else moments).pooled
+    )
+    eigenvalues, components = spectrum.leading(draw.settings.n_components)
     return Subspace(
         components, eigenvalues, no_guarantee(), bytes_sent=draw.raw_row_bytes()
     )

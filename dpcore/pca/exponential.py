@@ -9,7 +9,8 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
-from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.pca.central import CURATOR_ASSUMPTIONS
+from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class PpcaRelease:
     components : ndarray of shape (n_components, n_features), orthonormal rows
         Only their span means anything: within it the rows are uniform.
     draw : BinghamDraw
-        Diagnostics. Traces and states are functions of the data: for the curator's eyes,
+        Diagnostics. Traces and states are functions of the data: for the aggregator's eyes,
         unless the data are public.
     guarantee : Guarantee
         Pure epsilon, or nothing (infinite epsilon) where the chains did not converge.
@@ -83,24 +84,20 @@ def ppca(
     draw = sample_matrix_bingham(
         concentration * np.asarray(second_moment, dtype=float), n_components, rng=rng, **sampler
     )
-    return PpcaRelease(draw.components, draw, _guarantee(budget, draw, row_norm_bound))
+    return PpcaRelease(draw.components, draw, _guarantee(budget, draw))
 
 
-def _guarantee(budget: PrivacyBudget, draw: BinghamDraw, row_norm_bound: float) -> Guarantee:
-    assumptions = [f"Every row has norm at most {row_norm_bound:g}."]
+def _guarantee(budget: PrivacyBudget, draw: BinghamDraw) -> Guarantee:
+    assumptions: tuple[str, ...] = CURATOR_ASSUMPTIONS
     if draw.method == "rotation":
-        assumptions.append(
-            "The subspace is an exact draw from the matrix Bingham law: Markov chains made it "
-            f"({draw.n_sweeps} sweeps, R-hat {draw.r_hat:.3f}), which approach that law but are "
-            "not proven to have reached it."
-        )
+        assumptions += (Assumption.EXACT_DRAWS,)
     if not draw.converged:
-        assumptions.append("The chains did not converge, so nothing is promised.")
+        assumptions += ("The chains did not converge, so nothing is promised.",)
     return Guarantee(
         asked=budget,
         epsilon=budget.epsilon if draw.converged else math.inf,
         delta=0.0,
         mechanism="exponential",
-        noise_added_by="a trusted curator, who draws the subspace at random",
-        assumptions=tuple(assumptions),
+        noise_added_by="the aggregator, who holds all rows and draws the subspace at random",
+        assumptions=assumptions,
     )

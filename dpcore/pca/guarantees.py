@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
@@ -40,25 +41,32 @@ def gaussian_release_guarantee(
     two Gaussian releases compose to what the undivided scale would have given
     (`dpcore.pca.site.noise_scales`).
     """
-    budget, smallest = settings.budget, int(min(n_samples))
-    sigma = second_moment_sigma(
-        budget, smallest, calibration=settings.calibration, row_norm_bound=settings.row_norm_bound
-    )
-    sensitivity = l2_sensitivity_of_second_moment(smallest, settings.row_norm_bound)
-    epsilon = gaussian_epsilon(budget.delta, sigma, sensitivity)
-    if settings.calibration != "published":
-        # The solver rounds towards privacy; the ratio to the asked value is its tolerance.
-        epsilon = min(epsilon, budget.epsilon)
+    sensitivity, sigma, epsilon = promised_by_site(int(min(n_samples)), settings)
     return Guarantee(
-        asked=budget,
+        asked=settings.budget,
         epsilon=epsilon,
-        delta=budget.delta,
+        delta=settings.budget.delta,
         mechanism="none" if math.isinf(epsilon) else "gaussian",
         noise_added_by=noise_added_by,
         l2_sensitivity=sensitivity,
         sigma=sigma,
         assumptions=assumptions,
     )
+
+
+@lru_cache(maxsize=1024)
+def promised_by_site(n_samples: int, settings: ReleaseSettings) -> tuple[float, float, float]:
+    """Sensitivity, sigma and exact epsilon of the second moment of one site's people."""
+    budget = settings.budget
+    sigma = second_moment_sigma(
+        budget, n_samples, calibration=settings.calibration, row_norm_bound=settings.row_norm_bound
+    )
+    sensitivity = l2_sensitivity_of_second_moment(n_samples, settings.row_norm_bound)
+    epsilon = gaussian_epsilon(budget.delta, sigma, sensitivity)
+    if settings.calibration != "published":
+        # The solver rounds towards privacy; the ratio to the asked value is its tolerance.
+        epsilon = min(epsilon, budget.epsilon)
+    return sensitivity, sigma, epsilon
 
 
 def no_guarantee() -> Guarantee:

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.special import log_expit
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import sample_vector_bingham, symmetric_gaussian_noise
 from dpcore.pca.central import modsulq_sigma
 from dpcore.privacy import PrivacyBudget
+from dpcore.spectra import leading_eigenpairs
 
 
 def ppca_sufficient_samples(
@@ -172,18 +172,21 @@ def _correlations(
     rng: np.random.Generator,
 ) -> Callable[[float], np.ndarray]:
     """n -> correlations of `n_repetitions` runs, on the same streams whatever n."""
-    seeds = [child.bit_generator.seed_seq for child in rng.spawn(n_repetitions)]
     if mechanism == "ppca":
+        seed = rng.spawn(1)[0].bit_generator.seed_seq
 
         def run(n_samples: float) -> np.ndarray:
             exponent = n_samples * epsilon / 2 * eigenvalues
-            draws = np.random.default_rng(seeds[0])
-            return np.abs(sample_vector_bingham(exponent, n_repetitions, rng=draws)[0][:, 0])
+            directions, _ = sample_vector_bingham(
+                exponent, n_repetitions, rng=np.random.default_rng(seed)
+            )
+            return np.abs(directions[:, 0])
 
     elif mechanism == "modsulq":
         if delta is None:
             raise ParameterError("delta", "given for MOD-SuLQ", delta)
         budget, n_features = PrivacyBudget(epsilon, delta), eigenvalues.size
+        seeds = [child.bit_generator.seed_seq for child in rng.spawn(n_repetitions)]
 
         def run(n_samples: float) -> np.ndarray:
             sigma = modsulq_sigma(n_features, n_samples, budget)
@@ -197,10 +200,9 @@ def _correlations(
 def _noisy_correlation(
     eigenvalues: np.ndarray, sigma: float, seed: np.random.SeedSequence
 ) -> float:
-    last = eigenvalues.size - 1
-    noisy = symmetric_gaussian_noise(last + 1, sigma, rng=np.random.default_rng(seed))
-    noisy[np.diag_indices(last + 1)] += eigenvalues
-    return abs(eigh(noisy, subset_by_index=(last, last), overwrite_a=True)[1][0, 0])
+    noisy = symmetric_gaussian_noise(eigenvalues.size, sigma, rng=np.random.default_rng(seed))
+    noisy[np.diag_indices_from(noisy)] += eigenvalues
+    return abs(leading_eigenpairs(noisy, 1)[1][0, 0])
 
 
 def _one_minus_phi(n_features: int) -> float:

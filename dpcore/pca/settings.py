@@ -8,6 +8,7 @@ from numbers import Integral
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.pca.encodings import rounding_step
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
 
 TRUNCATIONS = ("svd", "psd")
@@ -39,6 +40,9 @@ class ReleaseSettings:
         Size of CAPE's zero-sum masks.
     honest_sites : int or None
         H: how many sites CAPE's guarantee counts on to follow the protocol; None is all.
+    encoding : str
+        How messages are put into bytes: "native", a precision, or "rounded:K" for whole matrices
+        (`dpcore.pca.messages.encode_message`).
 
     Raises
     ------
@@ -56,6 +60,7 @@ class ReleaseSettings:
     mean_share: float = 0.0
     masks: str = "published"
     honest_sites: int | None = None
+    encoding: str = "native"
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -66,6 +71,7 @@ class ReleaseSettings:
         ):
             if getattr(self, name) not in choices:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+        rounding_step(self.encoding)
         if not 0 < self.row_norm_bound < math.inf:
             raise ParameterError("row_norm_bound", "a positive finite number", self.row_norm_bound)
         if not 0 <= self.mean_share < 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class NoiseScales:
     mean: float
 
 
+@lru_cache(maxsize=1024)
 def noise_scales(n_samples: int, settings: ReleaseSettings) -> NoiseScales:
     """Calibrate one site's noise; the private mean's part is taken out of the same budget.
 
@@ -86,18 +88,29 @@ def noisy_second_moment(
 
 
 def proxy_of(noisy: np.ndarray, intermediate_dim: int, ranking: str) -> np.ndarray:
-    """P = U_R |Sigma_R|^(1/2), Algorithm 1 steps 5 and 6.
+    """P = U_R |Sigma_R|^(1/2), Algorithm 1 steps 5 and 6; see `proxy_from`."""
+    return proxy_from(*leading_eigenpairs(noisy, intermediate_dim, by=ranking), ranking)
+
+
+def proxy_from(eigenvalues: np.ndarray, vectors: np.ndarray, ranking: str) -> np.ndarray:
+    """P = U_R |Sigma_R|^(1/2) from the leading R eigenpairs of a noisy second moment.
 
     The noisy matrix is symmetric but indefinite, so its singular values are the magnitudes of
     its eigenvalues: ranking by "magnitude" is the published step, and lets strongly negative
     noise in as if it were signal. Ranking by "value" keeps the largest eigenvalues and cuts
     negative ones to zero. Both only post-process the noisy matrix.
 
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (intermediate_dim,)
+    vectors : ndarray of shape (intermediate_dim, n_features), orthonormal rows
+    ranking : {"magnitude", "value"}
+        As the eigenpairs were chosen.
+
     Returns
     -------
     ndarray of shape (n_features, intermediate_dim)
     """
-    eigenvalues, vectors = leading_eigenpairs(noisy, intermediate_dim, by=ranking)
     kept = np.abs(eigenvalues) if ranking == "magnitude" else np.maximum(eigenvalues, 0)
     return vectors.T * np.sqrt(kept)
 

@@ -20,6 +20,10 @@ class Assumption(StrEnum):
         "Sites are honest but curious: they follow the protocol, "
         "and may study everything they receive."
     )
+    ENOUGH_HONEST_SITES = (
+        "At least as many sites as stated keep their masks and their noise to themselves."
+    )
+    JOINT_MASKS = "The zero-sum masks are drawn jointly, and nobody outside the sites learns them."
     TRUSTED_AGGREGATOR = "The aggregator sees the raw data and is trusted with them."
     SECRET_SEED = (
         "The seed of the noise stays secret; in this laboratory it is shown, "

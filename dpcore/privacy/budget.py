@@ -59,7 +59,8 @@ class Guarantee:
         does not depend on the data.
     delta : float
     mechanism : str
-        "gaussian", "exponential", "laplace", "none" or "data-independent".
+        "gaussian" (of which `epsilon` is exact, so that mu can be told from it), "exponential",
+        "laplace", "composed" (unlike parts together), "none" or "data-independent".
     noise_added_by : str
         Who adds the noise, and where, in words that fit after "Noise is added by".
     l2_sensitivity : float or None
@@ -67,7 +68,7 @@ class Guarantee:
     sigma : float or None
         Noise standard deviation at the site whose guarantee is weakest.
     assumptions : tuple of str
-        Full sentences; the guarantee holds only where they do.
+        Full sentences, members of `Assumption`; the guarantee holds only where they do.
     """
 
     asked: PrivacyBudget | None

@@ -59,6 +59,8 @@ class Badge:
 
 @dataclass(frozen=True)
 class GuaranteeCard:
+    """What a page says about one guarantee, ready to be laid out."""
+
     headline: str
     rows: tuple[CardRow, ...]
     assumptions: tuple[str, ...]

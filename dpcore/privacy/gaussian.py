@@ -38,6 +38,8 @@ _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 # Past this a, phi(a) is below the smallest double, and so is delta.
 _UNDERFLOW = 39.0
+# Brackets that are exact in theory, widened against their own rounding.
+_WIDER = 1 + 1e-9
 
 
 def l2_sensitivity_of_second_moment(n_samples: int, row_norm_bound: float = 1.0) -> float:
@@ -85,9 +87,7 @@ def gaussian_delta(epsilon: float, sigma: float, l2_sensitivity: float) -> float
         return 0.0
     if math.isinf(mu):
         return 1.0
-    if epsilon / mu - mu / 2 > _UNDERFLOW:
-        return 0.0
-    return min(1.0, math.exp(_log_delta(epsilon, mu)))
+    return _delta(epsilon, mu)
 
 
 def gaussian_epsilon(delta: float, sigma: float, l2_sensitivity: float) -> float:
@@ -112,11 +112,11 @@ def gaussian_epsilon(delta: float, sigma: float, l2_sensitivity: float) -> float
     if _log_delta(0.0, mu) <= log_delta:
         return 0.0
     # delta < Phi(-a), so the root lies below the epsilon at which Phi(-a) is delta.
-    high = mu * (mu / 2 - float(ndtri(delta)))
+    high = _WIDER * mu * (mu / 2 - float(ndtri(delta)))
     if math.isinf(high):
         return math.inf
     root = brentq(lambda eps: _log_delta(eps, mu) - log_delta, 0.0, high, xtol=1e-15 * high)
-    return _round_outwards(root, lambda eps: _log_delta(eps, mu) <= log_delta, upwards=True)
+    return _round_outwards(root, lambda eps: _delta(eps, mu) <= delta, upwards=True)
 
 
 def gaussian_mu(budget: PrivacyBudget) -> float:
@@ -137,12 +137,12 @@ def gaussian_mu(budget: PrivacyBudget) -> float:
     # the positive solution of mu^2 / 2 + quantile mu = epsilon.
     quantile = -float(ndtri(budget.delta))
     reach = math.hypot(quantile, math.sqrt(2.0) * math.sqrt(epsilon))
-    low = 2 * epsilon / (reach + quantile) if quantile > 0 else reach - quantile
+    low = (2 * epsilon / (reach + quantile) if quantile > 0 else reach - quantile) / _WIDER
     high = 2 * low
     while _log_delta(epsilon, high) <= log_delta:
         high *= 2
     root = brentq(lambda mu: _log_delta(epsilon, mu) - log_delta, low, high, xtol=1e-15 * low)
-    return _round_outwards(root, lambda mu: _log_delta(epsilon, mu) <= log_delta, upwards=False)
+    return _round_outwards(root, lambda mu: _delta(epsilon, mu) <= budget.delta, upwards=False)
 
 
 def composed_mu(*mus: float) -> float:
@@ -250,6 +250,13 @@ def _classic_multiplier(budget: PrivacyBudget) -> float:
 
 def _mills(x):
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2.0))
+
+
+def _delta(epsilon: float, mu: float) -> float:
+    """The profile for finite positive mu."""
+    if epsilon / mu - mu / 2 > _UNDERFLOW:
+        return 0.0
+    return min(1.0, math.exp(_log_delta(epsilon, mu)))
 
 
 def _log_delta(epsilon: float, mu: float) -> float:

@@ -1,10 +1,10 @@
 """Second moments, leading eigenpairs, captured energy, principal angles."""
 
 from dpcore.spectra.eigen import (
-    CRITERIA,
     leading_eigenpairs,
     leading_eigenpairs_from_proxies,
     leading_eigenpairs_of_many,
+    proxy_aggregates,
 )
 from dpcore.spectra.energy import (
     align_signs,
@@ -15,10 +15,12 @@ from dpcore.spectra.energy import (
     random_subspace_energy,
 )
 from dpcore.spectra.moments import SiteMoments, second_moment, site_moments
+from dpcore.spectra.spectrum import CRITERIA, Spectrum
 
 __all__ = [
     "CRITERIA",
     "SiteMoments",
+    "Spectrum",
     "align_signs",
     "captured_energy",
     "cumulative_energy",
@@ -27,6 +29,7 @@ __all__ = [
     "leading_eigenpairs_of_many",
     "principal_angles",
     "projector_distance",
+    "proxy_aggregates",
     "random_subspace_energy",
     "second_moment",
     "site_moments",

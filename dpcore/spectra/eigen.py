@@ -9,9 +9,10 @@ Milliseconds for one noisy matrix, one BLAS thread (tests/benchmarks/bench_eigen
     100 of 784, float32           25    41                          31           80         160
     100 of 784, float64           39    71                          51           72         160
 
-`lapack.selected_eigenpairs` pays for the reduction and then by the vector, `all_eigenpairs` for
-everything; they break even at a third to a half of the spectrum. Below some hundred features the
-overhead of the calls outweighs the arithmetic, and NumPy's batched solver wins.
+Inverse iteration (`lapack.TridiagonalForm`) pays for the reduction and then by the vector,
+`lapack.all_eigenpairs` for everything; they break even at a third to a half of the spectrum.
+Below some hundred features the overhead of the calls outweighs the arithmetic, and NumPy's own
+solver wins. `Spectrum` chooses, and serves several n from one decomposition.
 
 Error in float32 on MNIST's second moment with noise from none to nothing but noise, relative to
 the largest absolute eigenvalue: up to 5e-6 in eigenvalues and residuals, 1e-6 in orthonormality,
@@ -22,18 +23,16 @@ what a subspace above a gap captures is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.spectra.lapack import all_eigenpairs, selected_eigenpairs
+from dpcore.spectra.spectrum import Spectrum
 
-CRITERIA = ("value", "magnitude")
-
-_BATCHED_BELOW = 96  # features
-_ALL_ABOVE = 0.35  # share of the spectrum
+_THREADED_FROM = 96  # features
+_RANKS_AT_ONCE = 50
 
 
 def leading_eigenpairs(
@@ -95,43 +94,28 @@ def leading_eigenpairs_of_many(
         As `leading_eigenpairs`.
     """
     matrices = np.asarray(matrices)
-    _check(matrices, n_components, by)
-    dtype = matrices.dtype if matrices.dtype == np.float32 else np.dtype(np.float64)
-    n_sites, n_features = matrices.shape[:2]
-    values = np.empty((n_sites, n_components), dtype)
-    vectors = np.empty((n_sites, n_components, n_features), dtype)
+    if matrices.ndim != 3:
+        raise ParameterError("matrix", "square", matrices.shape[1:])
+    workers = min(threads, len(matrices)) if matrices.shape[-1] >= _THREADED_FROM else 1
 
-    def keep(site: int, spectrum: np.ndarray, rows: np.ndarray) -> None:
-        order = _leading(spectrum, n_components, by)
-        values[site], vectors[site] = spectrum[order], rows[order]
+    def decompose(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return Spectrum(matrix).leading(n_components, by=by)
 
-    if n_features < _BATCHED_BELOW:
-        spectra, columns = np.linalg.eigh(matrices)
-        for site in range(n_sites):
-            keep(site, spectra[site], columns[site].T)
-        return values, vectors
-
-    def decompose(site: int) -> None:
-        matrix = matrices[site].astype(dtype, copy=False)
-        keep(site, *_leading_unordered(matrix, n_components, by))
-
-    workers = min(threads, n_sites)
     if workers <= 1:
-        for site in range(n_sites):
-            decompose(site)
+        pairs = [decompose(matrix) for matrix in matrices]
     else:
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(decompose, range(n_sites)))
-    return values, vectors
+            pairs = list(pool.map(decompose, matrices))
+    return np.stack([values for values, _ in pairs]), np.stack([vectors for _, vectors in pairs])
 
 
-def leading_eigenpairs_from_proxies(
-    proxies: Sequence[np.ndarray], weights: np.ndarray, n_components: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Leading eigenpairs of the aggregate sum_s w_s P_s^T P_s, given the sites' proxies P_s.
+def proxy_aggregates(
+    proxies: Sequence[np.ndarray], weights: np.ndarray, ranks: Sequence[int]
+) -> Iterator[np.ndarray]:
+    """The aggregate sum_s w_s P_s^T P_s of the first R rows of the sites' proxies, for several R.
 
-    With fewer proxy rows than features the Gram matrix of the rows has the same non-zero
-    eigenvalues and is the smaller problem; otherwise the aggregate is formed.
+    A larger R starts from what the smaller ones added up, and gives the same to the last digit
+    as when it is asked for alone.
 
     Parameters
     ----------
@@ -140,6 +124,44 @@ def leading_eigenpairs_from_proxies(
         transpose of the paper's P_s). The intermediate dimension may differ between sites.
     weights : ndarray of shape (n_sites,)
         At least 0.
+    ranks : sequence of int
+        Ascending; beyond a site's intermediate dimension nothing is added for it.
+
+    Yields
+    ------
+    ndarray of shape (n_features, n_features), symmetric
+
+    Raises
+    ------
+    ParameterError
+        If a weight is negative or there is not one a site.
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (len(proxies),) or not (weights >= 0).all():
+        raise ParameterError("weights", f"{len(proxies)} numbers of at least 0", weights.tolist())
+    roots = [proxy.dtype.type(root) for proxy, root in zip(proxies, weights**0.5, strict=True)]
+
+    def of_rows(start: int, stop: int) -> np.ndarray:
+        stack = np.concatenate([p[start:stop] * root for p, root in zip(proxies, roots)])
+        return stack.T @ stack
+
+    total, done = 0, 0
+    for rank in ranks:
+        while done + _RANKS_AT_ONCE <= rank:
+            total = total + of_rows(done, done + _RANKS_AT_ONCE)
+            done += _RANKS_AT_ONCE
+        yield total + of_rows(done, rank) if rank > done else total
+
+
+def leading_eigenpairs_from_proxies(
+    proxies: Sequence[np.ndarray], weights: np.ndarray, n_components: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Leading eigenpairs of the aggregate of whole proxies.
+
+    Parameters
+    ----------
+    proxies, weights
+        As in `proxy_aggregates`.
     n_components : int
         From 1 to n_features.
 
@@ -153,55 +175,8 @@ def leading_eigenpairs_from_proxies(
     Raises
     ------
     ParameterError
-        If a weight is negative or there is not one a site, and as `leading_eigenpairs`.
+        As `proxy_aggregates` and `leading_eigenpairs`.
     """
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (len(proxies),) or not (weights >= 0).all():
-        raise ParameterError("weights", f"{len(proxies)} numbers of at least 0", weights.tolist())
-    scaled = zip(proxies, np.sqrt(weights), strict=True)
-    stack = np.concatenate([proxy * proxy.dtype.type(scale) for proxy, scale in scaled])
-    n_rows, n_features = stack.shape
-    if not n_components <= n_rows < n_features:
-        values, vectors = leading_eigenpairs(stack.T @ stack, n_components)
-        return np.maximum(values, 0), vectors
-    values, combinations = leading_eigenpairs(stack @ stack.T, n_components)
-    # Rows of `combinations @ stack` are orthogonal up to the rounding of the Gram matrix, which
-    # the smallest eigenvalues may not exceed. A Householder QR leaves the leading directions as
-    # they are and completes the others to an orthonormal set, whatever the rank.
-    vectors = np.linalg.qr((combinations @ stack).T)[0].T
+    (aggregate,) = proxy_aggregates(proxies, weights, [max(map(len, proxies))])
+    values, vectors = leading_eigenpairs(aggregate, n_components)
     return np.maximum(values, 0), vectors
-
-
-def _check(matrices: np.ndarray, n_components: int, by: str) -> None:
-    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
-        raise ParameterError("matrix", "square", matrices.shape[1:])
-    n_features = matrices.shape[1]
-    if not 1 <= n_components <= n_features:
-        raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
-    if by not in CRITERIA:
-        raise ParameterError("by", f"one of {', '.join(CRITERIA)}", by)
-    if not np.isfinite(matrices).all():
-        worst = float(matrices[~np.isfinite(matrices)][0])
-        raise ParameterError("matrix", "finite in every entry", worst)
-
-
-def _leading_unordered(
-    matrix: np.ndarray, n_components: int, by: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenpairs that hold the leading ones, by the faster of the two LAPACK routes."""
-    if n_components <= _ALL_ABOVE * len(matrix):
-        try:
-            return selected_eigenpairs(
-                matrix, lambda spectrum: np.sort(_leading(spectrum, n_components, by))
-            )
-        except np.linalg.LinAlgError:
-            # Blocks or tight clusters, in which inverse iteration is not safe: noise-free
-            # matrices with empty features, say. Divide and conquer copes with all of them.
-            pass
-    return all_eigenpairs(matrix)
-
-
-def _leading(spectrum: np.ndarray, n_components: int, by: str) -> np.ndarray:
-    """Positions of the leading eigenvalues, best first."""
-    size = -np.abs(spectrum) if by == "magnitude" else -spectrum
-    return np.argsort(size, kind="stable")[:n_components]

@@ -25,63 +25,90 @@ _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 _BLOCK = 64
 
 
-def selected_eigenpairs(
-    matrix: np.ndarray, select: Callable[[np.ndarray], np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Some eigenpairs of a symmetric matrix, chosen after seeing all its eigenvalues.
+class TridiagonalForm:
+    """A symmetric matrix reduced to tridiagonal form, with all its eigenvalues.
 
-    Reduction to tridiagonal form, all eigenvalues by the square-root-free QL iteration, inverse
-    iteration for the chosen vectors, one Newton-Schulz step towards orthonormality, and the
-    reduction undone (LAPACK sytrd, sterf, stein, ormtr).
+    Reduction by blocked reflections, eigenvalues by the square-root-free QL iteration, vectors
+    by inverse iteration (LAPACK sytrd, sterf, stein, ormtr).
 
     Parameters
     ----------
     matrix : ndarray of shape (n_features, n_features), symmetric, float32 or float64
         Finite.
-    select : callable
-        From all eigenvalues, ascending, to the positions wanted, ascending.
 
-    Returns
-    -------
-    eigenvalues : ndarray of shape (n_selected,), ascending
-    vectors : ndarray of shape (n_selected, n_features), orthonormal rows
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (n_features,), ascending
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If the tridiagonal form falls apart into blocks (inverse iteration would then need to know
-        which block each eigenvalue came from), as for zero rows or entries too small or too large
-        to be squared; if an iteration does not converge; or if the vectors found are not close to
-        orthonormal.
+        If the form falls apart into blocks (inverse iteration would then need to know which
+        block each eigenvalue came from), as for zero rows or entries too small or too large to
+        be squared; or if the iteration does not converge.
     """
-    size, dtype = len(matrix), matrix.dtype
-    reflectors = np.array(matrix, order="C")
-    diagonal, beside, scales = np.empty(size, dtype), np.empty(size, dtype), np.empty(size, dtype)
-    work = np.empty(_BLOCK * size, dtype)
-    _call("sytrd", dtype, b"U", size, reflectors, size, diagonal, beside, scales, work, work.size)
 
-    if _splits(diagonal, beside[:-1]):
-        raise np.linalg.LinAlgError("the tridiagonal form splits into blocks")
+    def __init__(self, matrix: np.ndarray):
+        size, dtype = len(matrix), matrix.dtype
+        self._reflectors = np.array(matrix, order="C")
+        self._diagonal, self._beside = np.empty(size, dtype), np.empty(size, dtype)
+        self._scales = np.empty(size, dtype)
+        work = np.empty(_BLOCK * size, dtype)
+        _call(
+            "sytrd", dtype, b"U", size, self._reflectors, size, self._diagonal, self._beside,
+            self._scales, work, work.size,
+        )  # fmt: skip
+        if _splits(self._diagonal, self._beside[:-1]):
+            raise np.linalg.LinAlgError("the tridiagonal form splits into blocks")
+        self.eigenvalues = self._diagonal.copy()
+        _call("sterf", dtype, size, self.eigenvalues, self._beside.copy())
 
-    spectrum = diagonal.copy()
-    _call("sterf", dtype, size, spectrum, beside.copy())
-    values = spectrum[select(spectrum)]
-    n_selected = len(values)
+    def vectors(self, positions: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Eigenvectors of the form itself, orthonormal also to those known already.
 
-    vectors = np.empty((n_selected, size), dtype)
-    block_of = np.ones(n_selected, dtype=np.intc)
-    block_ends = np.array([size], dtype=np.intc)
-    integers, failures = np.empty(size, dtype=np.intc), np.empty(n_selected, dtype=np.intc)
-    _call(
-        "stein", dtype, size, diagonal, beside, n_selected, values, block_of, block_ends,
-        vectors, size, work, integers, failures,
-    )  # fmt: skip
-    vectors = _orthonormalised(vectors)
-    _call(
-        "ormtr", dtype, b"L", b"U", b"N", size, n_selected, reflectors, size, scales,
-        vectors, size, work, work.size,
-    )  # fmt: skip
-    return values, vectors
+        Parameters
+        ----------
+        positions : integer array of shape (n_selected,), ascending
+            Which eigenvalues.
+        known : ndarray of shape (n_known, n_features)
+            Vectors of other eigenvalues, from earlier calls.
+
+        Returns
+        -------
+        ndarray of shape (n_selected, n_features), orthonormal rows
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If an iteration does not converge, or the vectors found are not close to orthonormal.
+        """
+        size, dtype = len(self._diagonal), self._diagonal.dtype
+        n_selected = len(positions)
+        vectors = np.empty((n_selected, size), dtype)
+        block_of = np.ones(n_selected, dtype=np.intc)
+        block_ends = np.array([size], dtype=np.intc)
+        work = np.empty(5 * size, dtype)
+        integers, failures = np.empty(size, dtype=np.intc), np.empty(n_selected, dtype=np.intc)
+        _call(
+            "stein", dtype, size, self._diagonal, self._beside, n_selected,
+            self.eigenvalues[positions], block_of, block_ends, vectors, size, work, integers,
+            failures,
+        )  # fmt: skip
+        if len(known):
+            overlap = vectors @ known.T
+            _check_small(overlap)
+            vectors -= overlap @ known
+        return _orthonormalised(vectors)
+
+    def turned_back(self, vectors: np.ndarray) -> np.ndarray:
+        """Eigenvectors of the matrix from those of the form, shape (n_selected, n_features)."""
+        size, dtype = len(self._diagonal), self._diagonal.dtype
+        turned, work = vectors.copy(), np.empty(_BLOCK * size, dtype)
+        _call(
+            "ormtr", dtype, b"L", b"U", b"N", size, len(turned), self._reflectors, size,
+            self._scales, turned, size, work, work.size,
+        )  # fmt: skip
+        return turned
 
 
 def all_eigenpairs(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -124,13 +151,17 @@ def _splits(diagonal: np.ndarray, beside: np.ndarray) -> bool:
 def _orthonormalised(vectors: np.ndarray) -> np.ndarray:
     # Inverse iteration leaves a departure from orthonormality of some 50 roundings (5e-6 in
     # float32). A Newton-Schulz step squares it, down to rounding level, for a hundredth of the
-    # time of the reduction; a departure too large to be squared away means that a cluster of
-    # eigenvalues was not separated.
+    # time of the reduction.
     departure = vectors @ vectors.T
     departure[np.diag_indices(len(vectors))] -= 1
-    if not np.abs(departure).max() <= np.sqrt(np.finfo(vectors.dtype).eps):
-        raise np.linalg.LinAlgError("inverse iteration lost orthogonality")
+    _check_small(departure)
     return vectors - departure @ vectors / 2
+
+
+def _check_small(departure: np.ndarray) -> None:
+    # Too large to be squared away: a cluster of eigenvalues was not separated.
+    if not np.abs(departure).max() <= np.sqrt(np.finfo(departure.dtype).eps):
+        raise np.linalg.LinAlgError("inverse iteration lost orthogonality")
 
 
 def _call(name: str, dtype: np.dtype, *arguments: bytes | int | np.ndarray) -> None:

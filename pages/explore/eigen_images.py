@@ -12,7 +12,8 @@ from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.methods import METHODS
 from pages.shared import pictures, runs, spectra
 from pages.shared.cards import dataset_ready, errors_shown, guarantee_card, not_private
-from pages.shared.controls import current, plain
+from pages.shared.choice import plain
+from pages.shared.controls import current
 
 CHOICES = (math.inf, *reversed(EPSILONS))
 METHOD_KEYS = ("ag", "dpdis", "full", "local", "cape")
@@ -82,4 +83,4 @@ with errors_shown():
         tabs = st.tabs([f"ε = {say(epsilon)}" for epsilon in found])
         for tab, subspace in zip(tabs, found.values(), strict=True):
             with tab:
-                guarantee_card(subspace.guarantee)
+                guarantee_card(subspace.guarantee, preparation=choice.spec.preparation)

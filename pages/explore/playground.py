@@ -12,6 +12,7 @@ from dpcore.experiments.spec import as_published
 from dpcore.figures.energy import protocol_dots
 from pages.shared import energy, pictures, runs, stories
 from pages.shared.cards import (
+    big_number,
     dataset_ready,
     errors_shown,
     guarantee_card,
@@ -19,7 +20,7 @@ from pages.shared.cards import (
     not_private,
     take_away,
 )
-from pages.shared.controls import current, redraw_noise
+from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 from pages.shared.travelled import travelled
 
@@ -27,9 +28,10 @@ choice = current()
 spec, dataset = choice.spec, choice.dataset
 titles = {key: METHODS[key].title for key in spec.protocols}
 
-story = stories.picker()
 for note in choice.notes:
     st.warning(note)
+answer = st.container()
+story = stories.picker()
 if story is not None and not stories.predicted(story):
     st.stop()
 if not dataset_ready(dataset):
@@ -38,13 +40,8 @@ if not dataset_ready(dataset):
 with errors_shown():
     rows = runs.rows(spec)
     lead = spread_of(rows, spec.protocols[0])
-    number, words = st.columns([1, 4], vertical_alignment="center")
-    number.html(
-        f'<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1;'
-        f'white-space:nowrap">{percent(lead.mean)}</div>'
-    )
-    words.markdown(f"#### {headline(rows, titles)}")
-    words.markdown(comparison(rows, titles))
+    with answer:
+        words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
     if choice.compare:
         before = spread_of(runs.rows(as_published(spec)), spec.protocols[0])
         words.markdown(
@@ -52,8 +49,6 @@ with errors_shown():
             f"**{percent(before.mean)}**: a difference of "
             f"**{100 * (lead.mean - before.mean):+.0f} points** for a promise that is kept."
         )
-    st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
-
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("##### Every draw of the noise")
@@ -77,7 +72,7 @@ with errors_shown():
     everything = runs.subspaces(spec)
     for tab, subspace in zip(st.tabs(list(titles.values())), everything.values(), strict=True):
         with tab:
-            guarantee_card(subspace.guarantee)
+            guarantee_card(subspace.guarantee, preparation=spec.preparation)
     not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
     if spec.preparation == "published":
         not_private("Published preparation", runs.statement(spec))
@@ -89,6 +84,6 @@ with errors_shown():
     )
 
     st.markdown("##### Take it away")
-    take_away(rows, protocol_dots(rows, dark=is_dark()), spec)
+    take_away(rows, protocol_dots(rows, dark=is_dark()), spec, choice.query)
     with st.expander("How this is computed"):
         st.markdown(HOW_IT_IS_COMPUTED)

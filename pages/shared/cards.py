@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, load_dataset
 from dpcore.errors import DataUnavailable, ParameterError
@@ -14,6 +15,7 @@ from dpcore.experiments.findings import bytes_in_words
 from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
+from dpcore.figures.style import ink
 from dpcore.privacy import EXPLANATIONS, Guarantee, describe
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
@@ -28,6 +30,34 @@ _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 def is_dark() -> bool:
     """Whether the page is dark, for lines that have to stand out from it."""
     return st.context.theme.type == "dark"
+
+
+def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
+    """The number that matters, as the biggest thing on the page, with its sentence.
+
+    Returns the place of the sentence, to add to it.
+    """
+    figure, words = st.columns([2, 5], vertical_alignment="center")
+    figure.html(
+        f'<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1.05;'
+        f'white-space:nowrap">{number}</div>'
+    )
+    words.markdown(f"#### {sentence}")
+    if more:
+        words.markdown(more)
+    return words
+
+
+def chart(figure: go.Figure, *, key: str, alt: str, **options: object) -> object:
+    """A figure with labels dark enough to read on this page, and a camera that saves it.
+
+    Streamlit's own chart theme draws axis labels in a grey of less than AA contrast.
+    """
+    colour = ink(is_dark())
+    figure.update_layout(font={"color": colour}, legend={"font": {"color": colour}})
+    for axes in (figure.update_xaxes, figure.update_yaxes):
+        axes(tickfont={"color": colour}, title={"font": {"color": colour}})
+    return st.plotly_chart(figure, key=key, alt=alt, config=CHART_CONFIG, **options)
 
 
 @contextmanager
@@ -60,12 +90,21 @@ def dataset_ready(dataset: DatasetStatus) -> bool:
     return False
 
 
-def guarantee_card(guarantee: Guarantee) -> None:
-    """What one release promises, in words first and numbers after."""
+def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> None:
+    """What one release promises, in words first and numbers after.
+
+    Under the published preparation the card says that centring and scaling came before the
+    promise and are not part of it.
+    """
     card = describe(guarantee)
     with st.container(border=True):
         badges = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
         st.markdown(f"{badges} {card.headline}")
+        if preparation == "published" and guarantee.is_private:
+            st.markdown(
+                ":red-badge[preparation not private] This promise starts after centring and "
+                "scaling, which read the rows. Choose the private preparation to have it all."
+            )
         columns = st.columns(2)
         for number, row in enumerate(card.rows):
             columns[number % 2].markdown(
@@ -81,7 +120,7 @@ def not_private(what: str, why: str) -> None:
     st.markdown(f":red-badge[not private] **{what}**: {why}")
 
 
-def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec) -> None:
+def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec, query: str) -> None:
     """Downloads that give the same numbers elsewhere, and a link that restores the page."""
     with st.container(horizontal=True):
         for label, data, name, mime in (
@@ -100,9 +139,5 @@ def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec) -> None:
         "The camera in a chart's corner saves it as SVG. This link restores every control, "
         "on any server that runs the lab:"
     )
-    query = "&".join(
-        f"{name}={value}"
-        for name in st.query_params
-        for value in st.query_params.get_all(name)
-    )
-    st.code(f"{st.context.url}{'?' if query else ''}{query}", language=None, wrap_lines=True)
+    link = f"{st.context.url}?{query}" if query else st.context.url
+    st.code(link, language=None, wrap_lines=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, list_datasets
 from dpcore.experiments.limits import (
@@ -16,9 +18,18 @@ from dpcore.experiments.limits import (
     PEOPLE_PER_SITE,
 )
 from dpcore.experiments.methods import METHODS
-from dpcore.experiments.spec import PREPARATIONS, SPLITS, RunSpec
+from dpcore.experiments.spec import PREPARATIONS, SPLITS
+from pages.shared.choice import (
+    DEFAULTS,
+    EVERYBODY,
+    Choice,
+    as_choice,
+    defaults_for,
+    plain,
+    query_of,
+)
 
-EVERYBODY = "all"
+_UNSEEN = "controls_out_of_sight"
 DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DATA_CONTROLS = ("dataset",)
 IMAGE_CONTROLS = ("dataset", "delta", "sites", "people", "components", "advanced")
@@ -34,49 +45,26 @@ RUN_CONTROLS = (
     "advanced",
     "draws",
 )
-DEFAULTS: dict[str, object] = {
-    "dataset": "digits",
-    "protocols": ["dpdis", "full", "local", "pooled"],
-    "epsilon": 1.0,
-    "delta": 1e-2,
-    "sites": 5,
-    "people": EVERYBODY,
-    "calibration": "analytic",
-    "noise": "isometric",
-    "truncation": "psd",
-    "preparation": "published",
-    "split": "equal",
-    "concentration": 1.0,
-    "masks": "published",
-    "repetitions": 10,
-    "seed": 0,
-    "compare": False,
-}
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What the sidebar says at this moment: a spec, and the data set it stands on.
-
-    `notes` are sentences about settings that cost something or could not be met; `compare` asks
-    for the published choices beside the chosen ones; `query` restores every control.
-    """
-
-    spec: RunSpec
-    dataset: DatasetStatus
-    notes: tuple[str, ...]
-    compare: bool = False
-    query: str = ""
 
 
 def choose(names: tuple[str, ...]) -> Choice:
-    """Draw the named controls in the sidebar and return what they say."""
-    if not names:
-        return _as_choice(list_datasets()[0], {})
+    """Draw the named controls in the sidebar and return what they all say.
+
+    Those that don't apply to a page are drawn out of sight: a bound widget that is not drawn
+    takes its value out of the address, of this page and of the one before in the history.
+    """
     with st.sidebar:
+        seen = st.container()
+        unseen = st.container(key=_UNSEEN)
+    st.html(f"<style>.st-key-{_UNSEEN} {{ display: none; }}</style>")
+
+    def where(name: str) -> DeltaGenerator:
+        return seen if name in names else unseen
+
+    with where("dataset"):
         dataset = _dataset()
-        values = _run_controls(dataset, names)
-    return _as_choice(dataset, values)
+    values = _run_controls(dataset, where)
+    return replace(as_choice(dataset, values), query=query_of(dataset, values))
 
 
 def remember(choice: Choice) -> None:
@@ -94,12 +82,10 @@ def set_controls(**values: object) -> None:
 
     Bound widgets are assigned, because removing their state does not reset them.
     """
-    dataset = next(s for s in list_datasets() if s.name == values.get("dataset", "digits"))
-    defaults = DEFAULTS | {
-        "components": dataset.default_components,
-        "intermediate": min(2 * dataset.default_components, dataset.n_features),
-    }
-    for name, value in (defaults | values).items():
+    dataset = next(
+        s for s in list_datasets() if s.name == values.get("dataset", DEFAULTS["dataset"])
+    )
+    for name, value in (defaults_for(dataset) | values).items():
         st.session_state[name] = value
 
 
@@ -114,30 +100,26 @@ def redraw_noise() -> None:
     st.session_state["seed"] = int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1)
 
 
-def plain(number: float) -> str:
-    """A number as people write it: no exponent, no trailing zeros."""
-    return f"{number:,.10f}".rstrip("0").rstrip(".")
-
-
 def _dataset() -> DatasetStatus:
     statuses = {
         status.name: status for status in list_datasets() if status.default_components is not None
     }
-    name = st.selectbox(
-        "Data set",
-        list(statuses),
-        format_func=lambda key: (
-            statuses[key].title + ("" if statuses[key].ready else " (not on this machine)")
-        ),
-        key="dataset",
-        bind="query-params",
+    # Options are named as the address names them, so that ?dataset=mnist works on any machine.
+    dataset = statuses[
+        st.selectbox("Data set", list(statuses), key="dataset", bind="query-params")
+    ]
+    state = "" if dataset.ready else ", not on this machine yet"
+    st.caption(
+        f"{dataset.title}: {dataset.n_samples:,} people × {dataset.n_features} features{state}"
     )
-    return statuses[name]
+    return dataset
 
 
-def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, object]:
+def _run_controls(
+    dataset: DatasetStatus, where: Callable[[str], DeltaGenerator]
+) -> dict[str, object]:
     values: dict[str, object] = {}
-    if "protocols" in names:
+    with where("protocols"):
         values["protocols"] = tuple(
             st.pills(
                 "Protocols",
@@ -149,7 +131,7 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
                 bind="query-params",
             )
         )
-    if "epsilon" in names:
+    with where("epsilon"):
         values["epsilon"] = st.select_slider(
             "Privacy parameter ε (smaller is more private)",
             EPSILONS,
@@ -158,7 +140,7 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="epsilon",
             bind="query-params",
         )
-    if "delta" in names:
+    with where("delta"):
         values["delta"] = st.select_slider(
             "δ, the chance that the promise fails",
             DELTAS,
@@ -167,20 +149,21 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="delta",
             bind="query-params",
         )
-    if "sites" in names:
+    with where("sites"):
         values["sites"] = st.slider(
             "Sites S", 1, MOST_SITES, DEFAULTS["sites"], key="sites", bind="query-params"
         )
-    if "people" in names:
+    with where("people"):
         values["people"] = st.select_slider(
             "People at each site",
             (*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY),
             value=EVERYBODY,
-            format_func=lambda n: "everybody, shared out" if n == EVERYBODY else f"{n:,}",
+            format_func=str,
+            help="“all” shares everybody out among the sites.",
             key="people",
             bind="query-params",
         )
-    if "components" in names:
+    with where("components"):
         values["components"] = st.slider(
             "Components K",
             1,
@@ -189,7 +172,7 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="components",
             bind="query-params",
         )
-    if "intermediate" in names:
+    with where("intermediate"):
         values["intermediate"] = st.slider(
             "Directions each site sends, R",
             1,
@@ -198,11 +181,11 @@ def _run_controls(dataset: DatasetStatus, names: tuple[str, ...]) -> dict[str, o
             key="intermediate",
             bind="query-params",
         )
-    if "advanced" in names:
-        with st.expander("Advanced"):
-            values |= _advanced()
-            if "draws" in names:
-                values |= _draws()
+    advanced = where("advanced").expander("Advanced")
+    with advanced:
+        values |= _advanced()
+    with advanced if where("draws") is where("advanced") else where("draws"):
+        values |= _draws()
     return values
 
 
@@ -283,36 +266,3 @@ def _draws() -> dict[str, object]:
             bind="query-params",
         ),
     }
-
-
-def _as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
-    notes = []
-    fields = dict(values)
-    people = fields.pop("people", EVERYBODY)
-    sites = fields.get("sites", DEFAULTS["sites"])
-    if people != EVERYBODY:
-        wanted = people * sites
-        if wanted > dataset.n_samples:
-            notes.append(
-                f"{sites} sites × {people:,} people need {wanted:,}, and {dataset.title} has "
-                f"{dataset.n_samples:,}: each site gets {dataset.n_samples // sites:,}."
-            )
-        fields["samples"] = min(wanted, dataset.n_samples // sites * sites)
-    if "intermediate" in fields:
-        fields["intermediate_dim"] = fields.pop("intermediate")
-        components = fields.get("components", dataset.default_components)
-        if fields["intermediate_dim"] < components:
-            notes.append(
-                f"R = {fields['intermediate_dim']} is below K = {components}: each site sends "
-                "fewer directions than are wanted, and only different sites can make up for it."
-            )
-    if not fields.get("protocols", True):
-        fields["protocols"] = ("dpdis",)
-        notes.append("No protocol is picked: showing DPdisPCA.")
-    if fields.get("calibration") == "classic" and fields.get("epsilon", 0) > 1:
-        notes.append(
-            f"The classic calibration is proven for ε up to 1, got {plain(fields['epsilon'])}: "
-            "pick analytic, which holds at every ε."
-        )
-    compare = fields.pop("compare", False)
-    return Choice(RunSpec(**fields), dataset, tuple(notes), compare)

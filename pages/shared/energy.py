@@ -11,7 +11,7 @@ from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.figures.energy import energy_curves, protocol_dots
 from pages.shared import runs
-from pages.shared.cards import is_dark
+from pages.shared.cards import chart, is_dark
 from pages.shared.controls import move
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
@@ -20,10 +20,9 @@ _SLICE_SECONDS = 0.2
 
 
 def dots(rows: list[Row]) -> None:
-    st.plotly_chart(
+    chart(
         protocol_dots(rows, dark=is_dark()),
         key="dots",
-        config={"displayModeBar": False},
         alt="Captured energy of each protocol as a share of exact PCA, one dot a draw.",
     )
 
@@ -40,6 +39,9 @@ def epsilon_curve(spec: RunSpec) -> None:
 
 
 def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> None:
+    if st.session_state.pop("_curve_clicked", False):
+        # A click runs this fragment alone; the slider it moved belongs to the whole page.
+        st.rerun()
     started = st.session_state.get("_curve_started") == spec
     st.session_state["_curve_started"] = spec
     rows, missing = runs.finished_rows(specs)
@@ -47,7 +49,7 @@ def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> No
         runs.compute_for(missing, _SLICE_SECONDS)
         rows, missing = runs.finished_rows(specs)
     if rows:
-        st.plotly_chart(
+        chart(
             energy_curves(
                 rows,
                 "epsilon",
@@ -59,7 +61,6 @@ def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> No
             key="curve",
             on_select=_move_to_point,
             selection_mode="points",
-            config={"displayModeBar": False},
             alt="Captured energy of each protocol against the asked epsilon.",
         )
     if missing:
@@ -77,3 +78,4 @@ def _move_to_point() -> None:
     if points:
         nearest = min(EPSILONS, key=lambda epsilon: abs(epsilon - points[0]["x"]))
         move("epsilon", nearest)
+        st.session_state["_curve_clicked"] = True

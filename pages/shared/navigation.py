@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from pages.shared.controls import IMAGE_CONTROLS, RUN_CONTROLS
 
+DEFAULT_PAGE = "playground"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -20,6 +22,15 @@ class Place:
     @property
     def path(self) -> str:
         return f"pages/{self.section.lower()}/{self.name}.py"
+
+    @property
+    def is_default(self) -> bool:
+        return self.name == DEFAULT_PAGE
+
+    @property
+    def address(self) -> str:
+        """What follows the server's name; the default page has nothing there."""
+        return "" if self.is_default else self.name
 
 
 _PLACES = (

@@ -11,7 +11,7 @@ from dpcore.data import DatasetStatus
 from dpcore.figures.images import component_strip
 from dpcore.figures.loadings import loading_bars
 from dpcore.spectra import align_signs
-from pages.shared.cards import CHART_CONFIG, is_dark
+from pages.shared.cards import chart, is_dark
 
 MOST_SHOWN = 10
 
@@ -60,9 +60,8 @@ def _bars(
         title: align_signs(components[:count], exact[:count])[component - 1]
         for title, components in rows.items()
     }
-    st.plotly_chart(
+    chart(
         loading_bars(loadings, feature_names, dark=is_dark()),
         key="loadings",
-        config=CHART_CONFIG,
         alt=f"Loadings of component {component}, exact and private, by feature.",
     )

@@ -20,7 +20,7 @@ from dpcore.figures.scree import scree
 from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
 from pages.shared import runs
-from pages.shared.cards import CHART_CONFIG, is_dark
+from pages.shared.cards import chart, is_dark
 
 _MOST_EIGENVALUES = 60
 
@@ -85,10 +85,9 @@ def scree_of(
     figure: go.Figure = scree(
         problem.exact_eigenvalues[:count], private, edge, protocol=method, dark=is_dark()
     )
-    st.plotly_chart(
+    chart(
         figure,
         key="scree",
-        config=CHART_CONFIG,
         alt=f"Exact and private eigenvalues by rank; noise alone reaches {edge:.2g}.",
     )
     st.caption(

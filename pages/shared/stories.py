@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.shared.controls import set_controls
+from pages.shared.controls import redraw_noise, set_controls
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,14 @@ STORIES = (
 
 def picker() -> Story | None:
     """The row of stories; the one being told, if any."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Redraw noise",
+            on_click=redraw_noise,
+            type="primary",
+            help="New noise under the same settings: how much was luck?",
+        )
+        st.markdown("A story in one click:", width="content")
         for number, story in enumerate(STORIES):
             st.button(story.title, key=f"story_{number}", on_click=_begin, args=(number,))
     number = st.session_state.get("_story")

@@ -11,14 +11,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from dpcore.cca import PrivateCCA, canonical_pairs, distributed_cca, noise_floor  # noqa: E402
-from dpcore.data.two_views import synthetic_views  # noqa: E402
-from dpcore.pca import ReleaseSettings  # noqa: E402
-from dpcore.privacy import PrivacyBudget  # noqa: E402
-from dpcore.spectra import site_moments  # noqa: E402
-from dpcore.streams import Repetition  # noqa: E402
+from dpcore.cca import PrivateCCA, canonical_pairs, distributed_cca, noise_floor
+from dpcore.data.two_views import synthetic_views
+from dpcore.pca import ReleaseSettings
+from dpcore.privacy import PrivacyBudget
+from dpcore.spectra import site_moments
+from dpcore.streams import Repetition
 
 N_X, N_Y, REPEATS = 150, 150, 30
 

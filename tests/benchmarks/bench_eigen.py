@@ -23,8 +23,8 @@ import numpy as np
 import scipy.linalg
 
 from dpcore.spectra import (
+    Spectrum,
     leading_eigenpairs,
-    leading_eigenpairs_from_proxies,
     leading_eigenpairs_of_many,
     second_moment,
     site_moments,
@@ -109,22 +109,25 @@ def many_sites(rng: np.random.Generator, n_features: int, n_components: int) -> 
     )
 
 
-def proxies(rng: np.random.Generator, n_features: int, rows: int, n_components: int) -> None:
-    shape = (N_SITES, rows, n_features)
-    sent = rng.standard_normal(shape, dtype=np.float32)
-    weights = np.full(N_SITES, 1 / N_SITES)
-    stack = sent.reshape(-1, n_features)
+def several(rng: np.random.Generator, n_features: int, asked: tuple[int, ...]) -> None:
+    matrix = noisy_matrix(rng, n_features, np.float32)
+
+    def shared() -> None:
+        spectrum = Spectrum(matrix)
+        for n_components in asked:
+            spectrum.leading(n_components, by="magnitude")
+
     times = milliseconds(
         {
-            "ours": lambda: leading_eigenpairs_from_proxies(sent, weights, n_components),
-            "formed": lambda: leading_eigenpairs(stack.T @ stack, n_components),
+            "shared": shared,
+            "apart": lambda: [leading_eigenpairs(matrix, n, by="magnitude") for n in asked],
         },
         rounds=5,
     )
     print(
-        f"{n_components:4d} of {N_SITES} proxies of {rows} x {n_features}"
-        f" | {times['ours']:6.2f}, aggregate formed first {times['formed']:6.2f}"
-        f" = {times['formed'] / times['ours']:4.2f}x"
+        f"{', '.join(map(str, asked))} of {n_features}, by magnitude, float32"
+        f" | one spectrum {times['shared']:6.2f}, each alone {times['apart']:6.2f}"
+        f" = {times['apart'] / times['shared']:4.2f}x"
     )
 
 
@@ -153,8 +156,7 @@ def main() -> None:
             one_matrix(rng, n_features, n_components, dtype)
     for n_features, n_components in SIZES[:3]:
         many_sites(rng, n_features, n_components)
-    proxies(rng, 784, 20, 50)
-    proxies(rng, 784, 100, 50)
+    several(rng, 784, (25, 50, 75, 100, 125, 150, 175, 200))
     moments(rng)
 
 

@@ -170,7 +170,7 @@ def test_bytes_are_what_a_message_holds():
         ({"n_x": 0}, "n_x"),
         ({"n_x": 18}, "n_components"),
         ({"settings": settings_for(intermediate_dim=21)}, "intermediate_dim"),
-        ({"settings": settings_for(honest_sites=4)}, "n_honest"),
+        ({"settings": settings_for(honest_sites=4)}, "honest_sites"),
     ],
 )
 def test_refusals_name_the_parameter(change, parameter):

@@ -36,7 +36,7 @@ def test_left_and_right_halves_are_the_pictures_cut():
 
 
 def test_an_odd_side_leaves_the_larger_half_second():
-    odd = replace(load_dataset("digits"), X=np.zeros((2, 15)), image_shape=(5, 3))
+    odd = replace(load_dataset("digits"), X=np.zeros((1797, 15)), image_shape=(5, 3))
     views = two_views(odd)
     assert views.x_image_shape == (2, 3) and views.y_image_shape == (3, 3)
 

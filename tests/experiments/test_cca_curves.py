@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 from dataclasses import replace
 from functools import cache
@@ -13,14 +12,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpcore.cca import canonical_pairs
-from dpcore.data import load_dataset
-from dpcore.data.two_views import TwoViewDataset, synthetic_views, two_views
-from dpcore.errors import ParameterError
+from dpcore.data import load_dataset, synthetic_views, two_views
+from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.cca_curves import cca_sweep, epsilon_reaching, run_cca_repetition
 from dpcore.experiments.cca_problem import CcaSpec, build_cca_problem
 from dpcore.spectra import SiteMoments
 
-MFEAT = Path(__file__).resolve().parents[3] / "shared" / "datasets" / "mfeat"
+DATASETS = Path(__file__).resolve().parents[3] / "shared" / "datasets"
 
 
 @cache
@@ -30,15 +28,10 @@ def synthetic():
 
 @cache
 def mfeat():
-    if not MFEAT.is_dir():
+    try:
+        return two_views(load_dataset("mfeat", DATASETS, download=False), ("fou", "kar"))
+    except DataUnavailable:
         pytest.skip("the mfeat files are not beside the checkout")
-    X, Y = (
-        np.loadtxt(gzip.open(MFEAT / f"mfeat-{view}.gz", "rt")) for view in ("fou", "kar")
-    )
-    labels = np.repeat(np.arange(10), 200)
-    return TwoViewDataset(
-        "mfeat", "mfeat", X, Y, labels, None, "fou", "kar", (), (), None, None, 4.4, 66.0, "mfeat"
-    )
 
 
 def mean_shares(rows, field):
@@ -164,6 +157,12 @@ def test_refusals_name_the_parameter(changes, parameter):
     with pytest.raises(ParameterError) as caught:
         list(cca_sweep(synthetic(), CcaSpec(**changes), values=(1.0,)))
     assert caught.value.parameter == parameter
+
+
+def test_a_cell_without_a_proof_is_refused_before_any_row():
+    spec = CcaSpec(calibration="classic")
+    with pytest.raises(ParameterError, match="epsilon"):
+        next(cca_sweep(synthetic(), spec, values=(0.5, 2.0)))
 
 
 def test_an_unknown_axis_is_refused():

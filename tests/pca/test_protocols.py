@@ -219,9 +219,7 @@ def test_a_draw_is_what_the_sites_would_send(moments, settings_with):
     settings, repetition = settings_with(), Repetition(2)
     messages = [
         site_message(A, int(n), settings, rng=repetition.rng(Purpose.SITE_NOISE, site))
-        for site, (A, n) in enumerate(
-            zip(moments.second_moments, moments.n_samples, strict=True)
-        )
+        for site, (A, n) in enumerate(zip(moments.second_moments, moments.n_samples, strict=True))
     ]
     found = dpdis(Draw(moments, settings, repetition))
     eigenvalues, components = aggregate(messages, 4)
@@ -287,6 +285,15 @@ def test_bad_settings_name_the_parameter(moments, settings_with, changes, parame
     with pytest.raises(ParameterError, match=f"^{parameter} must be .*, got ") as caught:
         dpdis(Draw(moments, settings_with(**changes), Repetition(0)))
     assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("masks", ["published", "wide"])
+def test_cape_at_one_site_needs_no_mask(moments, settings_with, masks):
+    one = SiteMoments(moments.second_moments[:1], moments.means[:1], moments.n_samples[:1])
+    settings = settings_with(masks=masks, calibration="analytic")
+    alone, masked = (p(Draw(one, settings, Repetition(0))) for p in (local, cape))
+    np.testing.assert_allclose(masked.sigma, alone.sigma, rtol=1e-12)
+    assert masked.guarantee.epsilon == pytest.approx(alone.guarantee.epsilon)
 
 
 def test_cape_refuses_more_honest_sites_than_there_are(moments, settings_with):

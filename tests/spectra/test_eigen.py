@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
 from dpcore.spectra import (
-    eigen,
+    Spectrum,
     leading_eigenpairs,
     leading_eigenpairs_from_proxies,
     leading_eigenpairs_of_many,
     principal_angles,
     projector_distance,
+    proxy_aggregates,
+    spectrum,
 )
-from dpcore.spectra.lapack import all_eigenpairs, selected_eigenpairs
+from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
 
 # Relative to the largest eigenvalue, some ten times what is documented as typical.
 TOLERANCE = {np.float32: 1e-5, np.float64: 5e-14}
@@ -151,9 +153,10 @@ def test_inverse_iteration_on_any_spectrum(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32), "seed"))
     matrix = with_spectrum(rng, np.array(spectrum), dtype)
     try:
-        values, vectors = selected_eigenpairs(
-            matrix, lambda ascending: np.arange(n_features - n_components, n_features)
-        )
+        form = TridiagonalForm(matrix)
+        positions = np.arange(n_features - n_components, n_features)
+        values = form.eigenvalues[positions]
+        vectors = form.turned_back(form.vectors(positions, np.empty((0, n_features), dtype)))
     except np.linalg.LinAlgError:
         values, vectors = all_eigenpairs(matrix)
         values, vectors = values[-n_components:], vectors[-n_components:]
@@ -163,7 +166,7 @@ def test_inverse_iteration_on_any_spectrum(data):
 def test_failure_of_inverse_iteration_is_made_good(rng):
     matrix = noisy(rng, 120)
     expected = leading_eigenpairs(matrix, 10)
-    with mock.patch.object(eigen, "selected_eigenpairs", side_effect=np.linalg.LinAlgError):
+    with mock.patch.object(spectrum, "TridiagonalForm", side_effect=np.linalg.LinAlgError):
         values, vectors = leading_eigenpairs(matrix, 10)
     np.testing.assert_allclose(values, expected[0], atol=1e-12)
     assert projector_distance(vectors, expected[1]) < 1e-10
@@ -184,6 +187,44 @@ def test_many_equal_one_by_one_whatever_the_threads(rng, n_features, dtype):
         np.testing.assert_array_equal(vectors, again[1])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_features", [60, 200, 784])
+def test_the_first_pairs_do_not_depend_on_how_many_are_asked_for(rng, n_features, dtype):
+    matrix = noisy(rng, n_features, dtype)
+    asked = [5, n_features // 8, n_features // 5, n_features // 3, n_features // 2, n_features]
+    together = Spectrum(matrix)
+    for by in ("magnitude", "value"):
+        for n_components in (*asked[::2], *asked[1::2]):
+            shared = together.leading(n_components, by=by)
+            assert_leading(matrix, n_components, by, *shared)
+            alone = leading_eigenpairs(matrix, n_components, by=by)
+            np.testing.assert_array_equal(shared[0], alone[0])
+            np.testing.assert_array_equal(shared[1], alone[1])
+
+
+def test_blocks_before_a_failed_one_stay_as_they_are(rng):
+    """A tight cluster below rank 25 costs the later pairs divide and conquer, not the first."""
+    matrix = noisy(rng, 200)
+    alone = leading_eigenpairs(matrix, 20)
+    original = TridiagonalForm.vectors
+
+    def fails_later(form, positions, known):
+        if len(known):
+            raise np.linalg.LinAlgError
+        return original(form, positions, known)
+
+    with mock.patch.object(TridiagonalForm, "vectors", fails_later):
+        together = Spectrum(matrix)
+        assert_leading(matrix, 60, "value", *together.leading(60))
+        np.testing.assert_array_equal(together.leading(20)[1], alone[1])
+
+
+def test_what_a_spectrum_shares_cannot_be_written_to(rng):
+    values, vectors = Spectrum(noisy(rng, 120)).leading(5)
+    with pytest.raises(ValueError, match="read-only"):
+        vectors[0] = 0
+
+
 def test_calls_from_many_threads_do_not_disturb_each_other(rng):
     # Sizes and data types differ, so that shared scratch memory would be seen.
     matrices = [noisy(rng, 100 + 7 * i, DTYPES[i % 2]) for i in range(10)]
@@ -198,7 +239,7 @@ def test_calls_from_many_threads_do_not_disturb_each_other(rng):
 
 def test_an_error_in_a_thread_reaches_the_caller(rng):
     matrices = np.stack([noisy(rng, 120)] * 3)
-    with mock.patch.object(eigen, "_leading_unordered", side_effect=np.linalg.LinAlgError("no")):
+    with mock.patch.object(Spectrum, "leading", side_effect=np.linalg.LinAlgError("no")):
         with pytest.raises(np.linalg.LinAlgError, match="no"):
             leading_eigenpairs_of_many(matrices, 2, threads=2)
 
@@ -230,7 +271,7 @@ def test_bad_input_is_one_sentence(matrix, n_components, by, message):
 @pytest.mark.parametrize(
     ("rows_per_site", "n_components"),
     [
-        ((5, 5, 5), 4),  # Gram matrix of the rows
+        ((5, 5, 5), 4),  # fewer rows than features
         ((5, 9, 1), 15),  # unequal, every row needed
         ((3, 3), 7),  # more components than rows
         ((40, 40, 40), 10),  # more rows than features
@@ -255,6 +296,19 @@ def test_proxies_of_deficient_rank_still_give_orthonormal_rows(rng, dtype):
     assert (values >= 0).all()
     assert principal_angles(vectors[:1], proxy[1:2]).max() < TOLERANCE[dtype]
     np.testing.assert_allclose(values[1:], 0, atol=TOLERANCE[dtype] * values[0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_aggregates_of_several_ranks_equal_each_alone(rng, dtype):
+    proxies = [rng.normal(size=(rows, 160)).astype(dtype) for rows in (130, 130, 70)]
+    weights = np.array([0.5, 0.3, 0.2])
+    ranks = [20, 50, 60, 100, 130]
+    for rank, together in zip(ranks, proxy_aggregates(proxies, weights, ranks), strict=True):
+        (alone,) = proxy_aggregates([p[:rank] for p in proxies], weights, [rank])
+        np.testing.assert_array_equal(together, alone)
+        np.testing.assert_array_equal(together, together.T)
+        direct = sum(w * p[:rank].T.astype(float) @ p[:rank] for w, p in zip(weights, proxies))
+        np.testing.assert_allclose(together, direct, atol=200 * TOLERANCE[dtype])
 
 
 def test_proxies_need_a_weight_each():

@@ -1,0 +1,201 @@
+"""Who computes the units of a sweep: threads of this process, or a Dask cluster.
+
+Threads, not processes, because they are faster here: the work is LAPACK, BLAS and NumPy's
+generators, which release the interpreter lock (`dpcore.spectra.lapack` sees to the first), so
+two threads measure 1.8 to 1.9 times one, and processes no more; and threads share the data set
+and the site moments, which every process would hold again.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from threading import Event, Thread
+
+from joblib import Parallel, delayed
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.problem import ProblemSource
+from dpcore.experiments.run import local_problem
+from dpcore.experiments.store import Claim, Store, software_fingerprint
+from dpcore.experiments.units import Finished, Unit, run_unit
+
+Outcome = tuple[tuple[Finished, ...], bool]
+_ASK_EVERY = 0.05  # seconds between questions whether to stop
+_END = object()
+
+
+class _Stopped(Exception):
+    """Raised inside a unit that nobody waits for any more."""
+
+
+def results(
+    units: Sequence[Unit],
+    *,
+    workers: int,
+    store: Store | None,
+    scheduler: str | None,
+    should_stop: Callable[[], bool],
+    problems: ProblemSource,
+) -> Iterator[Outcome]:
+    """Finished units as they come, and whether they were in the store.
+
+    Units are computed in a thread of their own, so that a request to stop is answered within a
+    moment even while a data set is being read. What is half done then ends at its next site.
+    """
+    if workers < 1:
+        raise ParameterError("workers", "at least 1", workers)
+    stop, arrived = Event(), queue.SimpleQueue()
+    compute = partial(_in_threads, workers=workers, problems=problems, stop=stop)
+    if scheduler is not None:
+        compute = partial(_on_cluster, client=_client(scheduler), stop=stop)
+
+    def produce() -> None:
+        try:
+            _compute_missing(units, store, compute, stop, arrived.put)
+            arrived.put(_END)
+        except _Stopped:
+            arrived.put(_END)
+        except BaseException as error:  # handed to whoever waits, whatever it is
+            arrived.put(error)
+
+    Thread(target=produce, daemon=True).start()
+    try:
+        while not should_stop():
+            try:
+                item = arrived.get(timeout=_ASK_EVERY)
+            except queue.Empty:
+                continue
+            if item is _END:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+
+
+def _compute_missing(
+    units: Sequence[Unit],
+    store: Store | None,
+    compute: Callable[[Iterable[Unit]], Iterator[tuple[Unit, tuple[Finished, ...]]]],
+    stop: Event,
+    deliver: Callable[[Outcome], None],
+) -> None:
+    """Deliver every unit: from the store, from here, or from another session that is at it."""
+    claims: dict[Unit, Claim] = {}
+    waiting = list(units)
+
+    def missing(candidates: list[Unit]) -> Iterator[Unit]:
+        for unit in candidates:
+            if stop.is_set():
+                return
+            if store is None:
+                yield unit
+                continue
+            claim = store.claim(unit) if (found := store.look_up(unit)) is None else None
+            if claim is not None and (found := store.look_up(unit)) is not None:
+                claim.release()  # finished by another session just before
+            if found is not None:
+                deliver((found, True))
+            elif claim is None:
+                waiting.append(unit)
+            else:
+                claims[unit] = claim
+                yield unit
+
+    try:
+        while waiting and not stop.is_set():
+            candidates, waiting = waiting, []
+            for unit, finished in compute(missing(candidates)):
+                if store is not None:
+                    store.keep(unit, finished)
+                    claims.pop(unit).release()
+                deliver((finished, False))
+            if waiting:
+                stop.wait(_ASK_EVERY)
+    finally:
+        for claim in claims.values():
+            claim.release()
+
+
+def _in_threads(
+    units: Iterable[Unit], *, workers: int, problems: ProblemSource, stop: Event
+) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
+    def checkpoint() -> None:
+        if stop.is_set():
+            raise _Stopped
+
+    def task(unit: Unit) -> tuple[Unit, tuple[Finished, ...]]:
+        checkpoint()
+        return unit, run_unit(unit, problems, checkpoint)
+
+    pool = Parallel(
+        n_jobs=workers,
+        prefer="threads",
+        return_as="generator_unordered",
+        pre_dispatch="n_jobs",
+        batch_size=1,
+    )
+    yield from pool(delayed(task)(unit) for unit in units)
+
+
+def _client(scheduler: str):
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        raise ParameterError(
+            "scheduler", "left out where dask[distributed] is not installed", scheduler
+        ) from error
+    try:
+        return Client(scheduler, set_as_default=False, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            "scheduler", "the address of a running Dask scheduler", scheduler
+        ) from error
+
+
+def _on_cluster(
+    units: Iterable[Unit], *, client, stop: Event
+) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
+    """Units on the workers of a cluster; those of a worker that dies are computed by another."""
+    from dask.distributed import as_completed
+
+    with client:
+        running: dict[object, Unit] = {}
+        arriving = as_completed(loop=client.loop)
+        upcoming = iter(units)
+        exhausted = False
+        while not stop.is_set():
+            # A few more than can run, so that no worker waits, and no more, so that stopping
+            # and sharing with other sessions stay quick.
+            room = 2 * max(1, sum(client.nthreads().values())) - len(running)
+            while room > 0 and not exhausted:
+                unit = next(upcoming, None)
+                exhausted = unit is None
+                if unit is not None:
+                    future = client.submit(_run_here, unit, key=_task_key(unit))
+                    running[future.key] = unit
+                    arriving.add(future)
+                    room -= 1
+            if not running:
+                return
+            while not arriving.has_ready():
+                if stop.wait(_ASK_EVERY):
+                    raise _Stopped
+            future = next(arriving)
+            unit = running.pop(future.key)
+            finished = future.result()
+            future.release()
+            yield unit, finished
+        raise _Stopped
+
+
+def _run_here(unit: Unit) -> tuple[Finished, ...]:
+    return run_unit(unit, local_problem)
+
+
+def _task_key(unit: Unit) -> str:
+    # The same unit of the same software has one name on a cluster, whoever asks for it.
+    return f"dpcore-{software_fingerprint()}-{unit.fingerprint()}"

@@ -1,0 +1,245 @@
+"""A museum of mechanisms that break their promise. Nothing here may protect anybody.
+
+Every one was published or shipped. They are kept to be audited: each is an `AuditCase` with the
+neighbours on which it fails. This module is not exported by `dpcore.mechanisms`; only the audit
+imports it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpcore.mechanisms.symmetric_noise import symmetric_gaussian_noise
+from dpcore.privacy import (
+    PrivacyBudget,
+    gaussian_sigma,
+    l2_sensitivity_of_second_moment,
+    published_sigma,
+)
+from dpcore.privacy.audit import AuditCase, Sampler, Statistic
+
+_N_SAMPLES = 20
+_BUDGET = PrivacyBudget(1.0, 0.01)
+
+
+def flawed_cases() -> tuple[AuditCase, ...]:
+    """Every exhibit, in the order a page shows them."""
+    return (
+        published_noise_at_its_asked_epsilon(),
+        wishart_noise(),
+        one_seed_for_all_sites(),
+        lower_triangle_left_bare(),
+        scaling_by_the_largest_norm(),
+        one_budget_for_two_releases(),
+        bingham_by_wrong_acceptance(),
+    )
+
+
+def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
+    """sigma of Algorithm 1 (Imtiaz & Sarwate 2018), judged by the epsilon that was asked."""
+    budget = PrivacyBudget(epsilon, 0.01)
+    moment, moment_prime = _axis_moments(n_features=4)
+    sigma = published_sigma(budget, _N_SAMPLES)
+    return AuditCase(
+        name=f"published noise, asked ε = {epsilon:g}",
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        sampler_d=_additive(moment, sigma),
+        sampler_d_prime=_additive(moment_prime, sigma),
+        statistic=_along(moment - moment_prime),
+        is_gaussian=True,
+        neighbours="One person's row turns from the first axis to the second.",
+        flaw="The formula is proven up to ε = 1 only, and takes a sensitivity √2 too small.",
+    )
+
+
+def wishart_noise() -> AuditCase:
+    """n A + W, W from a Wishart law with D + 1 degrees and scale 3 / (2 epsilon).
+
+    Jiang, Xie & Zhang (2016), "Wishart mechanism for differentially private principal components
+    analysis", claims pure epsilon. One person alone: D = 2, A the outer product of the row.
+    """
+    scale = math.sqrt(1.5)
+
+    def sampler(row: np.ndarray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+            factors = scale * rng.standard_normal((n, 3, 2))
+            return np.outer(row, row) + factors.swapaxes(1, 2) @ factors
+
+        return sample
+
+    first, second = np.eye(2)
+
+    def least_eigenvalue_of_the_rest(releases: np.ndarray) -> np.ndarray:
+        return np.linalg.eigvalsh(releases - np.outer(first, first))[:, 0]
+
+    return AuditCase(
+        name="Wishart noise",
+        epsilon=1.0,
+        delta=0.0,
+        sampler_d=sampler(first),
+        sampler_d_prime=sampler(second),
+        statistic=least_eigenvalue_of_the_rest,
+        neighbours="The only row turns from the first axis to the second.",
+        flaw="The noise is never negative, so a release below your outer product rules you out.",
+    )
+
+
+def one_seed_for_all_sites() -> AuditCase:
+    """Two sites add noise from one seed; whoever reads both messages subtracts it."""
+    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
+    moment, moment_prime = _axis_moments(n_features=3)
+    other_site = np.eye(3) / 3
+
+    def sampler(first_site: np.ndarray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+            noise = symmetric_gaussian_noise(3, sigma, rng=rng, size=n)
+            return np.stack((first_site + noise, other_site + noise), axis=1)
+
+        return sample
+
+    along = _along(moment - moment_prime)
+    return AuditCase(
+        name="one seed for all sites",
+        epsilon=_BUDGET.epsilon,
+        delta=_BUDGET.delta,
+        sampler_d=sampler(moment),
+        sampler_d_prime=sampler(moment_prime),
+        statistic=lambda messages: along(messages[:, 0] - messages[:, 1]),
+        neighbours="One person's row at the first site turns from the first axis to the second.",
+        flaw="Both sites draw the same noise, so it cancels in the difference of their messages.",
+    )
+
+
+def lower_triangle_left_bare() -> AuditCase:
+    """Noise on the upper triangle only, and nobody mirrors it."""
+    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
+    rest = np.diag([0.2, 0.2, 0.5])
+
+    def sampler(row: np.ndarray) -> Sampler:
+        moment = rest + np.outer(row, row) / _N_SAMPLES
+
+        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+            return moment + np.triu(symmetric_gaussian_noise(3, sigma, rng=rng, size=n))
+
+        return sample
+
+    return AuditCase(
+        name="lower triangle without noise",
+        epsilon=_BUDGET.epsilon,
+        delta=_BUDGET.delta,
+        sampler_d=sampler(np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0)),
+        sampler_d_prime=sampler(np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0)),
+        neighbours="One person's second feature changes sign.",
+        flaw="The matrix is symmetric, so its lower triangle gives away the upper one.",
+    )
+
+
+def scaling_by_the_largest_norm() -> AuditCase:
+    """Rows divided by the largest norm among them, then noise for a bound of 1."""
+    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
+    short, long = np.array([0.0, 0.1]), np.array([1.0, 0.0])
+
+    def sampler(last_row: np.ndarray) -> Sampler:
+        rows = np.vstack([np.tile(short, (_N_SAMPLES - 1, 1)), last_row])
+        rows = rows / np.linalg.norm(rows, axis=1).max()
+        return _additive(rows.T @ rows / _N_SAMPLES, sigma)
+
+    return AuditCase(
+        name="scaling by the largest norm",
+        epsilon=_BUDGET.epsilon,
+        delta=_BUDGET.delta,
+        sampler_d=sampler(long),
+        sampler_d_prime=sampler(short),
+        neighbours="One person ten times larger than the rest becomes like the rest.",
+        flaw="The divisor is read from the private rows, so one person moves everybody's.",
+    )
+
+
+def one_budget_for_two_releases() -> AuditCase:
+    """Components and eigenvalues from two draws, each with the whole budget."""
+    moment, moment_prime = _axis_moments(n_features=3)
+    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
+
+    def sampler(matrix: np.ndarray) -> Sampler:
+        return _additive(np.stack((matrix, matrix)), sigma)
+
+    along = _along(moment - moment_prime)
+    return AuditCase(
+        name="one ε spent on two plots",
+        epsilon=_BUDGET.epsilon,
+        delta=_BUDGET.delta,
+        sampler_d=sampler(moment),
+        sampler_d_prime=sampler(moment_prime),
+        statistic=lambda pairs: along(pairs[:, 0] + pairs[:, 1]),
+        is_gaussian=True,
+        neighbours="One person's row turns from the first axis to the second.",
+        flaw="Two releases of the same data compose, and only one of them is counted.",
+    )
+
+
+def bingham_by_wrong_acceptance() -> AuditCase:
+    """The exponential mechanism for one direction, by a rejection sampler that accepts wrongly.
+
+    Kent, Ganeiber & Mardia (2013) propose x from the angular central Gaussian with precision
+    Omega and accept with chance proportional to exp(-x^T A x) (x^T Omega x)^(q/2). Two libraries
+    divide by that power. One person, q = 2, where the honest law has a ratio of at most
+    e^(epsilon / 2).
+    """
+    epsilon = 1.5
+    # 1 / b + 1 / (b + epsilon) = 1 makes the envelope tightest.
+    b = (2 - epsilon + math.hypot(2, epsilon)) / 2
+
+    def sampler(axis: int) -> Sampler:
+        # A is 0 along the person's row and epsilon / 2 across it.
+        quadratic = np.full(2, epsilon / 2)
+        quadratic[axis] = 0.0
+        omega = 1 + 2 * quadratic / b
+
+        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+            accepted = np.empty((0, 2))
+            while len(accepted) < n:
+                x = rng.standard_normal((2 * n, 2)) / np.sqrt(omega)
+                x /= np.linalg.norm(x, axis=1, keepdims=True)
+                chance = np.exp(-np.square(x) @ quadratic) / (np.square(x) @ omega)
+                accepted = np.vstack((accepted, x[rng.random(2 * n) < chance]))
+            return accepted[:n]
+
+        return sample
+
+    return AuditCase(
+        name="Bingham by wrong acceptance",
+        epsilon=epsilon,
+        delta=0.0,
+        sampler_d=sampler(0),
+        sampler_d_prime=sampler(1),
+        statistic=lambda directions: np.square(directions[:, 0]),
+        neighbours="The only row turns from the first axis to the second.",
+        flaw="The sampler divides where it should multiply, and draws from a sharper law.",
+    )
+
+
+def _axis_moments(n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Second moments of worst neighbours: one row along the first axis, or along the second."""
+    axes = np.eye(n_features) / _N_SAMPLES
+    rest = np.diag(np.full(n_features, (_N_SAMPLES - 1) / _N_SAMPLES / n_features))
+    return rest + np.diag(axes[0]), rest + np.diag(axes[1])
+
+
+def _additive(moment: np.ndarray, sigma: float) -> Sampler:
+    """Independent noise on a matrix, or on each of a stack of them."""
+    n_features = moment.shape[-1]
+    n_matrices = moment.size // n_features**2
+
+    def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+        noise = symmetric_gaussian_noise(n_features, sigma, rng=rng, size=n * n_matrices)
+        return moment + noise.reshape(n, *moment.shape)
+
+    return sample
+
+
+def _along(difference: np.ndarray) -> Statistic:
+    """The log-likelihood ratio of additive noise, up to scale: the projection on the change."""
+    return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()

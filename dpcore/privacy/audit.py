@@ -1,0 +1,316 @@
+"""An audit: attack a mechanism on two neighbouring data sets and bound its epsilon from below.
+
+The auditor draws releases under D and under D', scores each one by a statistic, and asks how well
+the score tells the two apart. Two bounds come out, each with the stated one-sided confidence:
+
+`epsilon_any` assumes nothing. A threshold is chosen on one half of the trials; on the other half
+Clopper & Pearson's (1934) exact limits for the two error rates give
+
+    epsilon >= log((P[E | D] - delta) / P[E | D']).
+
+It is honest and loose: n trials can't show more than about log(n / 4), nor a small epsilon.
+
+`epsilon_gdp` assumes that the mechanism is Gaussian noise, or computed from such a release, so
+that its trade-off curve lies above that of some mu (Nasr and others 2023, section 4, use the same
+assumption). Then no score has a larger area under its ROC curve than Phi(mu / sqrt(2)), so the
+area bounds mu, and mu gives epsilon at delta. The area uses every trial and needs no threshold;
+its limits are those of the Mann-Whitney statistic, normal for large samples. Where the scores
+hardly overlap they are not, and the exact limits above bound mu instead.
+
+Bounds above the claim break it. A bound below proves nothing: the attack may be weak.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betaincinv, ndtr, ndtri, owens_t
+from scipy.stats import rankdata
+
+from dpcore.errors import ParameterError
+from dpcore.privacy.gaussian import gaussian_epsilon
+
+Sampler = Callable[[np.random.Generator, int], np.ndarray]
+Statistic = Callable[[np.ndarray], np.ndarray]
+
+# Releases held in memory at once.
+_BATCH = 2_000
+# Thresholds tried on the first half of the trials.
+_N_THRESHOLDS = 500
+# Fewer confusions than this and the Mann-Whitney statistic is far from normal.
+_MIN_CONFUSIONS = 50
+_ROC_POINTS = 201
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """A mechanism on its worst neighbours, and what it claims.
+
+    Parameters
+    ----------
+    name : str
+    epsilon, delta : float
+        The claim under replace-one.
+    sampler_d, sampler_d_prime : callable (rng, n) -> ndarray of shape (n, ...)
+        Independent releases under each data set.
+    statistic : callable (n, ...) -> (n,), optional
+        Larger where D is likelier. Without one a linear discriminant is learnt on half of the
+        trials.
+    is_gaussian : bool
+        The release is Gaussian noise on a statistic, or a function of that alone.
+    neighbours : str
+        What D and D' are, in one sentence.
+    flaw : str
+        What is wrong, in one sentence; empty for a sound mechanism.
+    """
+
+    name: str
+    epsilon: float
+    delta: float
+    sampler_d: Sampler
+    sampler_d_prime: Sampler
+    statistic: Statistic | None = None
+    is_gaussian: bool = False
+    neighbours: str = ""
+    flaw: str = ""
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.flaw
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an attack found.
+
+    Parameters
+    ----------
+    case : AuditCase
+    n_trials : int
+        Releases drawn under each of D and D'.
+    confidence : float
+        Of each bound on its own.
+    epsilon_any : float
+        Lower bound at the case's delta, whatever the mechanism.
+    epsilon_gdp : float or None
+        Lower bound for a Gaussian mechanism; None where the case is not one.
+    mu : float or None
+        The lower bound behind `epsilon_gdp`.
+    area : float
+        Under the ROC curve of the score; one half tells nothing.
+    type_one, type_two : ndarray of shape (n_points,)
+        Measured error rates as the threshold moves, for a plot.
+    """
+
+    case: AuditCase
+    n_trials: int
+    confidence: float
+    epsilon_any: float
+    epsilon_gdp: float | None
+    mu: float | None
+    area: float
+    type_one: np.ndarray
+    type_two: np.ndarray
+
+    @property
+    def epsilon(self) -> float:
+        """The bound to judge by: of the two, the one whose assumption the case makes."""
+        return self.epsilon_any if self.epsilon_gdp is None else self.epsilon_gdp
+
+    @property
+    def breaks_claim(self) -> bool:
+        return self.epsilon > self.case.epsilon
+
+    def row(self) -> dict:
+        """JSON-able summary, without the curve."""
+        return {
+            "mechanism": self.case.name,
+            "claimed_epsilon": self.case.epsilon,
+            "delta": self.case.delta,
+            "epsilon_lower_bound": self.epsilon,
+            "epsilon_any": self.epsilon_any,
+            "epsilon_gdp": self.epsilon_gdp,
+            "mu_lower_bound": self.mu,
+            "area": self.area,
+            "trials": self.n_trials,
+            "confidence": self.confidence,
+            "breaks_claim": self.breaks_claim,
+            "flaw": self.case.flaw or None,
+        }
+
+
+def audit(
+    case: AuditCase,
+    *,
+    n_trials: int = 10_000,
+    confidence: float = 0.95,
+    rng: np.random.Generator,
+) -> AuditResult:
+    """Attack a mechanism.
+
+    Parameters
+    ----------
+    case : AuditCase
+    n_trials : int
+        Releases under each of D and D', at least 100; half of them train the score where the
+        case brings none.
+    confidence : float
+        In [0.5, 1): the chance that a bound is below the true epsilon, at least.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ParameterError
+        If `n_trials` or `confidence` is out of range.
+    """
+    if not n_trials >= 100:
+        raise ParameterError("n_trials", "at least 100", n_trials)
+    if not 0.5 <= confidence < 1:
+        raise ParameterError("confidence", "in [0.5, 1)", confidence)
+    statistic, n_scored = case.statistic, n_trials
+    if statistic is None:
+        n_scored = n_trials - n_trials // 2
+        statistic = learn_discriminant(case, n_trials // 2, rng=rng)
+    d = _scores(case.sampler_d, statistic, n_scored, rng)
+    d_prime = _scores(case.sampler_d_prime, statistic, n_scored, rng)
+    p_low, q_high, epsilon_any = _threshold_bound(d, d_prime, case.delta, 1 - confidence)
+    mu = epsilon_gdp = None
+    area, spread = _area_and_spread(d, d_prime)
+    if case.is_gaussian:
+        confusions = 2 * n_scored * ndtr(-ndtri(area) / math.sqrt(2)) if area < 1 else 0
+        if confusions >= _MIN_CONFUSIONS:
+            mu = _mu_from_area(area, spread, n_scored, float(ndtri(confidence)))
+        else:
+            mu = max(0.0, float(ndtri(p_low) - ndtri(q_high)))
+        epsilon_gdp = gaussian_epsilon(case.delta, 1.0, mu) if mu > 0 else 0.0
+    type_one, type_two = _roc(d, d_prime)
+    return AuditResult(
+        case, n_trials, confidence, epsilon_any, epsilon_gdp, mu, area, type_one, type_two
+    )
+
+
+def learn_discriminant(case: AuditCase, n_trials: int, *, rng: np.random.Generator) -> Statistic:
+    """A linear score, learnt: entries that differ, weighted by difference over variance.
+
+    Entries are taken as uncorrelated, and those whose difference could be chance among so many
+    are left out: worst neighbours move few of them, and the others would drown the score.
+    """
+    (mean, variance), (mean_prime, variance_prime) = (
+        _moments(sampler, n_trials, rng) for sampler in (case.sampler_d, case.sampler_d_prime)
+    )
+    difference = mean - mean_prime
+    pooled = (variance + variance_prime) / 2
+    # Entries without noise get a huge weight and not an infinite one.
+    pooled = np.maximum(pooled, 1e-20 * max(pooled.max(), np.square(difference).max(), 1e-300))
+    evidence = np.abs(difference) * np.sqrt(n_trials / (2 * pooled))
+    chance = min(math.sqrt(2 * math.log(evidence.size + 1)), evidence.max())
+    weights = np.where(evidence >= chance, difference / pooled, 0.0)
+    return lambda releases: releases.reshape(len(releases), -1) @ weights
+
+
+def _batches(n_trials: int):
+    while n_trials > 0:
+        yield min(n_trials, _BATCH)
+        n_trials -= _BATCH
+
+
+def _scores(
+    sampler: Sampler, statistic: Statistic, n_trials: int, rng: np.random.Generator
+) -> np.ndarray:
+    return np.concatenate([statistic(sampler(rng, n)) for n in _batches(n_trials)])
+
+
+def _moments(
+    sampler: Sampler, n_trials: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of every entry, about the first release to spare digits."""
+    origin, total, squares = None, 0.0, 0.0
+    for n in _batches(n_trials):
+        releases = sampler(rng, n).reshape(n, -1)
+        origin = releases[0] if origin is None else origin
+        releases = releases - origin
+        total = total + releases.sum(axis=0)
+        squares = squares + np.square(releases).sum(axis=0)
+    mean = total / n_trials
+    return origin + mean, np.maximum(squares / n_trials - mean**2, 0.0)
+
+
+def _threshold_bound(
+    d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
+) -> tuple[float, float, float]:
+    """(lower limit of P[T > t | D], upper limit of P[T > t | D'], the epsilon they prove)."""
+    half = len(d) // 2
+    values = np.unique(np.concatenate((d[:half], d_prime[:half])))
+    if len(values) < 2:
+        return 0.0, 1.0, 0.0
+    cuts = np.linspace(0, len(values) - 2, min(len(values) - 1, _N_THRESHOLDS)).astype(int)
+    thresholds = (values[cuts] + values[cuts + 1]) / 2
+    # Limits that hold for all thresholds together, or the luckiest rare event would win.
+    tried = _bounds_at(thresholds, d[:half], d_prime[:half], delta, alpha / len(thresholds))
+    best = thresholds[[int(np.argmax(tried[2]))]]
+    p_low, q_high, epsilon = _bounds_at(best, d[half:], d_prime[half:], delta, alpha)
+    return float(p_low[0]), float(q_high[0]), float(epsilon[0])
+
+
+def _bounds_at(
+    thresholds: np.ndarray, d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Clopper-Pearson at alpha / 2 each, and the better of the event and its complement.
+
+    The complement swaps the roles of D and D' and needs the same two limits, so it is free.
+    """
+    n = len(d)
+    above = n - np.searchsorted(np.sort(d), thresholds, side="right")
+    above_prime = n - np.searchsorted(np.sort(d_prime), thresholds, side="right")
+    p_low = _lower_limit(above, n, alpha / 2)
+    q_high = 1 - _lower_limit(n - above_prime, n, alpha / 2)
+    with np.errstate(divide="ignore"):
+        event = np.log(np.maximum(p_low - delta, 0) / q_high)
+        complement = np.log(np.maximum(1 - q_high - delta, 0) / (1 - p_low))
+    return p_low, q_high, np.maximum(0.0, np.maximum(event, complement))
+
+
+def _lower_limit(successes: np.ndarray, n: int, alpha: float) -> np.ndarray:
+    """Exact lower confidence limit of a binomial proportion (Clopper & Pearson 1934)."""
+    limit = betaincinv(np.maximum(successes, 1), n - successes + 1, alpha)
+    return np.where(successes > 0, limit, 0.0)
+
+
+def _area_and_spread(d: np.ndarray, d_prime: np.ndarray) -> tuple[float, float]:
+    """Mann-Whitney area and its standard error (DeLong, DeLong & Clarke-Pearson 1988)."""
+    n = len(d)
+    ranks = rankdata(np.concatenate((d, d_prime)))
+    below = (ranks[:n] - rankdata(d)) / n
+    above = 1 - (ranks[n:] - rankdata(d_prime)) / n
+    return float(below.mean()), math.sqrt((below.var() + above.var()) / n)
+
+
+def _mu_from_area(area: float, spread: float, n: int, quantile: float) -> float:
+    """Smallest mu whose area is not refuted: area - Phi(mu / sqrt(2)) = quantile * spread.
+
+    The spread is the larger of the measured one and that of two normal samples mu apart, which
+    unlike the measured one does not vanish when the samples separate.
+    """
+
+    def excess(mu: float) -> float:
+        h = mu / math.sqrt(2)
+        both = float(ndtr(h) * ndtr(-h))
+        # P[both of two pairs with a common member in order] is Phi_2(h, h; 1/2), by Owen's T.
+        shared = both - 2 * float(owens_t(h, 1 / math.sqrt(3)))
+        normal = math.sqrt(max(0.0, both + 2 * (n - 1) * shared)) / n
+        return area - float(ndtr(h)) - quantile * max(spread, normal)
+
+    if excess(0.0) <= 0:
+        return 0.0
+    return brentq(excess, 0.0, math.sqrt(2) * float(ndtri(area)), xtol=1e-12)
+
+
+def _roc(d: np.ndarray, d_prime: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    thresholds = np.quantile(np.concatenate((d, d_prime)), np.linspace(0, 1, _ROC_POINTS))
+    type_one = 1 - np.searchsorted(np.sort(d_prime), thresholds, side="right") / len(d_prime)
+    type_two = np.searchsorted(np.sort(d), thresholds, side="right") / len(d)
+    return type_one, type_two

@@ -1,0 +1,164 @@
+"""One decomposition of a symmetric matrix that serves every number of leading eigenpairs.
+
+The first n pairs are the same to the last digit whether n, more or fewer are asked for first,
+so that a run on its own and a sweep over R or K that shares the work agree exactly. LAPACK does
+not promise that: inverse iteration starts each vector from where the last one left its random
+numbers, and products of other sizes are added up in other orders. Pairs are therefore computed
+in blocks with fixed ends: each depends on the matrix and the blocks before it, and on nothing
+else.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
+
+CRITERIA = ("value", "magnitude")
+
+_ALL_BELOW = 96  # features
+_ALL_ABOVE = 0.35  # share of the spectrum
+_NARROW, _WIDE = 25, 50  # pairs in a block: for the first two, for the others
+
+
+class Spectrum:
+    """Eigenpairs of a symmetric matrix, in the matrix's data type, computed when asked for.
+
+    Not for use by two threads at once.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_features, n_features), symmetric
+        float32, or else taken as float64. Only its lower triangle is read; kept, not copied.
+
+    Raises
+    ------
+    ParameterError
+        If the matrix is not square or not finite.
+    """
+
+    def __init__(self, matrix: np.ndarray):
+        matrix = np.asarray(matrix)
+        if matrix.dtype != np.float32:
+            matrix = matrix.astype(np.float64, copy=False)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ParameterError("matrix", "square", matrix.shape)
+        if not np.isfinite(matrix).all():
+            worst = float(matrix[~np.isfinite(matrix)][0])
+            raise ParameterError("matrix", "finite in every entry", worst)
+        self._matrix = matrix
+        self._blocks: dict[str, _Blocks | None] = {}
+        self._ordered: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def leading(self, n_components: int, *, by: str = "value") -> tuple[np.ndarray, np.ndarray]:
+        """The n leading eigenpairs.
+
+        Parameters
+        ----------
+        n_components : int
+            From 1 to n_features.
+        by : {"value", "magnitude"}
+            What leads: the largest eigenvalue, or the largest absolute eigenvalue (the order of
+            singular values).
+
+        Returns
+        -------
+        eigenvalues : ndarray of shape (n_components,), read-only
+            With their sign, descending by the criterion.
+        vectors : ndarray of shape (n_components, n_features), read-only
+            Orthonormal rows; the sign of a row is arbitrary but the same at every call.
+
+        Raises
+        ------
+        ParameterError
+            If n_components is out of range or the criterion unknown.
+        """
+        n_features = len(self._matrix)
+        if not 1 <= n_components <= n_features:
+            raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
+        if by not in CRITERIA:
+            raise ParameterError("by", f"one of {', '.join(CRITERIA)}", by)
+        if n_features >= _ALL_BELOW and n_components <= _ALL_ABOVE * n_features:
+            if by not in self._blocks:
+                self._blocks[by] = None if self._form is None else _Blocks(self._form, by)
+            blocks = self._blocks[by]
+            if blocks is not None and blocks.reaches(n_components):
+                return _read_only(blocks.values[:n_components], blocks.vectors[:n_components])
+        if by not in self._ordered:
+            spectrum, vectors = self._all
+            order = _leading(spectrum, by)
+            self._ordered[by] = spectrum[order], vectors[order]
+        values, vectors = self._ordered[by]
+        return _read_only(values[:n_components], vectors[:n_components])
+
+    @cached_property
+    def _form(self) -> TridiagonalForm | None:
+        try:
+            return TridiagonalForm(self._matrix)
+        except np.linalg.LinAlgError:
+            return None
+
+    @cached_property
+    def _all(self) -> tuple[np.ndarray, np.ndarray]:
+        if len(self._matrix) < _ALL_BELOW:
+            spectrum, columns = np.linalg.eigh(self._matrix)
+            return spectrum, columns.T
+        return all_eigenpairs(self._matrix)
+
+
+class _Blocks:
+    """Leading eigenpairs by inverse iteration, block after block, as far as asked for."""
+
+    def __init__(self, form: TridiagonalForm, by: str):
+        size, dtype = len(form.eigenvalues), form.eigenvalues.dtype
+        self._form = form
+        self._order = _leading(form.eigenvalues, by)
+        self._ends = _block_ends(size)
+        self._done = 0
+        self._failed = False
+        capacity = self._ends[-1]
+        self._in_form = np.empty((capacity, size), dtype)
+        self.values = form.eigenvalues[self._order[:capacity]]
+        self.vectors = np.empty((capacity, size), dtype)
+
+    def reaches(self, n_components: int) -> bool:
+        """Compute what is missing; False if inverse iteration is not safe that far down."""
+        while self._done < n_components and not self._failed:
+            end = next(end for end in self._ends if end > self._done)
+            try:
+                self._add(self._done, end)
+                self._done = end
+            except np.linalg.LinAlgError:
+                # Tight clusters. Blocks before this one stay good, and divide and conquer
+                # copes with the rest.
+                self._failed = True
+        return n_components <= self._done
+
+    def _add(self, start: int, end: int) -> None:
+        positions = self._order[start:end]
+        rank = np.argsort(positions)  # LAPACK wants ascending eigenvalues
+        block = self._form.vectors(positions[rank], self._in_form[:start])
+        self._in_form[start:end] = block
+        self.vectors[start + rank] = self._form.turned_back(block)
+
+
+def _block_ends(size: int) -> list[int]:
+    ends = [_NARROW]
+    while ends[-1] < _ALL_ABOVE * size:
+        ends.append(ends[-1] + (_NARROW if len(ends) < 2 else _WIDE))
+    return [min(end, size) for end in ends]
+
+
+def _leading(spectrum: np.ndarray, by: str) -> np.ndarray:
+    """Positions of the eigenvalues, leading one first."""
+    size = -np.abs(spectrum) if by == "magnitude" else -spectrum
+    return np.argsort(size, kind="stable")
+
+
+def _read_only(*views: np.ndarray) -> tuple[np.ndarray, ...]:
+    for view in views:
+        view.flags.writeable = False
+    return views

@@ -1,0 +1,74 @@
+"""The audit's reach, honesty and speed.
+
+    OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/bench_audit.py [repetitions]
+
+Reach: the bound as a share of the exact epsilon, Gaussian mechanisms at epsilon 1, D = 20, 10,000
+trials. Honesty: how many of the repetitions exceed it, beside what the confidence allows.
+Speed: seconds an audit, beside the bare normal draws it needs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+
+import numpy as np
+from scipy import stats
+
+from dpcore.experiments.audit_cases import N_FEATURES, audit_cases, cape_case, second_moment_case
+from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.privacy import PrivacyBudget
+from dpcore.privacy.audit import audit
+
+N_TRIALS, CONFIDENCE = 10_000, 0.95
+
+
+def reach_and_honesty(repetitions: int, rng: np.random.Generator) -> None:
+    allowed = int(stats.binom.isf(1e-6, repetitions, 1 - CONFIDENCE))
+    print(f"{repetitions} audits each, {N_TRIALS} trials; at most {allowed} may exceed\n")
+    cases = [
+        second_moment_case("analytic", shape, budget=PrivacyBudget(1.0, delta))
+        for shape, delta in itertools.product(NOISE_SHAPES, (0.01, 1e-5))
+    ] + [cape_case("published")]
+    for case in cases:
+        start = time.perf_counter()
+        bounds = np.array(
+            [audit(case, n_trials=N_TRIALS, rng=rng).epsilon for _ in range(repetitions)]
+        )
+        seconds = (time.perf_counter() - start) / repetitions
+        exceeding = int((bounds > case.epsilon).sum())
+        print(
+            f"{case.name:44} δ = {case.delta:<6g} bound / exact {bounds.mean() / case.epsilon:.3f} "
+            f"(least {bounds.min() / case.epsilon:.3f})  exceed {exceeding:3d}  {seconds:.3f} s"
+        )
+
+
+def speed_against_bare_draws(rng: np.random.Generator) -> None:
+    case = second_moment_case("analytic", "isometric")
+    start = time.perf_counter()
+    rng.standard_normal((2 * N_TRIALS, N_FEATURES * (N_FEATURES + 1) // 2))
+    bare = time.perf_counter() - start
+    start = time.perf_counter()
+    audit(case, n_trials=N_TRIALS, rng=rng)
+    ours = time.perf_counter() - start
+    print(f"\none audit {ours:.3f} s, its bare normal draws {bare:.3f} s, ratio {ours / bare:.1f}")
+
+
+def every_case(rng: np.random.Generator) -> None:
+    print("\nevery mechanism once")
+    for case in audit_cases():
+        start = time.perf_counter()
+        result = audit(case, n_trials=N_TRIALS, rng=rng)
+        verdict = "BROKEN" if result.breaks_claim else "holds"
+        print(
+            f"{case.name:44} claims {case.epsilon:6.3f}  bound {result.epsilon:6.3f}  "
+            f"any law {result.epsilon_any:6.3f}  {verdict:7}{time.perf_counter() - start:.2f} s"
+        )
+
+
+if __name__ == "__main__":
+    generator = np.random.default_rng()
+    reach_and_honesty(int(sys.argv[1]) if len(sys.argv) > 1 else 200, generator)
+    speed_against_bare_draws(generator)
+    every_case(generator)

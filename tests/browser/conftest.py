@@ -1,0 +1,170 @@
+"""A real server and a real Chromium; every page visited is watched for noise."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Streamlit looks for its own address below the page's and falls back; not ours to avoid.
+EXPECTED_404 = ("/_stcore/health", "/_stcore/host-config")
+QUIET = ("--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@dataclass
+class Watched:
+    """What a page did that it should not have done."""
+
+    console: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def assert_quiet(self) -> None:
+        assert self.foreign == []
+        assert self.missing == []
+        assert self.console == []
+
+
+def _unavailable(reason: str) -> None:
+    if os.environ.get("DPCORE_REQUIRE_BROWSER"):
+        pytest.fail(f"a browser is required here: {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    with api.sync_playwright() as playwright:
+        try:
+            chromium = playwright.chromium.launch(executable_path=executable, args=list(QUIET))
+        except api.Error as error:
+            _unavailable(f"Chromium could not be started: {str(error).splitlines()[0]}")
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def running_server(data_home: Path) -> Iterator[str]:
+    """Address of a server that nobody has visited yet, with `data_home` for its data sets."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
+    log = data_home / f"server-{port}.log"
+    environment = os.environ | {
+        "DPCORE_DATA": str(data_home),
+        "DPCORE_CACHE": str(data_home / "cache"),
+    }
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _wait_until_healthy(address, process, log)
+        yield address
+        assert "Traceback" not in log.read_text()
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            pytest.fail(f"the server stopped: {log.read_text()}")
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"the server did not answer within a minute: {log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_server(tmp_path_factory.mktemp("data-home")) as address:
+        yield address
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Path) -> Iterator[str]:
+    with running_server(tmp_path) as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(browser) -> Iterator[Callable]:
+    """open_page(address, width=1440, dark=False) -> (page, watched), settled."""
+    contexts = []
+
+    def open_(address: str, *, width: int = 1440, dark: bool = False):
+        context = browser.new_context(
+            viewport={"width": width, "height": 1000},
+            color_scheme="dark" if dark else "light",
+            accept_downloads=True,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        watched = Watched()
+        page.on("console", lambda message: _note_console(watched, message))
+        page.on("request", lambda request: _note_request(watched, request))
+        page.on("response", lambda response: _note_response(watched, response))
+        page.goto(address)
+        settle(page)
+        return page, watched
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def settle(page) -> None:
+    """Wait until the script has run and stays so: fragments that fill in have finished."""
+    idle = page.locator("[data-testid=stApp][data-test-script-state=notRunning]")
+    quiet_since = None
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        unfinished = page.locator("[data-testid=stProgress], [data-testid=stSkeleton]")
+        quiet = idle.count() > 0 and unfinished.count() == 0
+        quiet_since = (quiet_since or time.monotonic()) if quiet else None
+        if quiet_since and time.monotonic() - quiet_since > 0.7:
+            return
+        page.wait_for_timeout(100)
+    pytest.fail("the page did not settle within a minute")
+
+
+def _note_console(watched: Watched, message) -> None:
+    address = (message.location or {}).get("url", "")
+    if message.type == "error" and not address.endswith(EXPECTED_404):
+        watched.console.append(message.text)
+
+
+def _note_request(watched: Watched, request) -> None:
+    if not request.url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
+        watched.foreign.append(request.url)
+
+
+def _note_response(watched: Watched, response) -> None:
+    if response.status >= 400 and not response.url.endswith(EXPECTED_404):
+        watched.missing.append(f"{response.status} {response.url}")

@@ -1,0 +1,128 @@
+"""What people do in the Playground and around it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from statistics import fmean
+
+from tests.browser.conftest import ROOT, settle
+
+
+def headline(page) -> str:
+    return page.locator("[data-testid=stMain] h4").first.inner_text()
+
+
+def test_the_first_thing_shown_is_a_result(server, open_page):
+    page, watched = open_page(server)
+    assert "of the energy that exact PCA captures" in headline(page)
+    page.locator(".js-plotly-plot").nth(1).wait_for()
+    watched.assert_quiet()
+
+
+def test_an_arrow_key_on_the_epsilon_slider_changes_the_answer(server, open_page):
+    page, _ = open_page(server)
+    slider = page.get_by_role("slider", name="ε")
+    slider.focus()
+    slider.press("ArrowRight")
+    settle(page)
+    assert "ε = 2" in headline(page)
+    assert "epsilon=2" in page.url
+
+
+def test_a_click_on_the_curve_moves_epsilon_there(server, open_page):
+    page, _ = open_page(server)
+    points = page.locator(".js-plotly-plot").nth(1).locator(".scatterlayer .trace .points path")
+    box = points.nth(3).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    settle(page)
+    assert "ε = 0.1 " in headline(page)
+
+
+def test_a_deep_link_works_on_a_server_nobody_has_visited(fresh_server, open_page):
+    page, watched = open_page(f"{fresh_server}/eigen_images?delta=0.001&sites=7")
+    assert page.get_by_role("heading", name="Eigen-images").is_visible()
+    assert page.locator("[data-testid=stSidebarNav]").is_visible()
+    assert page.get_by_text("Page not found").count() == 0
+    assert page.get_by_role("slider", name="Sites").input_value() == "7"
+    watched.assert_quiet()
+
+
+def test_controls_survive_a_visit_to_another_page_and_the_back_button(server, open_page):
+    page, _ = open_page(f"{server}/?epsilon=0.5&sites=7")
+    before = headline(page)
+    page.get_by_role("link", name="Start here").first.click()
+    settle(page)
+    page.go_back()
+    settle(page)
+    assert headline(page) == before
+
+
+def test_the_link_on_the_page_restores_every_control(server, open_page):
+    query = "epsilon=0.5&sites=3&calibration=published&noise=triangle&repetitions=4&seed=9"
+    page, _ = open_page(f"{server}/?{query}")
+    link = page.locator("[data-testid=stCode]").last.inner_text().strip()
+    again, _ = open_page(link)
+    assert headline(again) == headline(page)
+    assert "over 4 draws" in headline(again)
+
+
+def test_rows_script_and_notebook_give_the_numbers_on_the_page(server, open_page, tmp_path):
+    page, _ = open_page(f"{server}/?epsilon=2&sites=3&repetitions=3&seed=5")
+    saved = {}
+    for label, name in (("Rows (CSV)", "rows.csv"), ("Script (Python)", "run.py"),
+                        ("Notebook", "run.ipynb")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=label).click()
+        saved[name] = tmp_path / name
+        download.value.save_as(saved[name])
+    rows = list(csv.DictReader(io.StringIO(saved["rows.csv"].read_text())))
+    mean = fmean(float(r["energy_ratio"]) for r in rows if r["protocol"] == "dpdis")
+    assert f"{mean:.4f}" in _output_of(saved["run.py"])
+    cells = json.loads(saved["run.ipynb"].read_text())["cells"]
+    code = "\n".join("".join(c["source"]) for c in cells[:-1] if c["cell_type"] == "code")
+    as_script = tmp_path / "notebook.py"
+    as_script.write_text(code)
+    assert f"{mean:.4f}" in _output_of(as_script)
+
+
+def _output_of(script: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True, text=True, timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_story_hides_the_answer_until_somebody_predicts(server, open_page):
+    page, _ = open_page(server)
+    page.get_by_role("button", name="Free energy").click()
+    settle(page)
+    assert page.locator(".js-plotly-plot").count() == 0
+    page.get_by_role("button", name="More than ten points").click()
+    settle(page)
+    assert "You said" in page.locator("[data-testid=stMain]").inner_text()
+    assert "points" in page.locator("[data-testid=stMain]").inner_text()
+    assert page.locator(".js-plotly-plot").count() >= 2
+
+
+def test_an_absent_data_set_says_where_its_files_go_and_the_rest_goes_on(server, open_page):
+    page, watched = open_page(f"{server}/?dataset=mnist")
+    main = page.locator("[data-testid=stMain]")
+    assert "train-images-idx3-ubyte" in main.inner_text()
+    assert page.locator("[data-testid=stException]").count() == 0
+    page.goto(f"{server}/?dataset=synthetic-2012")
+    settle(page)
+    assert "of the energy" in headline(page)
+    watched.assert_quiet()
+
+
+def test_an_address_out_of_range_falls_back_to_defaults(server, open_page):
+    page, watched = open_page(f"{server}/?epsilon=-1&sites=9999&dataset=nope&components=abc")
+    assert "ε = 1 with 5 sites" in headline(page)
+    watched.assert_quiet()

@@ -1,0 +1,120 @@
+"""Charts show what the rows say, on axes that stand still and carry titles."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from dpcore.experiments.methods import METHODS
+from dpcore.figures.energy import PERCENT_RANGE, energy_curves, protocol_dots
+from dpcore.figures.network import network_svg
+from dpcore.figures.style import LOOKS, faded, log_ticks, look_of
+
+EPSILONS = (0.1, 1.0, 10.0)
+RATIOS = {"dpdis": (0.2, 0.5, 0.9), "pooled": (0.6, 0.8, 1.0)}
+
+
+def rows_at(epsilons=EPSILONS, protocols=tuple(RATIOS), repetitions=2):
+    return [
+        {
+            "protocol": protocol,
+            "epsilon": epsilon,
+            "energy_ratio": RATIOS[protocol][EPSILONS.index(epsilon)] + 0.01 * repetition,
+            "random_ratio": 0.15,
+            "repetition": repetition,
+        }
+        for epsilon in epsilons
+        for protocol in protocols
+        for repetition in range(repetitions)
+    ]
+
+
+def levels(figure, axis):
+    """Positions of the straight lines across the plot."""
+    return sorted({shape[f"{axis}0"] for shape in figure.layout.shapes})
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_dots_show_every_draw_and_the_mean(dark):
+    rows = rows_at(epsilons=(1.0,), repetitions=3)
+    figure = protocol_dots(rows, dark=dark)
+    draws, means = figure.data[0::2], figure.data[1::2]
+    # Drawn from the bottom up, so that the first protocol comes out on top.
+    for trace, mean, key in zip(draws, means, ("pooled", "dpdis"), strict=True):
+        expected = [row["energy_ratio"] for row in rows if row["protocol"] == key]
+        assert list(trace.x) == expected
+        assert mean.x[0] == pytest.approx(sum(expected) / 3)
+        assert mean.text[0].strip() == f"{mean.x[0]:.0%}"
+    assert list(figure.layout.yaxis.ticktext) == ["Pooled, trusted", "DPdisPCA"]
+    assert figure.layout.xaxis.title.text
+    assert levels(figure, "x") == [0.15, 1]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_curves_have_floor_ceiling_titles_and_a_point_a_value(dark):
+    rows = rows_at()
+    figure = energy_curves(rows, "epsilon", axis_title="asked ε", marker=1.0, dark=dark)
+    lines = {trace.name: trace for trace in figure.data if trace.name}
+    for key in RATIOS:
+        assert list(lines[look_of(key).label].x) == list(EPSILONS)
+        assert list(lines[look_of(key).label].y) == pytest.approx([r + 0.005 for r in RATIOS[key]])
+    assert {0.15, 1.0} <= set(levels(figure, "y"))
+    assert 1.0 in [shape.x0 for shape in figure.layout.shapes if shape.x0 == shape.x1]
+    assert figure.layout.xaxis.title.text == "asked ε"
+    assert figure.layout.xaxis.type == "log"
+    assert "captured energy" in figure.layout.yaxis.title.text
+
+
+def test_ranges_do_not_move_while_a_curve_fills_in():
+    """The vertical range never depends on the rows; the ticks not on how many are there."""
+    whole = energy_curves(rows_at(), "epsilon", axis_title="ε", axis_range=(0.1, 10.0))
+    for epsilons in (EPSILONS[:1], EPSILONS[:2]):
+        part = energy_curves(rows_at(epsilons), "epsilon", axis_title="ε", axis_range=(0.1, 10.0))
+        for figure in (part, whole):
+            assert tuple(figure.layout.yaxis.range) == PERCENT_RANGE
+        assert part.layout.xaxis.tickvals == whole.layout.xaxis.tickvals
+        assert part.layout.xaxis.range == whole.layout.xaxis.range
+        assert part.layout.xaxis.range is not None
+    dots = protocol_dots(rows_at(epsilons=(0.1,)))
+    assert tuple(dots.layout.xaxis.range) == PERCENT_RANGE
+
+
+def test_one_draw_has_no_band():
+    figure = energy_curves(rows_at(repetitions=1), "epsilon", axis_title="ε")
+    assert not [trace for trace in figure.data if trace.fill]
+
+
+def test_every_algorithm_has_a_look_that_does_not_rest_on_colour():
+    assert set(METHODS) <= set(LOOKS)
+    marks = [(look.symbol, look.dash) for look in LOOKS.values()]
+    assert len(set(marks)) == len(marks)
+    assert look_of("exact", dark=True).colour != look_of("exact").colour
+
+
+def test_titles_on_figures_and_in_the_register_agree():
+    assert {key: METHODS[key].title for key in METHODS} == {
+        key: LOOKS[key].label for key in METHODS
+    }
+
+
+def test_faded_is_the_same_colour():
+    assert faded("#0072B2", 0.25) == "rgba(0,114,178,0.25)"
+
+
+def test_ticks_are_powers_of_ten_with_plain_labels():
+    ticks, labels = log_ticks([0.001, 1000.0])
+    assert ticks == pytest.approx([10.0**e for e in range(-3, 4)])
+    assert labels == ["0.001", "0.01", "0.1", "1", "10", "100", "1,000"]
+    assert log_ticks([2.0, 5.0]) == ([2.0, 5.0], ["2", "5"])
+
+
+@pytest.mark.parametrize(("n_sites", "drawn"), [(1, 1), (5, 5), (12, 12), (13, 11), (60, 11)])
+def test_the_network_draws_sites_and_says_what_they_send(n_sites, drawn):
+    root = ET.fromstring(network_svg(n_sites, "51 kB"))
+    space = "{http://www.w3.org/2000/svg}"
+    assert len(root.findall(f"{space}rect")) == drawn
+    words = " ".join(text.text for text in root.iter(f"{space}text"))
+    assert "51 kB from each" in words
+    assert (f"… {n_sites}" in words) == (n_sites > drawn)
+    assert str(n_sites) in root.get("aria-label")

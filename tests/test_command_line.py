@@ -1,0 +1,162 @@
+"""The command line, as a shell sees it: JSON alone on standard output, one sentence for errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpcore.command_line import main
+from dpcore.experiments.limits import EPSILONS
+from dpcore.experiments.methods import METHODS
+from dpcore.experiments.papers import FIGURES
+from dpcore.experiments.run import run
+from dpcore.experiments.spec import SPEC_FIELDS, RunSpec
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+RUN = ["run", "--dataset", "digits", "--sites", "3", "--repetitions", "2", "--protocol"]
+
+Shell = Callable[..., subprocess.CompletedProcess]
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory) -> Shell:
+    """`python -m dpcore ...` in a process of its own, with an empty data home."""
+    home = tmp_path_factory.mktemp("data_home")
+
+    def run_it(*arguments: str, **variables: str) -> subprocess.CompletedProcess:
+        environment = os.environ | {"DPCORE_DATA": str(home), "OPENBLAS_NUM_THREADS": "1"}
+        return subprocess.run(
+            [sys.executable, "-m", "dpcore", *arguments],
+            cwd=REPOSITORY,
+            env=environment | variables,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return run_it
+
+
+def test_json_is_alone_on_standard_output_and_progress_on_standard_error(shell):
+    done = shell(*RUN, "dpdis,local", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert len(document["rows"]) == 4
+    assert document["spec"]["protocols"] == ["dpdis", "local"]
+    assert set(SPEC_FIELDS) == set(document["spec"])
+    assert "digits" in done.stderr
+    assert "4/4" in done.stderr
+
+
+def test_it_gives_the_numbers_that_python_gives(capsys):
+    assert main([*RUN, "full,pooled", "--epsilon", "2", "--noise", "isometric", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    spec = RunSpec(
+        sites=3, repetitions=2, protocols=("full", "pooled"), epsilon=2.0, noise="isometric"
+    )
+    for found, expected in zip(rows, run(spec), strict=True):
+        for name in expected.keys() - {"seconds"}:
+            assert found[name] == expected[name], name
+
+
+def test_infinities_are_strings_so_that_the_document_is_json(capsys):
+    assert main([*RUN, "exact,full", "--epsilon", "inf", "--json"]) == 0
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    rows = json.loads(capsys.readouterr().out, parse_constant=refuse)["rows"]
+    assert {row["exact_epsilon"] for row in rows} == {"inf"}
+
+
+def test_the_summary_is_a_line_a_protocol(capsys):
+    assert main([*RUN, "full,pooled"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert "exact ε" in head
+    assert [line.split()[0] for line in lines] == ["full", "pooled"]
+
+
+def test_datasets_lists_what_is_ready_and_how_to_get_the_rest(shell):
+    done = shell("datasets", "--json")
+    statuses = {status["name"]: status for status in json.loads(done.stdout)["datasets"]}
+    assert statuses["digits"]["ready"]
+    assert not statuses["mnist"]["ready"]
+    assert statuses["mnist"]["how_to_get"]
+    listed = shell("datasets").stdout
+    assert all(name in listed for name in statuses)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--epsilon", "0"], "epsilon must be greater than 0, got 0.0"),
+        (["--epsilon", "nan"], "epsilon must be a real number, got nan"),
+        (["--delta", "1"], "delta must be in [0, 1), got 1.0"),
+        (["--delta", "0"], "delta must be greater than 0 for Gaussian noise, got 0.0"),
+        (["--epsilon", "2", "--calibration", "classic"], "epsilon must be at most 1"),
+        (["--components", "65"], "components must be a whole number in [1, n_features=64], got 65"),
+        (["--intermediate-dim", "65"], "intermediate_dim must be a whole number in [1, n_features"),
+        (["--samples", "2000"], "samples must be at most the 1797 people of digits, got 2000"),
+        (["--sites", "900"], "sites must be at most 898"),
+        (["--samples", "5"], "samples must be at least 2 people at each of the 3 sites, got 5"),
+        (["--protocol", "dpsid"], "protocol must be one of dpdis, full, local"),
+        (["--dataset", "imagenet"], "must be one of"),
+        (["--seed", "-1"], "seed must be a whole number of at least 0, got -1"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence_and_status_2(capsys, arguments, said):
+    assert main([*RUN, "dpdis,full", *arguments]) == 2
+    captured = capsys.readouterr()
+    message = captured.err.splitlines()[-1]
+    assert message.startswith("dpcore: ")
+    assert said in message
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+
+
+def test_an_unknown_figure_names_the_known_ones(capsys):
+    assert main(["reproduce", "fig9-z"]) == 2
+    assert "fig1-a" in capsys.readouterr().err
+
+
+def test_absent_data_says_which_file_to_put_where(shell, tmp_path):
+    # Nothing listens on port 9 of this machine, so a download fails at once.
+    nowhere = "http://127.0.0.1:9"
+    done = shell("run", "--dataset", "mnist", http_proxy=nowhere, https_proxy=nowhere, no_proxy="")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "train-images-idx3-ubyte" in done.stderr
+
+
+def test_reproduce_names_the_figure_in_every_row(datasets_home, monkeypatch, capsys):
+    monkeypatch.setenv("DPCORE_DATA", str(datasets_home))
+    assert main(["reproduce", "fig1-c", "--repetitions", "1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    figure = FIGURES["fig1-c"]
+    assert {row["figure"] for row in document["rows"]} == {"fig1-c"}
+    assert sorted({row["epsilon"] for row in document["rows"]}) == sorted(figure.values)
+    assert document["claim"] == figure.claim
+
+
+def test_help_is_worth_reading(shell):
+    top = shell("--help").stdout
+    for word in ("datasets", "run", "reproduce", "python -m dpcore run", "exact"):
+        assert word in top
+    options = shell("run", "--help").stdout
+    for name in set(SPEC_FIELDS) - {"protocols"}:
+        assert f"--{name.replace('_', '-')}" in options
+    for key in METHODS:
+        assert key in options
+    figures = shell("reproduce", "--help").stdout
+    assert all(name in figures for name in FIGURES)
+
+
+def test_every_epsilon_a_page_offers_can_be_asked_for():
+    for epsilon in EPSILONS:
+        RunSpec(epsilon=epsilon)
