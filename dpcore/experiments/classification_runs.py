@@ -175,8 +175,7 @@ def total_guarantee(spec: ClassificationSpec, outcome: Outcome) -> Guarantee:
     delta = 0.0 if pure else spec.delta
     sentences = (s for guarantee in outcome.guarantees.values() for s in guarantee.assumptions)
     added = "; ".join(
-        f"{guarantee.noise_added_by} ({stage})"
-        for stage, guarantee in outcome.guarantees.items()
+        f"{guarantee.noise_added_by} ({stage})" for stage, guarantee in outcome.guarantees.items()
     )
     return Guarantee(
         asked,
@@ -294,8 +293,6 @@ def _bounded(X: np.ndarray, origin: np.ndarray, bound: float) -> np.ndarray:
     return moved
 
 
-def _project(
-    X: np.ndarray, origin: np.ndarray, bound: float, components: np.ndarray
-) -> np.ndarray:
+def _project(X: np.ndarray, origin: np.ndarray, bound: float, components: np.ndarray) -> np.ndarray:
     rows = _bounded(X, origin, bound)
     return (rows @ components.T.astype(X.dtype)).astype(np.float64)

@@ -144,9 +144,7 @@ def canonical(spec: ClassificationSpec) -> ClassificationSpec:
         paid = spec.pca_share + spec.centring_share
         centring = spec.centring_share / paid if paid > 0 else 0.0
         return replace(spec, pca_share=1.0 - centring, centring_share=centring)
-    spec = replace(
-        spec, protocol="ag", sites=1, pca_share=0.0, noise="isometric", truncation="psd"
-    )
+    spec = replace(spec, protocol="ag", sites=1, pca_share=0.0, noise="isometric", truncation="psd")
     if spec.pipeline == EXACT:
         # Exact centring or none; what it would cost does not matter.
         return replace(
@@ -193,9 +191,7 @@ class LearningProblem:
 HalvesSource = Callable[[str], Halves]
 
 
-def build_learning_problem(
-    key: LearningKey, halves: HalvesSource = load_halves
-) -> LearningProblem:
+def build_learning_problem(key: LearningKey, halves: HalvesSource = load_halves) -> LearningProblem:
     """The people and the question of one key.
 
     Raises

@@ -45,9 +45,7 @@ def three_ways(spec: ClassificationSpec, parts: int = _PARTS) -> list[Classifica
     Training has at least one part.
     """
     return [
-        replace(
-            spec, pipeline=PRIVATE, centring_share=centring / parts, pca_share=pca / parts
-        )
+        replace(spec, pipeline=PRIVATE, centring_share=centring / parts, pca_share=pca / parts)
         for centring in range(parts)
         for pca in range(parts - centring)
     ]

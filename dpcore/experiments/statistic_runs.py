@@ -72,9 +72,7 @@ class StatisticSpec:
             if getattr(self, name) not in choices:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
         if not (math.isfinite(self.high - self.low) and self.low < self.high):
-            raise ParameterError(
-                "upper bound", f"above the lower bound, {self.low:g}", self.high
-            )
+            raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
         if self.bins < 2:
             raise ParameterError("bins", "at least 2", self.bins)
 

@@ -171,8 +171,10 @@ def confusion(matrix: np.ndarray, names: Sequence[str], *, dark: bool = False) -
         showscale=False,
         xgap=2,
         ygap=2,
-        text=[[f"{share:.0%}" if count else "" for share, count in zip(*pair, strict=True)]
-              for pair in zip(shares, matrix, strict=True)],
+        text=[
+            [f"{share:.0%}" if count else "" for share, count in zip(*pair, strict=True)]
+            for pair in zip(shares, matrix, strict=True)
+        ],
         texttemplate="%{text}",
         customdata=matrix,
         hovertemplate="%{customdata} people who are %{y} were taken for %{x}<extra></extra>",
@@ -237,12 +239,8 @@ def decision_plane(
             },
             hovertemplate=f"is {name}<extra></extra>",
         )
-    figure.update_xaxes(
-        title="first component", zeroline=False, range=[axes[0][0], axes[0][-1]]
-    )
-    figure.update_yaxes(
-        title="second component", zeroline=False, range=[axes[1][0], axes[1][-1]]
-    )
+    figure.update_xaxes(title="first component", zeroline=False, range=[axes[0][0], axes[0][-1]])
+    figure.update_yaxes(title="second component", zeroline=False, range=[axes[1][0], axes[1][-1]])
     figure.update_layout(
         showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )

@@ -8,7 +8,7 @@ import streamlit as st
 from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.tutorials import CODE, TUTORIALS, tutorial_notebook
 from pages.shared import runs_learning
-from pages.shared.cards import CHART_CONFIG, errors_shown
+from pages.shared.cards import chart, errors_shown
 from pages.shared.controls import plain
 
 st.title("Tutorials")
@@ -57,10 +57,9 @@ with errors_shown():
         if output.printed:
             st.code(output.printed, language=None)
         if isinstance(output.value, go.Figure):
-            st.plotly_chart(
+            chart(
                 output.value,
                 key=f"tutorial_figure_{number}",
-                config=CHART_CONFIG,
                 alt="Private counts as bars, true counts as a dashed outline.",
             )
 st.caption(

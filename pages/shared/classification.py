@@ -27,19 +27,12 @@ from dpcore.figures.classification import confusion, decision_plane, error_curve
 from dpcore.figures.images import component_strip, picture_strip
 from dpcore.spectra import align_signs
 from pages.shared import runs_learning
-from pages.shared.cards import CHART_CONFIG, guarantee_card, is_dark, not_private
+from pages.shared.cards import big_number, chart, guarantee_card, is_dark, not_private
 from pages.shared.downloads import downloads
 from pages.shared.filling import fill_in
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _SHOWN = 10
-
-
-def big_number(text: str) -> None:
-    st.html(
-        f'<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1;'
-        f'white-space:nowrap">{text}</div>'
-    )
 
 
 def answer(spec: ClassificationSpec) -> None:
@@ -50,13 +43,11 @@ def answer(spec: ClassificationSpec) -> None:
         for pipeline in PIPELINES
     }
     first = next(row for row in rows if row["pipeline"] == PRIVATE)
-    number, words = st.columns([1, 4], vertical_alignment="center")
-    with number:
-        big_number(percent(error[PRIVATE]))
-    words.markdown(
-        f"#### of {first['tested']:,} test people are taken for another class when **everything "
+    words = big_number(
+        percent(error[PRIVATE]),
+        f"of {first['tested']:,} test people are taken for another class when **everything "
         f"is private** at **ε\u00a0=\u00a0{spec.epsilon:g}**: subspace and classifier, learnt "
-        f"from {first['samples']:,} people."
+        f"from {first['samples']:,} people.",
     )
     words.markdown(
         f"With the whole ε on the subspace and a classifier that is not private: "
@@ -88,10 +79,9 @@ def curves(spec: ClassificationSpec) -> None:
             marker=spec.epsilon,
             dark=is_dark(),
         )
-        st.plotly_chart(
+        chart(
             figure,
             key="class_curves",
-            config=CHART_CONFIG,
             alt="Test error against the asked epsilon: everything private, only the subspace "
             "private, random subspaces, nothing private.",
         )
@@ -103,11 +93,10 @@ def curves(spec: ClassificationSpec) -> None:
         f"Bands: spread of {spec.repetitions} draws. Colour says how the subspace was found, the "
         "line whether the classifier is private too."
     )
+    not_private("Test errors", "are counted exactly on people outside training, as in both papers.")
     not_private(
-        "Test errors", "are counted exactly on people outside training, as in both papers."
-    )
-    not_private(
-        "Dotted and dashed lines", "train without noise; only the subspace, if anything, is private."
+        "Dotted and dashed lines",
+        "train without noise: only the subspace, if anything, is private.",
     )
 
 
@@ -208,22 +197,19 @@ def inside(spec: ClassificationSpec, halves: Halves) -> None:
     outcome = runs_learning.outcome(spec)
     problem = runs_learning.problem(spec.key())
     wrong = int(round(outcome.test_error * len(problem.test_X)))
-    number, words = st.columns([1, 4], vertical_alignment="center")
-    with number:
-        big_number(f"{wrong:,}")
-    words.markdown(
-        f"#### of {len(problem.test_X):,} test people are taken for another class in this draw "
-        f"at ε = {spec.epsilon:g}: {percent(outcome.test_error)}."
+    big_number(
+        f"{wrong:,}",
+        f"of {len(problem.test_X):,} test people are taken for another class in this draw "
+        f"at ε = {spec.epsilon:g}: {percent(outcome.test_error)}.",
     )
     if halves.image_shape is not None:
         _pictures(spec, outcome, problem, halves)
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("##### Who is taken for whom")
-        st.plotly_chart(
+        chart(
             confusion(confusion_matrix(outcome, problem), problem.class_names, dark=is_dark()),
             key="class_confusion",
-            config=CHART_CONFIG,
             alt=f"Confusion matrix of {len(problem.class_names)} classes; "
             f"{percent(1 - outcome.test_error)} of the test people are on its diagonal.",
         )
@@ -231,7 +217,7 @@ def inside(spec: ClassificationSpec, halves: Halves) -> None:
         st.markdown("##### The same pipeline with two components only")
         flat = runs_learning.outcome(replace(spec, components=2))
         plane = plane_of(flat, problem)
-        st.plotly_chart(
+        chart(
             decision_plane(
                 plane.points,
                 plane.classes,
@@ -241,7 +227,6 @@ def inside(spec: ClassificationSpec, halves: Halves) -> None:
                 dark=is_dark(),
             ),
             key="class_plane",
-            config=CHART_CONFIG,
             alt="Test people in the plane of the first two components, with the regions the "
             f"classifier gives to each class; {percent(flat.test_error)} are on the wrong side.",
         )

@@ -13,9 +13,7 @@ from pages.shared.controls import Choice, plain, redraw_noise
 
 # A site alone trains on nobody else, and "pooled" is Analyze Gauss by another name.
 PROTOCOLS = tuple(
-    key
-    for key in ("ag", "modsulq", "sulq", "ppca", "dpdis", "full", "cape")
-    if key in METHODS
+    key for key in ("ag", "modsulq", "sulq", "ppca", "dpdis", "full", "cape") if key in METHODS
 )
 TWO, REST, ALL = "two", "rest", "all"
 _TASKS = {TWO: "Two classes", REST: "One against the rest", ALL: "All classes"}
@@ -57,6 +55,7 @@ def choose_spec(choice: Choice, halves: Halves) -> ClassificationSpec:
         delta=spec.delta,
         components=components,
         model=model,
+        seed=spec.seed,
         calibration="published" if as_printed else "analytic",
         noise="triangle" if as_printed else "isometric",
         truncation="svd" if as_printed else "psd",
@@ -148,7 +147,6 @@ def _more(n_learners: int, protocol: str) -> dict[str, object]:
     values["repetitions"] = right.slider(
         "Draws of the noise", 1, 50, 10, key="class_draws", bind="query-params"
     )
-    values["seed"] = right.number_input("Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params")
     values["as_printed"] = right.toggle(
         "PCA noise as the poster prints it",
         False,

@@ -13,8 +13,7 @@ from dpcore.experiments.splitting import along_the_share, best_split, people_ste
 from dpcore.figures.classification import share_curve
 from dpcore.figures.splitting import share_multiples, three_way_map
 from pages.shared import runs_learning
-from pages.shared.cards import CHART_CONFIG, is_dark, not_private
-from pages.shared.classification import big_number
+from pages.shared.cards import big_number, chart, is_dark, not_private
 from pages.shared.filling import fill_in
 
 _MULTIPLE_EPSILONS = (0.5, 2.0, 10.0)
@@ -28,20 +27,18 @@ def two_parts(spec: ClassificationSpec) -> None:
         best = best_split(rows)
         share = best.share[0]
         at_chosen = [row["test_error"] for row in rows if row["pca_share"] == spec.pca_share]
-        number, words = st.columns([1, 4], vertical_alignment="center")
-        with number:
-            big_number(f"{share:.0%}".replace("%", " %"))
-        words.markdown(
-            f"#### of ε\u00a0=\u00a0{spec.epsilon:g} for PCA and the rest for training makes the fewest "
+        big_number(
+            f"{share:.0%}".replace("%", " %"),
+            f"of ε\u00a0=\u00a0{spec.epsilon:g} for PCA and the rest for training makes the fewest "
             f"mistakes: **{percent(best.error)}**"
             + (
                 f", against {percent(fmean(at_chosen))} at the chosen {spec.pca_share:.0%}."
                 if at_chosen and spec.pca_share != share
                 else "."
-            )
+            ),
+            _ties(best, spec),
         )
-        words.markdown(_ties(best, spec))
-        st.plotly_chart(
+        chart(
             share_curve(
                 rows,
                 protocol=spec.protocol,
@@ -51,7 +48,6 @@ def two_parts(spec: ClassificationSpec) -> None:
                 dark=is_dark(),
             ),
             key="split_curve",
-            config=CHART_CONFIG,
             alt=f"Test error against the share of epsilon for PCA; least at {share:.0%}.",
         )
 
@@ -79,16 +75,14 @@ def how_it_moves(spec: ClassificationSpec) -> None:
     ]
 
     def draw(rows: list[dict]) -> None:
-        panels = {
-            f"{n:,} people": [row for row in rows if row["samples"] == n] for n in steps
-        }
+        panels = {f"{n:,} people": [row for row in rows if row["samples"] == n] for n in steps}
         chosen = {
             (title, epsilon): best_split(own).share[0]
             for title, found in panels.items()
             for epsilon in _MULTIPLE_EPSILONS
             if (own := [row for row in found if row["epsilon"] == epsilon])
         }
-        st.plotly_chart(
+        chart(
             share_multiples(
                 panels,
                 chosen,
@@ -97,7 +91,6 @@ def how_it_moves(spec: ClassificationSpec) -> None:
                 dark=is_dark(),
             ),
             key="split_multiples",
-            config=CHART_CONFIG,
             alt="Error against the PCA share for three numbers of people and three epsilons, "
             "the best share of each marked by a star.",
         )
@@ -123,10 +116,9 @@ def three_parts(spec: ClassificationSpec) -> None:
             f"#### {centring:.0%} centring, {pca:.0%} PCA, {1 - centring - pca:.0%} training: "
             f"{percent(best.error)} wrong."
         )
-        st.plotly_chart(
+        chart(
             three_way_map(rows, best.share, chance=rows[0]["chance_error"], dark=is_dark()),
             key="split_three",
-            config=CHART_CONFIG,
             alt="Ternary map of the test error over the shares of centring, PCA and training; "
             f"least at {centring:.0%}, {pca:.0%} and {1 - centring - pca:.0%}.",
         )

@@ -21,7 +21,7 @@ from dpcore.figures.distributions import (
 )
 from dpcore.statistics import MECHANISMS, PrivateStatistic
 from pages.shared import runs_learning
-from pages.shared.cards import CHART_CONFIG, is_dark, not_private
+from pages.shared.cards import big_number, chart, is_dark, not_private
 
 COLUMN, TYPED = "column", "typed"
 _SOURCES = {COLUMN: "A column of the data set", TYPED: "Typed numbers"}
@@ -109,12 +109,8 @@ def choose_spec(run: RunSpec, data: Values) -> StatisticSpec | None:
     bins = 10
     if kind == HISTOGRAM:
         bins = st.slider("Bins", 2, 40, 10, key="stat_bins", bind="query-params")
-    with st.sidebar.expander("Advanced"):
-        seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params")
     try:
-        return StatisticSpec(
-            kind, low, high, run.epsilon, run.delta, mechanism, bins, int(seed)
-        )
+        return StatisticSpec(kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed)
     except ParameterError as error:
         st.error(_sentence(error), icon="⚠️")
         return None
@@ -124,22 +120,21 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
     """The private number, biggest, and the true one beside it."""
     exact = statistic_runs.truth(data.values, spec)
     n = len(data.values)
-    number, words = st.columns([1, 3], vertical_alignment="center")
     if spec.kind == HISTOGRAM:
         errors = np.abs(release.value - exact)
-        _big(number, f"±{errors.mean():.3g}")
-        words.markdown(
-            f"#### people is how far a private count is from the true one, on average over "
+        words = big_number(
+            f"±{errors.mean():.3g}",
+            f"people is how far a private count is from the true one, on average over "
             f"{spec.bins} bins of **{data.name}** ({n:,} people, ε = {spec.epsilon:g}); at most "
-            f"{errors.max():.3g} in this draw."
+            f"{errors.max():.3g} in this draw.",
         )
         moves = "One person moves two counts by one each"
     else:
-        _big(number, f"{release.value:.5g}")
-        words.markdown(
-            f"#### is the private {spec.kind} of **{data.name}** over {n:,} people at "
+        words = big_number(
+            f"{release.value:.5g}",
+            f"is the private {spec.kind} of **{data.name}** over {n:,} people at "
             f"**ε\u00a0=\u00a0{spec.epsilon:g}**. The true one is {exact:.5g}: an error of "
-            f"{release.value - exact:+.2g}."
+            f"{release.value - exact:+.2g}.",
         )
         moves = f"One person can move it by at most {release.sensitivity:.3g}"
     words.markdown(
@@ -178,10 +173,9 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
             "read, whatever ε says about the counts, and one person can move every edge.",
         )
     exact = statistic_runs.truth(data.values, spec)
-    st.plotly_chart(
+    chart(
         histogram_bars(edges, exact, private, dark=is_dark()),
         key="stat_histogram",
-        config=CHART_CONFIG,
         alt=f"Private counts of {data.name} in {len(exact)} bins as bars, true ones as an outline.",
     )
 
@@ -194,7 +188,7 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     if spec.kind != HISTOGRAM:
         bounded = np.clip(data.values, spec.low, spec.high)
         marker = release.value - statistic_runs.truth(bounded, spec)
-    st.plotly_chart(
+    chart(
         error_law_figure(
             errors,
             statistic_runs.error_density(spec, float(release.scale)),
@@ -203,7 +197,6 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
             dark=is_dark(),
         ),
         key="stat_law",
-        config=CHART_CONFIG,
         alt=f"Errors of {_DRAWS} draws follow the {spec.mechanism} law of scale "
         f"{release.scale:.3g}.",
     )
@@ -237,15 +230,14 @@ def trade_off(data: Values, spec: StatisticSpec) -> list[dict]:
         ]
     rows = statistic_runs.bound_trade_off(data.values, spec)
     best = min(rows, key=lambda row: row["error"])
-    st.plotly_chart(
+    chart(
         bounds_figure(rows, _unit(spec), marker=spec.high, dark=is_dark()),
         key="stat_bounds",
-        config=CHART_CONFIG,
         alt=f"Bias falls and noise grows with the upper bound; least error at {best['high']:.3g}.",
     )
     st.caption(
         f"Too low and values are moved: bias. Too high and everybody needs more noise. Least at "
-        f"{best['high']:.3g} here, but that was read from the values: choosing it so is the mistake."
+        f"{best['high']:.3g} here, but that was read from the values: choosing it so is a mistake."
     )
     return rows
 
@@ -270,7 +262,7 @@ def people(data: Values, spec: StatisticSpec) -> None:
         f"ε = {spec.epsilon:g}; there are {len(data.values):,}. "
         + ("That is enough." if len(data.values) >= needed else "That is not enough.")
     )
-    st.plotly_chart(
+    chart(
         people_figure(
             statistic_runs.people_rows(spec),
             _unit(spec, of_people=True),
@@ -279,7 +271,6 @@ def people(data: Values, spec: StatisticSpec) -> None:
             dark=is_dark(),
         ),
         key="stat_people",
-        config=CHART_CONFIG,
         alt=f"People needed against the error one can live with; {needed:,} for {error:.3g}.",
     )
 
@@ -304,10 +295,3 @@ def _unit(spec: StatisticSpec, *, of_people: bool = False) -> str:
 def _sentence(error: ParameterError) -> str:
     text = str(error)
     return text[0].upper() + text[1:] + "."
-
-
-def _big(place, text: str) -> None:
-    place.html(
-        f'<div style="font-size:clamp(2.6rem,5vw,4.8rem);font-weight:700;line-height:1;'
-        f'white-space:nowrap">{text}</div>'
-    )

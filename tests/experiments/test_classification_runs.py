@@ -30,7 +30,6 @@ from dpcore.experiments.learning import (
     CENTRED_NORM_BOUND,
     EXACT,
     PIPELINES,
-    PRIVATE,
     RANDOM,
     RANDOM_PRIVATE,
     SUBSPACE,
@@ -101,9 +100,7 @@ class TestBudget:
         total = total_guarantee(spec, outcome)
         assert total.keeps_asked
         assert total.epsilon > 0.5 * epsilon
-        assert outcome.guarantees[TRAINING].epsilon == pytest.approx(
-            spec.training_share * epsilon
-        )
+        assert outcome.guarantees[TRAINING].epsilon == pytest.approx(spec.training_share * epsilon)
         assert (CENTRING in outcome.guarantees) == (centring > 0)
 
     def test_training_in_a_random_subspace_is_pure(self):
@@ -137,8 +134,9 @@ class TestCentring:
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
         origin, other = rng.normal(0, 0.2, 8), X.copy()
         other[7] = -X[7]
-        bounded = [classification_runs._bounded(rows, origin, CENTRED_NORM_BOUND)
-                   for rows in (X, other)]
+        bounded = [
+            classification_runs._bounded(rows, origin, CENTRED_NORM_BOUND) for rows in (X, other)
+        ]
         changed = np.flatnonzero((bounded[0] != bounded[1]).any(axis=1))
         assert changed.tolist() == [7]
         assert np.linalg.norm(bounded[0], axis=1).max() <= CENTRED_NORM_BOUND
