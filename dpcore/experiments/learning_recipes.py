@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from dpcore.experiments.learning import ClassificationSpec
 from dpcore.experiments.recipes import notebook
+from dpcore.experiments.statistic_runs import StatisticSpec
 
 _HEAD = '''"""{title}; the same numbers as the page this came from.
 
@@ -37,7 +38,7 @@ def source_of(spec: object) -> str:
 
 def classification_script(spec: ClassificationSpec) -> str:
     """A Python script that runs the pipeline and prints its test error."""
-    return script("Test error of a private pipeline", _classification_cells(spec))
+    return _script("Test error of a private pipeline", _classification_cells(spec))
 
 
 def classification_notebook(spec: ClassificationSpec) -> str:
@@ -48,8 +49,42 @@ def classification_notebook(spec: ClassificationSpec) -> str:
     )
 
 
-def script(title: str, cells: list[str]) -> str:
-    """Cells as one script."""
+def statistic_script(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> str:
+    """A Python script that makes the page's release once more.
+
+    Parameters
+    ----------
+    spec : StatisticSpec
+    origin : (data set, column number) or list of float
+        Where the values are from, or the values.
+    """
+    return _script("One private statistic", _statistic_cells(spec, origin))
+
+
+def statistic_notebook(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> str:
+    """The same as a Jupyter notebook."""
+    return notebook(
+        [("markdown", "# One private statistic\n\nThe same number as the page.")]
+        + [("code", source) for source in _statistic_cells(spec, origin)]
+    )
+
+
+def _statistic_cells(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> list[str]:
+    if isinstance(origin, tuple):
+        imports = "from dpcore.data import load_dataset\n"
+        values = f"load_dataset({origin[0]!r}).X[:, {origin[1]}].astype(float)"
+    else:
+        imports, values = "", f"np.array({origin!r})"
+    return [
+        f"import numpy as np\n\n{imports}"
+        "from dpcore.experiments.statistic_runs import StatisticSpec, release",
+        f"values = {values}\nspec = {source_of(spec)}",
+        "result = release(values, spec)\n"
+        "print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)",
+    ]
+
+
+def _script(title: str, cells: list[str]) -> str:
     return "\n\n".join([_HEAD.format(title=title), *cells]) + "\n"
 
 

@@ -131,7 +131,7 @@ def share_curve(
             mode="markers+text",
             marker={"symbol": "star", "size": 18, "color": ink(dark)},
             text=[f"best: {best:.0%} for PCA"],
-            textposition="bottom center",
+            textposition="bottom right" if best < 0.3 else "bottom center",
             hovertemplate="%{y:.1%} at %{x:.0%}<extra>best</extra>",
             name="best",
             showlegend=False,
@@ -142,7 +142,7 @@ def share_curve(
     figure.update_xaxes(
         range=[-0.03, 1.0],
         tickformat=".0%",
-        title="share of ε for PCA (0 is a random subspace), the rest trains",
+        title="share of ε for PCA; 0 % is a random subspace",
     )
     _error_axis(figure, chance)
     figure.update_layout(showlegend=False)

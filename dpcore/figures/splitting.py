@@ -78,7 +78,9 @@ def share_multiples(
                     row=1,
                     col=column,
                 )
-    figure.update_xaxes(tickformat=".0%", range=[-0.04, 1.0], title="share for PCA")
+    figure.update_xaxes(
+        tickformat=".0%", tickvals=[0, 0.5], range=[-0.04, 1.0], title="share for PCA"
+    )
     figure.update_yaxes(tickformat=".0%", range=[-0.02, min(1.0, max(1.2 * chance, chance + 0.15))])
     figure.update_yaxes(title="test error", col=1)
     figure.update_layout(
@@ -102,7 +104,7 @@ def three_way_map(
     for row in rows:
         split = (row["centring_share"], row["pca_share"], row["training_share"])
         errors.setdefault(split, []).append(row["test_error"])
-    figure = base_figure(480)
+    figure = base_figure(520)
     figure.add_scatterternary(
         a=[split[0] for split in errors],
         b=[split[1] for split in errors],
@@ -110,13 +112,20 @@ def three_way_map(
         mode="markers",
         cliponaxis=False,
         marker={
-            "size": 28,
+            "size": 22,
             "symbol": "hexagon",
             "color": [fmean(found) for found in errors.values()],
             "colorscale": "Cividis",
             "cmin": min(fmean(found) for found in errors.values()),
             "cmax": chance,
-            "colorbar": {"title": "test error", "tickformat": ".0%", "thickness": 14},
+            "colorbar": {
+                "title": {"text": "test error", "side": "top"},
+                "tickformat": ".0%",
+                "orientation": "h",
+                "thickness": 14,
+                "y": -0.12,
+                "yanchor": "top",
+            },
         },
         hovertemplate="centring %{a:.0%}, PCA %{b:.0%}, training %{c:.0%}: "
         "%{marker.color:.1%}<extra></extra>",

@@ -5,11 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.experiments import statistic_runs
-from dpcore.experiments.learning_recipes import script
 from pages.shared import statistics
 from pages.shared.cards import dataset_ready, errors_shown, guarantee_card, not_private
 from pages.shared.controls import current, redraw_noise
-from pages.shared.downloads import downloads
 from pages.shared.formulas_learning import STATISTICS
 
 choice = current()
@@ -42,6 +40,6 @@ with errors_shown():
     )
     not_private("True values, errors and bias", "read the values without any noise.")
     st.markdown("##### Take it away")
-    downloads("statistic", rows, script=script("One private statistic", statistics.source(spec)))
+    statistics.take_away(data, spec, rows)
     with st.expander("How this is computed"):
         st.markdown(STATISTICS)

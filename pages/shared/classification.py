@@ -142,10 +142,13 @@ def promises(spec: ClassificationSpec) -> None:
         )
         if share > 0
     ]
-    sentence = f"**ε = {' + '.join(parts)} = {spec.epsilon:g}** by basic composition"
+    sentence = f"Asked, by basic composition: **ε = {' + '.join(parts)} = {spec.epsilon:g}**"
     if spec.centring_share > 0 and spec.pca_share > 0:
         sentence += "; centring and Gaussian PCA share δ and compose exactly (μ² adds up)"
-    sentence += f". Privacy loss distributions bound the total by **ε = {together.epsilon:.3g}**"
+    sentence += (
+        ". What the noise really gives, by basic composition or privacy loss distributions, "
+        f"whichever is less: **ε = {together.epsilon:.3g}** at δ = {together.delta:g}"
+    )
     if len(outcome.model.classes_) > 2:
         count = len(outcome.model.classes_)
         each = spec.training_share * spec.epsilon / count
@@ -200,7 +203,7 @@ def inside(spec: ClassificationSpec, halves: Halves) -> None:
     big_number(
         f"{wrong:,}",
         f"of {len(problem.test_X):,} test people are taken for another class in this draw "
-        f"at ε = {spec.epsilon:g}: {percent(outcome.test_error)}.",
+        f"at ε\u00a0=\u00a0{spec.epsilon:g}: {percent(outcome.test_error)}.",
     )
     if halves.image_shape is not None:
         _pictures(spec, outcome, problem, halves)

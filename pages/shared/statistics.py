@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
 from dpcore.experiments import statistic_runs
-from dpcore.experiments.learning_recipes import source_of
+from dpcore.experiments.learning_recipes import statistic_notebook, statistic_script
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.statistic_runs import HISTOGRAM, KINDS, MEAN, StatisticSpec
 from dpcore.figures.distributions import (
@@ -22,6 +22,7 @@ from dpcore.figures.distributions import (
 from dpcore.statistics import MECHANISMS, PrivateStatistic
 from pages.shared import runs_learning
 from pages.shared.cards import big_number, chart, is_dark, not_private
+from pages.shared.downloads import downloads
 
 COLUMN, TYPED = "column", "typed"
 _SOURCES = {COLUMN: "A column of the data set", TYPED: "Typed numbers"}
@@ -275,15 +276,15 @@ def people(data: Values, spec: StatisticSpec) -> None:
     )
 
 
-def source(spec: StatisticSpec) -> list[str]:
-    """Cells of a script that makes this release of somebody's own values."""
-    return [
-        "import numpy as np\n\n"
-        "from dpcore.experiments.statistic_runs import StatisticSpec, release",
-        f"values = np.array([{_TYPED_AGES}])  # your own, one a person",
-        f"spec = {source_of(spec)}",
-        "print(release(values, spec).value)",
-    ]
+def take_away(data: Values, spec: StatisticSpec, rows: list[dict]) -> None:
+    """The figure's rows, and this release as a script and a notebook."""
+    origin = data.identity if data.dataset else data.values.tolist()
+    downloads(
+        "statistic",
+        rows,
+        script=statistic_script(spec, origin),
+        notebook=statistic_notebook(spec, origin),
+    )
 
 
 def _unit(spec: StatisticSpec, *, of_people: bool = False) -> str:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
+from dpcore.experiments.learning_recipes import statistic_notebook, statistic_script
 from dpcore.experiments.statistic_runs import (
     KINDS,
     StatisticSpec,
@@ -102,3 +104,13 @@ def test_usual_bounds_come_from_the_encoding():
     assert usual_bounds("digits") == (0.0, 16.0)
     assert usual_bounds("mnist") == (0.0, 1.0)
     assert usual_bounds(None) == (0.0, 100.0)
+
+
+@pytest.mark.parametrize("origin", [("digits", 28), [1.0, 2.0, 40.0]])
+def test_what_is_taken_away_says_the_same(origin, capsys):
+    spec = StatisticSpec("variance", 0, 16, epsilon=0.5, seed=4)
+    typed = isinstance(origin, list)
+    values = np.array(origin) if typed else load_dataset("digits").X[:, 28]
+    exec(compile(statistic_script(spec, origin), "script", "exec"), {"__name__": "script"})
+    assert str(np.round(release(values, spec).value, 6)) in capsys.readouterr().out
+    assert '"nbformat": 4' in statistic_notebook(spec, origin)

@@ -32,7 +32,7 @@ def test_the_default_answers(page):
     assert "of 89 test people are taken for another class" in said(page)
     assert "A **random** subspace gets" in said(page)
     assert "1,348 people learn; 449 others" in said(page)
-    assert "by basic composition" in said(page)
+    assert "Asked, by basic composition: **ε = PCA 0.3 + training 0.7 = 1**" in said(page)
 
 
 def test_the_curve_fills_in(page):
