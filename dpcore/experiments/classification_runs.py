@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -37,7 +37,9 @@ from dpcore.privacy import (
     PrivacyBudget,
     Release,
     gaussian_delta,
+    gaussian_epsilon,
     gaussian_mu,
+    guarantee_mu,
 )
 from dpcore.spectra import site_moments
 from dpcore.streams import Purpose, Repetition
@@ -185,6 +187,18 @@ def total_guarantee(spec: ClassificationSpec, outcome: Outcome) -> Guarantee:
         added,
         assumptions=tuple(dict.fromkeys((*sentences, Assumption.TRUSTED_AGGREGATOR))),
     )
+
+
+def at_delta(guarantee: Guarantee, delta: float) -> Guarantee:
+    """A Gaussian guarantee as it reads at another delta, nothing asked; any other as it is.
+
+    The parts of one Gaussian release are calibrated by their mu, at a point of the profile that
+    suits the solver and nobody else.
+    """
+    mu = guarantee_mu(guarantee)
+    if mu is None or guarantee.delta == delta:
+        return guarantee
+    return replace(guarantee, asked=None, epsilon=gaussian_epsilon(delta, 1.0, mu), delta=delta)
 
 
 def stage_budgets(spec: ClassificationSpec) -> tuple[float, PrivacyBudget | None]:

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data.held_out import Halves
+from dpcore.experiments.classification_runs import at_delta
 from dpcore.experiments.classification_views import confusion_matrix, mistakes, plane_of
 from dpcore.experiments.findings import percent
 from dpcore.experiments.learning import (
@@ -158,7 +159,8 @@ def promises(spec: ClassificationSpec) -> None:
         )
     st.markdown(sentence + ".")
     titles = ["Together", *(stage[0].upper() + stage[1:] for stage in outcome.guarantees)]
-    cards = (together, *outcome.guarantees.values())
+    stages = (at_delta(guarantee, spec.delta) for guarantee in outcome.guarantees.values())
+    cards = (together, *stages)
     for tab, guarantee in zip(st.tabs(titles), cards, strict=True):
         with tab:
             guarantee_card(guarantee)

@@ -29,7 +29,6 @@ _SOURCES = {COLUMN: "A column of the data set", TYPED: "Typed numbers"}
 _TYPED_AGES = "23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50"
 _KIND_TITLES = {MEAN: "Mean", "variance": "Variance", HISTOGRAM: "Histogram"}
 _MECHANISM_TITLES = {"laplace": "Laplace", "gaussian": "Gaussian, analytic"}
-_DRAWS = 1000
 _ERRORS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
@@ -183,8 +182,9 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
 
 def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """Errors of many draws, the density that theory gives over them."""
-    st.markdown(f"##### The law of the error, over {_DRAWS:,} draws")
-    errors = runs_learning.errors_of(data.identity, spec, _DRAWS)
+    draws = statistic_runs.affordable_draws(len(data.values), spec)
+    st.markdown(f"##### The law of the error, over {draws:,} draws")
+    errors = runs_learning.errors_of(data.identity, spec, draws)
     marker = None
     if spec.kind != HISTOGRAM:
         bounded = np.clip(data.values, spec.low, spec.high)
@@ -198,7 +198,7 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
             dark=is_dark(),
         ),
         key="stat_law",
-        alt=f"Errors of {_DRAWS} draws follow the {spec.mechanism} law of scale "
+        alt=f"Errors of {draws} draws follow the {spec.mechanism} law of scale "
         f"{release.scale:.3g}.",
     )
     reached = statistic_runs.error_reached(spec, float(release.scale))

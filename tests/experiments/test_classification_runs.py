@@ -19,6 +19,7 @@ from dpcore.experiments.classification_runs import (
     CENTRING,
     PCA,
     TRAINING,
+    at_delta,
     local_learning_problem,
     run,
     run_pipeline,
@@ -102,6 +103,17 @@ class TestBudget:
         assert total.epsilon > 0.5 * epsilon
         assert outcome.guarantees[TRAINING].epsilon == pytest.approx(spec.training_share * epsilon)
         assert (CENTRING in outcome.guarantees) == (centring > 0)
+
+    def test_a_stage_reads_at_the_asked_delta(self):
+        spec = replace(ZERO_OR_ONE, epsilon=2.0, centring_share=0.3)
+        outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+        for stage in (CENTRING, PCA):
+            shown = at_delta(outcome.guarantees[stage], spec.delta)
+            assert shown.delta == spec.delta
+            # Either alone promises more than both together.
+            assert 0 < shown.epsilon < 0.6 * spec.epsilon
+        training = outcome.guarantees[TRAINING]
+        assert at_delta(training, spec.delta) is training
 
     def test_training_in_a_random_subspace_is_pure(self):
         spec = canonical(replace(ZERO_OR_ONE, pipeline=RANDOM_PRIVATE))
