@@ -84,7 +84,8 @@ def sample_matrix_bingham(
     The density is with respect to the uniform law on frames; it depends on the subspace alone,
     and within its subspace the frame is uniform. Chains run until the diagnostics of the energy
     pass, looked at in growing intervals over the second half of each chain, or until
-    `max_sweeps`; then `converged` is False and the draw's law is not the one asked for.
+    `max_sweeps`; then `converged` is False and the draw's law is not the one asked for. They
+    watch nothing but the energy, and passing them is evidence, not proof.
 
     Parameters
     ----------

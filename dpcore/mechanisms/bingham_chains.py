@@ -131,11 +131,17 @@ def sweep(b: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> None:
     the sweep, leaves the law as it is.
     """
     n_features, _, n_components = states.shape
-    # How many rows lead is drawn for each sweep. Where the law is concentrated every component
-    # has to take part; where it is diffuse the energy hangs on fewer, and rotating those more
-    # often makes it forget sooner. Below four the calls cost more than the arithmetic.
-    least, most = max(4, n_components // 8), 2 * n_components + 8
-    n_leading = min(int(least * (most / least) ** rng.random()), n_features // 2)
+    # In every other sweep exactly the components lead: those planes are all that moves where the
+    # law is concentrated, and any other number would leave some of them to detours. In between
+    # the number is random: where the law is diffuse its energy hangs on few coordinates, which
+    # forget sooner when rotated more often, and the others have to meet as well. Fewer than four
+    # at a time cost more in calls than in arithmetic.
+    if rng.random() < 0.5:
+        n_leading = n_components
+    else:
+        least, most = max(4, n_components // 8), 2 * n_components + 8
+        n_leading = int(least * (most / least) ** rng.random())
+    n_leading = min(n_leading, n_features // 2)
     others = n_leading + rng.permutation(n_features - n_leading)
     for begin in range(0, others.size, n_leading):
         _rotate(b, states, others[begin : begin + n_leading], rng)

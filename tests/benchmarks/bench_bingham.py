@@ -9,8 +9,8 @@ given all other columns, column r is a vector Bingham law in their null space; a
 that law's matrix and updates each coordinate in its eigenbasis from its exact conditional.
 
 On digits both are run long enough to estimate effective draws. At D = 784 a scan of the baseline
-takes too long for that; it is credited with one effective draw a scan, about what it reaches on
-digits.
+takes too long for that; it is credited with one effective draw a scan. (On digits it reaches one
+to two; in 24 scans on MNIST the energy's first autocorrelation was -0.17, with error 0.2.)
 """
 
 from __future__ import annotations
