@@ -86,7 +86,12 @@ def _classes(names: tuple[str, ...], task, one, other) -> tuple[int, ...]:
     defaults = (3, 8) if len(names) > 8 else (0, 1)
     labels = tuple(range(len(names)))
     wanted = one.selectbox(
-        "Class", labels, defaults[0], format_func=names.__getitem__, key="class_one"
+        "Class",
+        labels,
+        defaults[0],
+        format_func=names.__getitem__,
+        key="class_one",
+        bind="query-params",
     )
     if kind == REST:
         return (wanted,)
@@ -97,6 +102,7 @@ def _classes(names: tuple[str, ...], task, one, other) -> tuple[int, ...]:
         others.index(defaults[1]) if defaults[1] in others else 0,
         format_func=names.__getitem__,
         key="class_other",
+        bind="query-params",
     )
     return (wanted, against)
 
@@ -130,6 +136,7 @@ def _more(n_learners: int, protocol: str) -> dict[str, object]:
         (None, *people[:-1]),
         format_func=lambda n: "everybody" if n is None else f"{n:,}",
         key="class_people",
+        bind="query-params",
     )
     values["samples"] = samples
     if METHODS[protocol].distributed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -34,7 +35,7 @@ def downloads(key: str, rows: Sequence[Row], *, script: str = "", notebook: str 
                     on_click="ignore",
                     key=f"{key}_save_{suffix}",
                 )
-    query = "&".join(
-        f"{name}={value}" for name in st.query_params for value in st.query_params.get_all(name)
+    query = urlencode(
+        [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
     )
     st.code(f"{st.context.url}{'?' if query else ''}{query}", language=None, wrap_lines=True)

@@ -22,6 +22,7 @@ from dpcore.figures.distributions import (
 from dpcore.statistics import MECHANISMS, PrivateStatistic
 from pages.shared import runs_learning
 from pages.shared.cards import big_number, chart, is_dark, not_private
+from pages.shared.choice import plain
 from pages.shared.downloads import downloads
 
 COLUMN, TYPED = "column", "typed"
@@ -74,6 +75,7 @@ def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
         len(names) // 2 - 4 if dataset.image_shape else 0,
         format_func=names.__getitem__,
         key=f"stat_column_{dataset.name}",
+        bind="query-params",
     )
     values = runs_learning.column(dataset.name, index)
     return Values(values, names[index], (dataset.name, index), dataset.name)
@@ -104,8 +106,12 @@ def choose_spec(run: RunSpec, data: Values) -> StatisticSpec | None:
     )
     # Keyed by the source, so that another column starts from its own usual bounds.
     key = data.dataset or TYPED
-    low = third.number_input("Public lower bound", value=low, key=f"stat_low_{key}")
-    high = fourth.number_input("Public upper bound", value=high, key=f"stat_high_{key}")
+    low = third.number_input(
+        "Public lower bound", value=low, key=f"stat_low_{key}", bind="query-params"
+    )
+    high = fourth.number_input(
+        "Public upper bound", value=high, key=f"stat_high_{key}", bind="query-params"
+    )
     bins = 10
     if kind == HISTOGRAM:
         bins = st.slider("Bins", 2, 40, 10, key="stat_bins", bind="query-params")
@@ -151,7 +157,9 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
 def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """True and private counts; with a toggle, the mistake of reading edges from the data."""
     st.markdown("##### Counts, true and private")
-    mistaken = st.toggle("Take the edges from the data instead", key="stat_mistake")
+    mistaken = st.toggle(
+        "Take the edges from the data instead", key="stat_mistake", bind="query-params"
+    )
     edges, private = spec.edges, release.value
     if mistaken:
         edges = statistic_runs.data_driven_edges(data.values, spec)
@@ -203,7 +211,7 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     )
     reached = statistic_runs.error_reached(spec, float(release.scale))
     st.caption(
-        f"Theory: below {reached:.3g} in 95 draws of 100. Live: in "
+        f"Theory: below {plain(float(f'{reached:.3g}'))} in 95 draws of 100. Live: in "
         f"{100 * np.mean(np.abs(errors) <= reached):.1f}. Publishing so many draws would cost as "
         "many ε: this is a laboratory."
     )
@@ -259,7 +267,7 @@ def people(data: Values, spec: StatisticSpec) -> None:
     error = share * reach
     needed = statistic_runs.people_for(spec, error)
     st.markdown(
-        f"**{needed:,} people** keep the noise below {error:.3g} in 95 draws of 100 at "
+        f"**{needed:,} people** keep the noise below {plain(error)} in 95 draws of 100 at "
         f"ε = {spec.epsilon:g}; there are {len(data.values):,}. "
         + ("That is enough." if len(data.values) >= needed else "That is not enough.")
     )
