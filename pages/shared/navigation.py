@@ -62,6 +62,19 @@ _PLACES = (
         CCA_CONTROLS,
     ),
     Place(
+        "statistics",
+        "Statistics",
+        "A private mean, variance or histogram of one column: its error, its bounds, its people.",
+        ("dataset", "epsilon", "delta"),
+    ),
+    Place(
+        "Explore",
+        "classification",
+        "Classification",
+        "Private components feeding a classifier, and how to split one budget between them.",
+        ("dataset", "epsilon", "delta", "components"),
+    ),
+    Place(
         "Learn",
         "start",
         "Start here",
@@ -93,6 +106,11 @@ _PLACES = (
         "What was spent",
         "Everything shown so far, and the ε it would have cost real people.",
         LEDGER_CONTROLS,
+    ),
+    Place(
+        "tutorials",
+        "Tutorials",
+        "Mean, variance, histogram, PCA, SVM, logistic regression: a few lines each, run live.",
     ),
 )
 PAGES: dict[str, Place] = {place.name: place for place in _PLACES}
