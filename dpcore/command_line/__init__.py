@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
+from dpcore.command_line import reproduce, sweep
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.command_line.output import print_json, print_summary, versions, with_progress
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.methods import method
-from dpcore.experiments.papers import FIGURES, paper_figure
 from dpcore.experiments.run import run
 
 DESCRIPTION = """\
@@ -25,7 +25,10 @@ examples:
   python -m dpcore datasets
   python -m dpcore run --dataset digits --protocol dpdis,local --epsilon 1 --sites 5
   python -m dpcore run --dataset mnist --samples 10000 --sites 10 --json > rows.json
+  python -m dpcore sweep --vary epsilon=0.1,1,10 sites=2,5,10 --csv rows.csv
+  python -m dpcore plan --find epsilon --target 0.9 --sites 20
   python -m dpcore reproduce fig1-b --json
+  python -m dpcore reproduce all --out results
 """
 
 
@@ -64,19 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     runner.add_argument("--json", action="store_true", help="one JSON document with all rows")
     runner.set_defaults(command=_run)
 
-    reproduce = commands.add_parser(
-        "reproduce",
-        help="run a published figure",
-        description="Run a published figure live.",
-        epilog="figures:\n"
-        + "\n".join(f"  {name:<12} {figure.title}" for name, figure in FIGURES.items()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    reproduce.add_argument("figure", metavar="FIGURE")
-    reproduce.add_argument("--repetitions", type=int, help="instead of the paper's ten")
-    reproduce.add_argument("--seed", type=int, default=0)
-    reproduce.add_argument("--json", action="store_true", help="one JSON document with all rows")
-    reproduce.set_defaults(command=_reproduce)
+    sweep.add_commands(commands)
+    reproduce.add_commands(commands)
     return parser
 
 
@@ -104,33 +96,4 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json({"spec": asdict(spec), "versions": versions(), "rows": rows})
     else:
         print_summary(rows)
-    return 0
-
-
-def _reproduce(arguments: argparse.Namespace) -> int:
-    figure = paper_figure(arguments.figure)
-    changes = {"seed": arguments.seed}
-    if arguments.repetitions is not None:
-        changes["repetitions"] = arguments.repetitions
-    cells = [replace(cell, **changes) for cell in figure.cells()]
-    total = sum(cell.repetitions * len(cell.protocols) for cell in cells)
-    rows = list(
-        with_progress(
-            ({"figure": figure.name, **row} for cell in cells for row in run(cell)),
-            total,
-            figure.name,
-        )
-    )
-    if arguments.json:
-        print_json(
-            {
-                "figure": figure.name,
-                "title": figure.title,
-                "claim": figure.claim,
-                "versions": versions(),
-                "rows": rows,
-            }
-        )
-    else:
-        print_summary(rows, figure.field)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from statistics import fmean, stdev
 
@@ -21,15 +21,16 @@ def versions() -> dict[str, str]:
 
 def print_json(document: dict[str, object]) -> None:
     """One JSON document; infinities become the string "inf", since JSON has none."""
-    json.dump(_finite(document), sys.stdout, ensure_ascii=False, indent=1)
+    json.dump(finite(document), sys.stdout, ensure_ascii=False, indent=1)
     sys.stdout.write("\n")
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
+    """The same with infinities and NaN as strings."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
@@ -40,18 +41,23 @@ def with_progress(rows: Iterable[Row], total: int, label: str) -> Iterator[Row]:
     yield from tqdm(rows, total=total, desc=label, unit="row", file=sys.stderr)
 
 
-def print_summary(rows: list[Row], varying: str | None = None) -> None:
-    """Mean and spread of the energy ratio, one line a protocol and value."""
+def print_summary(rows: list[Row], varying: Sequence[str] = ()) -> None:
+    """Mean and spread of the energy ratio, one line a protocol and cell."""
     groups: dict[tuple, list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.get(varying), row["protocol"]), []).append(row)
-    head = f"{varying:>12}  " if varying else ""
+        cell = tuple(row[field] for field in varying)
+        groups.setdefault((cell, row["protocol"]), []).append(row)
+    head = "".join(f"{field:>18}  " for field in varying)
     print(f"{head}{'protocol':<10} {'energy':>8} {'spread':>7} {'exact ε':>9} {'bytes/site':>11}")
-    for (value, protocol), members in groups.items():
+    for (cell, protocol), members in groups.items():
         ratios = [row["energy_ratio"] for row in members]
         spread = stdev(ratios) if len(ratios) > 1 else 0.0
-        first = f"{value:>12g}  " if varying else ""
+        first = "".join(f"{_short(value):>18}  " for value in cell)
         print(
             f"{first}{protocol:<10} {fmean(ratios):8.4f} {spread:7.4f}"
             f" {members[0]['exact_epsilon']:9.3g} {members[0]['bytes_per_site']:11,}"
         )
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

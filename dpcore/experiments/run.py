@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -20,26 +18,13 @@ from dpcore.experiments.problem import (
     load_prepared,
     whole_second_moment,
 )
+from dpcore.experiments.software import versions
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
 Row = dict[str, object]
-
-
-@cache
-def versions() -> str:
-    """Versions that numbers may depend on, in one cell of a table."""
-    packages = {"dpcore": "dp-pca-lab", "numpy": "numpy", "scipy": "scipy"}
-    found = []
-    for name, package in packages.items():
-        try:
-            found.append(f"{name} {version(package)}")
-        except PackageNotFoundError:
-            # A checkout that was not installed.
-            found.append(name)
-    return ", ".join(found)
 
 
 _prepared = Latest(load_prepared, keep=1)

@@ -16,11 +16,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 from dpcore.data import list_datasets
+from dpcore.experiments.software import software_fingerprint
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.units import Finished, Unit
 
@@ -159,19 +158,6 @@ class Store:
             self.damaged += 1
             return {}
         return json.loads(body)["cells"]
-
-
-@cache
-def software_fingerprint() -> str:
-    """Digest of the source that computes rows and of the versions under it."""
-    package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for name in ("numpy", "scipy"):
-        digest.update(f"{name} {version(name)}\n".encode())
-    for path in sorted(package.rglob("*.py")):
-        if path.relative_to(package).parts[0] not in ("figures", "command_line"):
-            digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _rows_here(draw: RunSpec) -> list[object]:

@@ -243,7 +243,7 @@ def _with_values(base: RunSpec, values: dict[str, object]) -> RunSpec:
     if ratio is not None:
         components = values.get("components", base.components)
         if components is None:
-            components = _status(values.get("dataset", base.dataset)).default_components
+            components = dataset_status(values.get("dataset", base.dataset)).default_components
         values["intermediate_dim"] = round(ratio * components)
     return replace(base, **values)
 
@@ -256,7 +256,7 @@ def check_feasible(spec: RunSpec) -> None:
     ParameterError
         Saying what is wrong with which parameter.
     """
-    status = _status(spec.dataset)
+    status = dataset_status(spec.dataset)
     if status.default_components is None and spec.components is None:
         raise ParameterError("components", f"given for {spec.dataset}", None)
     if spec.samples is not None and spec.samples > status.n_samples:
@@ -276,7 +276,7 @@ def check_feasible(spec: RunSpec) -> None:
     )
 
 
-def _status(name: str):
+def dataset_status(name: str):
     for status in list_datasets():
         if status.name == name:
             return status

@@ -1,0 +1,161 @@
+"""`reproduce`: published figures run live, one or all of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dpcore.command_line.output import print_json, print_summary, versions
+from dpcore.command_line.sweeping import (
+    add_sweep_options,
+    collect_with_progress,
+    run_options,
+    write_csv,
+)
+from dpcore.errors import ParameterError
+from dpcore.experiments.claims import Verdict, check_claims, check_dimension
+from dpcore.experiments.papers import FIGURES, PaperFigure, paper_figure
+from dpcore.experiments.published import compare_with_published, published_points_of
+from dpcore.experiments.run import Row
+from dpcore.experiments.sweep import SweepResult
+from dpcore.figures.energy import energy_curves
+from dpcore.figures.style import look_of
+from dpcore.figures.svg import energy_curves_svg
+from dpcore.pca import TRUNCATIONS
+
+ALL = "all"
+_DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Hang the command on the parser."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="run a published figure, or all of them",
+        description="Run published figures live and put them beside the published numbers. "
+        "Rows already on disk are not computed again, so a run that was stopped goes on where "
+        "it was.",
+        epilog="figures:\n"
+        + "\n".join(f"  {name:<12} {figure.title}" for name, figure in FIGURES.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("figure", metavar="FIGURE", help=f"one of those below, or '{ALL}'")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write a CSV, an HTML and an SVG a figure, and summary.csv",
+    )
+    parser.add_argument("--repetitions", type=int, help="instead of the paper's ten")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--truncation", choices=TRUNCATIONS, help="instead of the paper's svd")
+    add_sweep_options(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
+    parser.set_defaults(command=_reproduce)
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    names = list(FIGURES) if arguments.figure == ALL else [arguments.figure]
+    if arguments.figure == ALL and arguments.out is None and not arguments.json:
+        raise ParameterError("out", "given (or --json) with 'all'", None)
+    options = run_options(arguments)
+    changes = {"seed": arguments.seed}
+    for field in ("repetitions", "truncation"):
+        if getattr(arguments, field) is not None:
+            changes[field] = getattr(arguments, field)
+    documents, summary, rows_of = [], [], {}
+    for name in names:
+        figure = paper_figure(name).varied(**changes)
+        result = collect_with_progress(figure.sweep, name, options)
+        rows = [{"figure": name, **row} for row in result.rows]
+        rows_of[name] = rows
+        verdicts = check_claims(figure, rows) if len(rows) > 1 else ()
+        documents.append(_document(figure, rows, result, verdicts))
+        summary += _summary(figure, result, verdicts)
+        if arguments.out is not None:
+            _write(arguments.out, figure, rows)
+    if set(_DIMENSION_PANELS) <= set(names):
+        summary.append(_summary_row("fig1-a to c", check_dimension(rows_of)))
+    if arguments.out is not None:
+        write_csv(arguments.out / "summary.csv", summary)
+    if arguments.json:
+        if arguments.figure == ALL:
+            print_json({"versions": versions(), "figures": documents, "summary": summary})
+        else:
+            print_json({**documents[0], "versions": versions()})
+        return 0
+    if arguments.figure != ALL:
+        print_summary(rows_of[names[0]], [paper_figure(names[0]).field])
+    for row in summary:
+        print(f"{row['figure']:<16} {row['holds']:<7} {row['finding']}")
+    return 0
+
+
+def _document(
+    figure: PaperFigure, rows: Sequence[Row], result: SweepResult, verdicts: Sequence[Verdict]
+) -> dict[str, object]:
+    comparison = compare_with_published(figure.name, rows)
+    return {
+        "figure": figure.name,
+        "title": figure.title,
+        "claim": figure.claim,
+        "claims": [asdict(verdict) for verdict in verdicts],
+        "published": None if comparison is None else asdict(comparison),
+        "rows": rows,
+        "skipped": result.skipped,
+    }
+
+
+def _summary(
+    figure: PaperFigure, result: SweepResult, verdicts: Sequence[Verdict]
+) -> list[Row]:
+    found = [_summary_row(figure.name, verdict) for verdict in verdicts]
+    comparison = compare_with_published(figure.name, result.rows)
+    if comparison is not None:
+        point = comparison.at
+        finding = (
+            f"Largest difference to {comparison.points} published points: "
+            f"{comparison.largest:.4f}, {look_of(point.protocol).label} at {point.value:g} "
+            f"(published {point.mean:.4f}, here {comparison.ours:.4f})."
+        )
+        if comparison.is_part:
+            finding += f" Only a part of {point.dataset} is here: compare the shape alone."
+        found.append({"figure": figure.name, "claim": "published", "holds": "", "finding": finding})
+    for row in result.skipped:
+        finding = f"{figure.field} = {row[figure.field]}: {row['skipped']}"
+        found.append({"figure": figure.name, "claim": "", "holds": "skipped", "finding": finding})
+    return found
+
+
+def _summary_row(name: str, verdict: Verdict) -> Row:
+    holds = {True: "holds", False: "fails", None: "unclear"}[verdict.holds]
+    return {"figure": name, "claim": verdict.claim, "holds": holds, "finding": verdict.sentence}
+
+
+def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(folder / f"{figure.name}.csv", rows)
+    published = [
+        (point.protocol, point.value, point.mean) for point in published_points_of(figure.name)
+    ]
+    logarithmic = figure.field != "intermediate_ratio"
+    axis = {"axis_title": figure.axis, "logarithmic": logarithmic}
+    chart = energy_curves(rows, figure.field, **axis)
+    for protocol in dict.fromkeys(protocol for protocol, _, _ in published):
+        own = [(value, mean) for key, value, mean in published if key == protocol]
+        chart.add_scatter(
+            x=[value for value, _ in own],
+            y=[mean for _, mean in own],
+            mode="markers",
+            name=f"{look_of(protocol).label}, published",
+            marker={"symbol": "circle-open", "size": 11, "color": look_of(protocol).colour},
+        )
+    chart.update_layout(title=figure.title, margin={"t": 90})
+    # One copy of the drawing library beside all figures, so that they work without a network.
+    chart.write_html(folder / f"{figure.name}.html", include_plotlyjs="directory")
+    svg = energy_curves_svg(
+        rows, figure.field, title=figure.title, published=published, **axis
+    )
+    (folder / f"{figure.name}.svg").write_text(svg, encoding="utf-8")

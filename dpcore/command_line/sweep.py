@@ -1,0 +1,186 @@
+"""`sweep`: rows over a grid; `plan`: what a target costs; `rate`: energy per byte; `cache`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from dpcore.command_line.options import add_run_options, spec_from
+from dpcore.command_line.output import finite, print_json, print_summary, versions
+from dpcore.command_line.sweeping import (
+    add_sweep_options,
+    collect_with_progress,
+    parse_vary,
+    run_options,
+    write_csv,
+)
+from dpcore.experiments.findings import bytes_in_words
+from dpcore.experiments.plan import AXES, Answer, search
+from dpcore.experiments.rate import rate_points, rate_sweeps
+from dpcore.experiments.store import FOLDER_VARIABLE, Store
+from dpcore.experiments.sweep import VARIABLE_FIELDS, Sweep
+
+STANDARD_OUTPUT = "-"
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Hang the four commands on the parser."""
+    _add_sweep(commands)
+    _add_plan(commands)
+    _add_rate(commands)
+    cache = commands.add_parser(
+        "cache",
+        help="show or clear the results kept on disk",
+        description=f"Results of sweeps are kept in a folder, which {FOLDER_VARIABLE} can move.",
+    )
+    cache.add_argument("--clear", action="store_true", help="delete every result kept")
+    cache.set_defaults(command=_cache)
+
+
+def _add_sweep(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "sweep",
+        help="run a grid of settings",
+        description="Run every combination of the values that vary; the other options are held. "
+        "Rows already on disk are not computed again, so a sweep that was stopped goes on "
+        "where it was.",
+    )
+    parser.add_argument(
+        "--vary",
+        action="append",
+        nargs="+",
+        required=True,
+        metavar="FIELD=V1,V2,…",
+        help=f"fields: {', '.join(VARIABLE_FIELDS)}",
+    )
+    add_run_options(parser)
+    add_sweep_options(parser)
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const=STANDARD_OUTPUT,
+        metavar="FILE",
+        help="one JSON document with all rows, on standard output or into a file",
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="the rows as a table")
+    parser.set_defaults(command=_sweep)
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    vary = parse_vary([text for group in arguments.vary for text in group])
+    sweep = Sweep(spec_from(arguments), vary)
+    result = collect_with_progress(sweep, arguments.dataset, run_options(arguments))
+    document = {
+        "base": asdict(sweep.base),
+        "vary": {field: values for field, values in vary},
+        "versions": versions(),
+        "rows": result.rows,
+        "skipped": result.skipped,
+    }
+    if arguments.csv is not None:
+        write_csv(arguments.csv, result.rows)
+    if arguments.json == STANDARD_OUTPUT:
+        print_json(document)
+        return 0
+    if arguments.json is not None:
+        text = json.dumps(finite(document), ensure_ascii=False, indent=1)
+        Path(arguments.json).write_text(f"{text}\n", encoding="utf-8")
+    print_summary(list(result.rows), [field for field, _ in vary])
+    return 0
+
+
+def _add_plan(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "plan",
+        help="what a target energy costs",
+        description="Search, over real runs, for the smallest epsilon, people per site or R, or "
+        "the most sites, that reach a target.",
+    )
+    parser.add_argument("--find", choices=AXES, default="epsilon", help="default: %(default)s")
+    parser.add_argument(
+        "--target", type=float, required=True, help="share of the optimum to reach, 0 to 1"
+    )
+    add_run_options(parser)
+    add_sweep_options(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
+    parser.set_defaults(command=_plan)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    spec = spec_from(arguments)
+    answer = None
+    for step in search(
+        spec,
+        arguments.find,
+        arguments.target,
+        protocol=spec.protocols[0],
+        **run_options(arguments),
+    ):
+        if isinstance(step, Answer):
+            answer = step
+        else:
+            energies = f"{min(step.energies):.3f} to {max(step.energies):.3f}"
+            print(f"{arguments.find} = {step.value:g}: {energies}", file=sys.stderr)
+    if arguments.json:
+        print_json(
+            {
+                "spec": asdict(spec),
+                "field": answer.field,
+                "target": answer.target,
+                "value": answer.value,
+                "luckiest": answer.luckiest,
+                "unluckiest": answer.unluckiest,
+                "sentence": answer.sentence,
+                "versions": versions(),
+                "rows": [row for tried in answer.tried for row in tried.rows],
+            }
+        )
+    else:
+        print(answer.sentence)
+    return 0
+
+
+def _add_rate(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "rate",
+        help="energy for the bytes a site sends",
+        description="Captured energy against the length of a site's message: proxies over R and "
+        "precision, whole matrices over the step of dithered rounding.",
+    )
+    add_run_options(parser)
+    add_sweep_options(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
+    parser.set_defaults(command=_rate)
+
+
+def _rate(arguments: argparse.Namespace) -> int:
+    spec, options = spec_from(arguments), run_options(arguments)
+    rows = [
+        row
+        for sweep in rate_sweeps(spec)
+        for row in collect_with_progress(sweep, spec.dataset, options).rows
+    ]
+    points = rate_points(rows)
+    if arguments.json:
+        points = [{"label": point.label, **asdict(point)} for point in points]
+        print_json({"versions": versions(), "points": points, "rows": rows})
+        return 0
+    for point in points:
+        print(
+            f"{'best' if point.is_best else '':<4} {bytes_in_words(point.bytes_per_site):>9} "
+            f"{point.energy:8.4f}  {point.family}, {point.label}"
+        )
+    return 0
+
+
+def _cache(arguments: argparse.Namespace) -> int:
+    store = Store()
+    summary = store.summary()
+    if arguments.clear:
+        store.clear()
+    state = "deleted from" if arguments.clear else "in"
+    print(f"{summary.entries:,} results, {bytes_in_words(summary.size)}, {state} {summary.folder}")
+    return 0
