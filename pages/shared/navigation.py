@@ -62,6 +62,7 @@ _PLACES = (
         CCA_CONTROLS,
     ),
     Place(
+        "Explore",
         "statistics",
         "Statistics",
         "A private mean, variance or histogram of one column: its error, its bounds, its people.",
@@ -108,6 +109,7 @@ _PLACES = (
         LEDGER_CONTROLS,
     ),
     Place(
+        "Learn",
         "tutorials",
         "Tutorials",
         "Mean, variance, histogram, PCA, SVM, logistic regression: a few lines each, run live.",
