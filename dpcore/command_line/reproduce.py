@@ -20,9 +20,6 @@ from dpcore.experiments.papers import FIGURES, PaperFigure, paper_figure
 from dpcore.experiments.published import compare_with_published, published_points_of
 from dpcore.experiments.run import Row
 from dpcore.experiments.sweep import SweepResult
-from dpcore.figures.energy import energy_curves
-from dpcore.figures.style import look_of
-from dpcore.figures.svg import energy_curves_svg
 from dpcore.pca import TRUNCATIONS
 
 ALL = "all"
@@ -135,6 +132,11 @@ def _summary_row(name: str, verdict: Verdict) -> Row:
 
 
 def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:
+    # The drawing library takes longer to load than most commands take to run.
+    from dpcore.figures.energy import energy_curves
+    from dpcore.figures.style import look_of
+    from dpcore.figures.svg import energy_curves_svg
+
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / f"{figure.name}.csv", rows)
     published = [

@@ -49,15 +49,22 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     return words
 
 
-def chart(figure: go.Figure, *, key: str, alt: str, **options: object) -> object:
-    """A figure with labels dark enough to read on this page, and a camera that saves it.
+def readable(figure: Callable[[], go.Figure], *, dark: bool) -> go.Figure:
+    """The figure with labels dark enough to read on the page it is for.
 
     Streamlit's own chart theme draws axis labels in a grey of less than AA contrast.
     """
-    colour = ink(is_dark())
+    colour = ink(dark)
     figure.update_layout(font={"color": colour}, legend={"font": {"color": colour}})
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(tickfont={"color": colour}, title={"font": {"color": colour}})
+    return figure
+
+
+def chart(figure: Callable[[], go.Figure], *, key: str, alt: str, **options: object) -> object:
+    """A figure with readable labels, and a camera that saves it."""
+    if figure.layout.font.color is None:
+        readable(figure, dark=is_dark())
     return st.plotly_chart(figure, key=key, alt=alt, config=CHART_CONFIG, **options)
 
 
@@ -123,7 +130,7 @@ def not_private(what: str, why: str) -> None:
 
 def take_away(
     rows: Sequence[Row],
-    figure: go.Figure,
+    figure: Callable[[], go.Figure],
     spec: Spec,
     query: str,
     *,
@@ -136,7 +143,7 @@ def take_away(
             ("Rows (CSV)", lambda: csv_of(rows), "rows.csv", "text/csv"),
             (
                 "Figure (HTML)",
-                lambda: figure.to_html(include_plotlyjs=True, full_html=True),
+                lambda: figure().to_html(include_plotlyjs=True, full_html=True),
                 "figure.html",
                 "text/html",
             ),
