@@ -7,9 +7,7 @@ from dpcore.cca.canonical import (
     measured_correlations,
     noise_floor,
 )
-from dpcore.cca.clustering import ClusterScores, cluster_scores
 from dpcore.cca.distributed import CanonicalPairs, distributed_cca
-from dpcore.cca.estimator import PrivateCCA
 from dpcore.cca.protocols import PROTOCOLS
 from dpcore.cca.release import joint_moment_sigma
 
@@ -28,3 +26,16 @@ __all__ = [
     "measured_correlations",
     "noise_floor",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Both stand on scikit-learn, which takes longer to import than all of dpcore.
+    if name == "PrivateCCA":
+        from dpcore.cca.estimator import PrivateCCA
+
+        return PrivateCCA
+    if name in ("ClusterScores", "cluster_scores"):
+        from dpcore.cca import clustering
+
+        return getattr(clustering, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,7 +21,7 @@ class BoundedViews:
     X : ndarray of shape (n_samples, n_x)
     Y : ndarray of shape (n_samples, n_y)
     x_mean, y_mean : ndarray of shape (n_x,) and (n_y,)
-        What was subtracted, in original units; zero in mode "private".
+        What was subtracted, in original units; the public centres in mode "private".
     x_scale, y_scale : float
         A row that is not clipped is (x - x_mean) * x_scale.
     n_clipped : int
@@ -57,6 +57,8 @@ def bound_views(
     mode: str = "private",
     x_norm_bound: float = 1.0,
     y_norm_bound: float = 1.0,
+    x_centre: float = 0.0,
+    y_centre: float = 0.0,
 ) -> BoundedViews:
     """Scale two views so that ||[x y]|| <= 1 for everybody.
 
@@ -76,7 +78,11 @@ def bound_views(
         mean and divides by the largest norm found in the data: that reads single people and is
         not private.
     x_norm_bound, y_norm_bound : float
-        Public bounds on ||x|| and ||y||, chosen without the data. Not read in mode "published".
+        Public bounds on ||x - x_centre|| and ||y - y_centre||, chosen without the data. Not read
+        in mode "published".
+    x_centre, y_centre : float
+        Public centres, subtracted from every entry of a view: the middle of the range where
+        entries have one, which allows the smallest sure bound. Not read in mode "published".
 
     Raises
     ------
@@ -95,8 +101,12 @@ def bound_views(
     for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
         if not (bound > 0 and math.isfinite(bound)):
             raise ParameterError(name, "finite and greater than 0", bound)
+    for name, centre in (("x_centre", x_centre), ("y_centre", y_centre)):
+        if not math.isfinite(centre):
+            raise ParameterError(name, "finite", centre)
     x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
-    X, Y = X * X.dtype.type(x_scale), Y * Y.dtype.type(y_scale)
+    X = (X - X.dtype.type(x_centre)) * X.dtype.type(x_scale)
+    Y = (Y - Y.dtype.type(y_centre)) * Y.dtype.type(y_scale)
     norms = np.hypot(_row_norms(X), _row_norms(Y))
     longer = norms > 1
     for view in (X, Y):
@@ -107,14 +117,15 @@ def bound_views(
     return BoundedViews(
         X,
         Y,
-        np.zeros(X.shape[1]),
-        np.zeros(Y.shape[1]),
+        np.full(X.shape[1], float(x_centre)),
+        np.full(Y.shape[1], float(y_centre)),
         x_scale,
         y_scale,
         n_clipped,
         is_private=True,
         statement=(
-            f"Views divided by the public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; "
+            f"Views centred at the public {x_centre:.3g} and {y_centre:.3g} and divided by the "
+            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; "
             f"{n_clipped:,} of {len(X):,} joined rows were longer and were clipped: this step is "
             "private."
         ),

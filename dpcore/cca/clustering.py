@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import calinski_harabasz_score, normalized_mutual_info_score
+from threadpoolctl import threadpool_limits
 
 from dpcore.errors import ParameterError
 
@@ -66,7 +67,10 @@ def cluster_scores(
     if not 2 <= n_clusters < n_rows:
         raise ParameterError("n_clusters", f"in [2, {n_rows - 1}] for these rows", n_clusters)
     kmeans = KMeans(n_clusters, n_init=4, random_state=int(rng.integers(2**31)))
-    clusters = kmeans.fit_predict(scores)
+    # Rows this few are done before a second thread has woken up; on a busy machine the threads
+    # wait for each other up to fifty times as long as the work takes.
+    with threadpool_limits(1, user_api="openmp"):
+        clusters = kmeans.fit_predict(scores)
     return ClusterScores(
         nmi=float(normalized_mutual_info_score(labels, clusters)),
         calinski_harabasz=float(calinski_harabasz_score(scores, clusters)),

@@ -7,6 +7,8 @@ import sys
 from dataclasses import asdict
 
 from dpcore.command_line import reproduce, sweep
+from dpcore.command_line.audit import add_audit_command
+from dpcore.command_line.cca import add_cca_command
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.command_line.output import print_json, print_summary, versions, with_progress
 from dpcore.data import list_datasets
@@ -69,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
 
     sweep.add_commands(commands)
     reproduce.add_commands(commands)
+    add_audit_command(commands)
+    add_cca_command(commands)
     return parser
 
 

@@ -16,6 +16,9 @@ HALVES = ("halves-top-bottom", "halves-left-right")
 
 # UCI's description of mfeat: "240 pixel averages in 2 x 3 windows", a picture of 16 rows by 15.
 _PICTURE_VIEWS = {("mfeat", "pix"): (16, 15)}
+# Range of an entry where the source states one, in the data set's own units: pixels of digits are
+# counts up to 16 of 4 x 4 bitmaps; of mfeat's, up to 6 of 2 x 3 windows, divided by 66.
+_RANGES = {("digits", None): (0.0, 16.0), ("mfeat", "pix"): (0.0, 6.0 / 66.0)}
 # Most of the latent variance lies between the groups, so that a good projection shows them.
 _BETWEEN_GROUPS = 0.9
 
@@ -38,8 +41,11 @@ class TwoViewDataset:
     x_feature_names, y_feature_names : tuple of str
     x_image_shape, y_image_shape : (height, width) or None
         Set where a row of that view is a picture.
+    x_centre, y_centre : float
+        Public centre of the entries of each view: the middle of their range, or 0.
     x_norm_bound, y_norm_bound : float
-        Public bounds on the norm of a row of each view, from the domain and not from the rows.
+        Public bounds on the norm of a row of each view about its centre, from the domain and not
+        from the rows.
     provenance : str
         One sentence: what the rows really are.
     is_part : bool
@@ -65,6 +71,8 @@ class TwoViewDataset:
     provenance: str
     is_part: bool = False
     correlations: np.ndarray | None = None
+    x_centre: float = 0.0
+    y_centre: float = 0.0
 
     def __post_init__(self) -> None:
         for array in (self.X, self.Y, self.labels):
@@ -100,8 +108,9 @@ def two_views(
     Returns
     -------
     TwoViewDataset
-        A cut's public norm bound is the data set's, shared by the number of columns; a named
-        view's is the data set's, shared equally by all its views, as they are scaled.
+        Where entries have a public range, a view is bounded about its middle, surely. Elsewhere a
+        cut's public norm bound is the data set's, shared by the number of columns; a named view's
+        is the data set's, shared equally by all its views, as they are scaled.
 
     Raises
     ------
@@ -257,6 +266,10 @@ def _cut(
             dataset.public_norm_bound * math.sqrt(len(columns) / dataset.n_features)
             for columns in (x_columns, y_columns)
         )
+    balls = [
+        _ball(dataset.name, name, len(columns)) or (0.0, bound)
+        for name, columns, bound in zip(names, (x_columns, y_columns), bounds, strict=True)
+    ]
     return TwoViewDataset(
         name=dataset.name,
         title=title,
@@ -270,11 +283,22 @@ def _cut(
         y_feature_names=tuple(dataset.feature_names[j] for j in y_columns),
         x_image_shape=shapes[0],
         y_image_shape=shapes[1],
-        x_norm_bound=bounds[0],
-        y_norm_bound=bounds[1],
+        x_norm_bound=balls[0][1],
+        y_norm_bound=balls[1][1],
+        x_centre=balls[0][0],
+        y_centre=balls[1][0],
         provenance=f"{dataset.provenance} Cut into two views: {names[0]} and {names[1]}.",
         is_part=dataset.is_part,
     )
+
+
+def _ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None:
+    """Public centre of an entry and norm bound of a row about it, if the range is known."""
+    found = _RANGES.get((dataset, view)) or _RANGES.get((dataset, None))
+    if found is None:
+        return None
+    low, high = found
+    return (low + high) / 2, (high - low) / 2 * math.sqrt(n_columns)
 
 
 def _simplex(n_dimensions: int) -> np.ndarray:

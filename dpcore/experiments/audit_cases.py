@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from dpcore.cca.release import constant_coordinate, joint_moment_sigma
 from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.pca import ReleaseSettings, site_message
@@ -43,6 +44,7 @@ def audit_cases(*, include_flawed: bool = True) -> tuple[AuditCase, ...]:
         site_message_case("psd"),
         cape_case("published"),
         cape_case("compensated"),
+        joint_moment_case(),
         laplace_mean_case(),
         gaussian_histogram_case(),
     )
@@ -154,6 +156,38 @@ def cape_case(masks: str, *, n_sites: int = 4, n_honest: int = 3) -> AuditCase:
     )
 
 
+def joint_moment_case(*, mean_share: float = 0.1, n_features: int = 6) -> AuditCase:
+    """CCA's one release: the joint moment of rows [x y] that carry a constant for the mean.
+
+    Rows [u, k] and [v, k] are orthogonal, so attain the sensitivity, where u.v = -k^2.
+    """
+    constant = constant_coordinate(mean_share)
+    bound = math.hypot(1.0, constant)
+    sigma = joint_moment_sigma(BUDGET, N_SAMPLES, calibration="analytic", row_norm_bound=bound)
+    rows = np.zeros((2, n_features + 1))
+    rows[:, -1] = constant
+    rows[0, 0] = 1.0
+    rows[1, :2] = -(constant**2), math.sqrt(1 - constant**4)
+    moments = np.einsum("ri,rj->rij", rows, rows) / N_SAMPLES
+
+    def sampler(moment: np.ndarray) -> Sampler:
+        size = len(moment)
+        return lambda rng, n: (
+            moment + symmetric_gaussian_noise(size, sigma, shape="isometric", rng=rng, size=n)
+        )
+
+    return AuditCase(
+        name="CCA joint moment with a private mean",
+        epsilon=BUDGET.epsilon,
+        delta=BUDGET.delta,
+        sampler_d=sampler(moments[0]),
+        sampler_d_prime=sampler(moments[1]),
+        statistic=_along(moments[0] - moments[1]),
+        is_gaussian=True,
+        neighbours="One person's joined row turns to where the two lifted rows are orthogonal.",
+    )
+
+
 def laplace_mean_case(epsilon: float = 1.0) -> AuditCase:
     """The mean of values in [0, 1] with Laplace noise of scale 1 / (n epsilon): pure epsilon."""
     scale = 1 / (N_SAMPLES * epsilon)
@@ -198,8 +232,8 @@ def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, n
 
 
 def _along(difference: np.ndarray) -> Statistic:
-    """Projection on the change: the log-likelihood ratio of Gaussian noise, up to scale.
+    """Projection on the change: the log-likelihood ratio of isometric noise, up to scale.
 
-    For either noise shape, because the worst change lies on the diagonal.
+    Of triangle noise too where the change lies on the diagonal.
     """
     return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()

@@ -45,7 +45,8 @@ def run_cca_repetition(spec: CcaSpec, problem: CcaProblem, repetition: int) -> l
     for protocol in spec.protocols:
         started = time.perf_counter()
         pairs = draw_pairs(spec, problem, protocol, repetition)
-        rows.append(_row(spec, problem, protocol, repetition, pairs, time.perf_counter() - started))
+        seconds = time.perf_counter() - started
+        rows.append(row_of(spec, problem, protocol, repetition, pairs) | {"seconds": seconds})
     return rows
 
 
@@ -109,14 +110,10 @@ def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
     return math.inf
 
 
-def _row(
-    spec: CcaSpec,
-    problem: CcaProblem,
-    protocol: str,
-    repetition: int,
-    pairs: CanonicalPairs,
-    seconds: float,
+def row_of(
+    spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int, pairs: CanonicalPairs
 ) -> Row:
+    """The tidy row of pairs found: the whole cell, and what they are worth on the true data."""
     measured = measured_correlations(pairs.x_rotations, pairs.y_rotations, problem.reference)
     exact_total = float(problem.exact.sum())
     settings = spec.settings(len(problem.reference))
@@ -146,5 +143,4 @@ def _row(
         "sigma": pairs.guarantee.sigma,
         "exact_epsilon": pairs.guarantee.epsilon,
         "bytes_sent": int(pairs.bytes_sent.sum()),
-        "seconds": seconds,
     }

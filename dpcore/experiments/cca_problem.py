@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from dpcore.spectra import SiteMoments, second_moment, site_moments
 from dpcore.streams import Purpose, stream
 
 _RANDOM_DRAWS = 64
+# Rows turned to double precision at a time: a large table would take twice its room otherwise.
+_BLOCK_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,10 @@ class CcaSpec:
     epsilon, delta : float
         Asked of each protocol, under replace-one.
     sites : int
-        S, of equal size.
+        S.
+    split, concentration
+        How people are spread over sites, as in `dpcore.data.split_sites`; the concentration is of
+        the Dirichlet split.
     samples : int or None
         N, people in all; None takes everybody.
     components : int
@@ -46,7 +51,8 @@ class CcaSpec:
         Published centring and scaling read the rows and are not private. Private clips to public
         bounds and centres by a private mean.
     x_norm_bound, y_norm_bound : float or None
-        Public bounds of the private preparation; None takes the data set's.
+        Public bounds of the private preparation, about the data set's public centres; None takes
+        the data set's.
     x_share : float
         Part of the squared norm bound given to the first view.
     mean_share : float
@@ -73,6 +79,8 @@ class CcaSpec:
     y_norm_bound: float | None = None
     x_share: float = 0.5
     mean_share: float = 0.1
+    split: str = "equal"
+    concentration: float = 1.0
     repetitions: int = 10
     seed: int = 0
 
@@ -91,6 +99,10 @@ class CcaSpec:
     def data_side(self) -> tuple:
         """What a problem depends on: specs with equal data sides share their site moments."""
         return tuple(getattr(self, name) for name in _DATA_SIDE)
+
+    def as_published(self) -> CcaSpec:
+        """The same with the poster's noise: its calibration, its shape, nothing cut off."""
+        return replace(self, calibration="published", noise="triangle", truncation="svd")
 
     def settings(self, n_features: int) -> ReleaseSettings:
         """The release settings, with R filled in for this many columns of both views."""
@@ -119,6 +131,8 @@ _DATA_SIDE = (
     "x_norm_bound",
     "y_norm_bound",
     "x_share",
+    "split",
+    "concentration",
     "seed",
 )
 
@@ -140,8 +154,8 @@ class CcaProblem:
     exact_x, exact_y : ndarray of shape (n_x, n_components) and (n_y, n_components)
     exact : ndarray of shape (n_components,)
         Canonical correlations of `reference`.
-    random_share : float
-        Mean share of the total correlation that random directions capture: the floor.
+    random : ndarray of shape (n_components,)
+        Mean correlations that random directions capture on `reference`: the floor.
     x_scale, y_scale : float
         What the rows were multiplied by; a direction in original units carries the same factor.
     n_clipped : int
@@ -157,11 +171,17 @@ class CcaProblem:
     exact_x: np.ndarray
     exact_y: np.ndarray
     exact: np.ndarray
-    random_share: float
+    random: np.ndarray
     x_scale: float
     y_scale: float
     n_clipped: int
     statement: str
+
+    @property
+    def random_share(self) -> float:
+        """Share of the total correlation that random directions capture."""
+        total = self.exact.sum()
+        return float(self.random.sum() / total) if total > 0 else math.nan
 
 
 def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
@@ -182,14 +202,23 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         mode=spec.preparation,
         x_norm_bound=spec.x_norm_bound or views.x_norm_bound,
         y_norm_bound=spec.y_norm_bound or views.y_norm_bound,
+        x_centre=views.x_centre,
+        y_centre=views.y_centre,
     )
     rows = bounded.joined
     # A prefix of one permutation, so that a larger sample contains the smaller one.
     drawn = stream(spec.seed, Purpose.SAMPLE).permutation(views.n_samples)[:people]
-    sites = split_sites(people, spec.sites, rng=stream(spec.seed, Purpose.SPLIT))
+    skewed = spec.split == "dirichlet"
+    sites = split_sites(
+        people,
+        spec.sites,
+        how=spec.split,
+        labels=views.labels[drawn] if skewed and views.labels is not None else None,
+        concentration=spec.concentration if skewed else None,
+        rng=stream(spec.seed, Purpose.SPLIT),
+    )
     mean = rows.mean(axis=0, dtype=np.float64)
-    # The exact answer divides by small eigenvalues, which products in float32 would drown.
-    reference = second_moment(rows.astype(np.float64, copy=False)) - np.outer(mean, mean)
+    reference = _second_moment_in_double(rows) - np.outer(mean, mean)
     x_rotations, y_rotations, exact = canonical_pairs(reference, views.n_x, spec.components)
     return CcaProblem(
         dataset=views.name,
@@ -199,7 +228,7 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         exact_x=x_rotations,
         exact_y=y_rotations,
         exact=exact,
-        random_share=_random_share(reference, views.n_x, exact, spec.seed),
+        random=_random_spans(reference, views.n_x, spec.components, spec.seed),
         x_scale=bounded.x_scale,
         y_scale=bounded.y_scale,
         n_clipped=bounded.n_clipped,
@@ -207,16 +236,27 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
     )
 
 
-def _random_share(reference: np.ndarray, n_x: int, exact: np.ndarray, seed: int) -> float:
-    if not exact.sum() > 0:
-        return math.nan
+def _second_moment_in_double(rows: np.ndarray) -> np.ndarray:
+    """The exact answer divides by small eigenvalues, which products in float32 would drown."""
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS].astype(np.float64, copy=False)
+        total += len(block) * second_moment(block)
+    return total / len(rows)
+
+
+def _random_spans(
+    reference: np.ndarray, n_x: int, n_components: int, seed: int
+) -> np.ndarray:
     rng = stream(seed, Purpose.SUBSPACE)
-    totals = [
-        measured_correlations(
-            rng.standard_normal((n_x, len(exact))),
-            rng.standard_normal((len(reference) - n_x, len(exact))),
-            reference,
-        ).total
-        for _ in range(_RANDOM_DRAWS)
-    ]
-    return float(np.mean(totals) / exact.sum())
+    return np.mean(
+        [
+            measured_correlations(
+                rng.standard_normal((n_x, n_components)),
+                rng.standard_normal((len(reference) - n_x, n_components)),
+                reference,
+            ).spans
+            for _ in range(_RANDOM_DRAWS)
+        ],
+        axis=0,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from dpcore.experiments.problem import (
 from dpcore.experiments.software import versions
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Draw, Subspace
+from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -69,7 +71,7 @@ def draw_subspaces_of(
     problem : Problem
     repetition : int
     threads : int, optional
-        Sites worked on at the same time; one a processor by default.
+        Sites worked on at the same time; one a processor by default, and protocols too.
     checkpoint : callable
         Called before each site; what it raises ends the draw.
     """
@@ -83,7 +85,12 @@ def draw_subspaces_of(
         threads=threads,
         checkpoint=checkpoint,
     )
-    return [{m.key: m.release(draw) for m in methods} for draw in draws]
+    if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
+        return [{m.key: m.release(draw) for m in methods} for draw in draws]
+    # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
+    with ThreadPoolExecutor(len(methods)) as pool:
+        pending = [{m.key: pool.submit(m.release, draw) for m in methods} for draw in draws]
+        return [{key: each.result() for key, each in of.items()} for of in pending]
 
 
 def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[Row]:

@@ -28,6 +28,8 @@ _PROXY, _WHOLE = 0, 1
 _BODIES = {1: "float32", 2: "float64", 3: "float16", 4: "int8", 5: ROUNDED}
 _CODES = {name: code for code, name in _BODIES.items()}
 _INT8_LARGEST = 127
+# A header that claims more would have us take gigabytes before anything else is seen to be wrong.
+_MOST_FEATURES = 20_000
 
 
 class MessageError(ValueError):
@@ -108,6 +110,8 @@ def decode_message(data: bytes) -> SiteMessage:
         raise MessageError("damaged site message: its checksum does not match its content")
     if form not in (_PROXY, _WHOLE) or body not in _BODIES or _BODIES.get(kind) not in PRECISIONS:
         raise MessageError("not a site message this version can read: unknown form or precision")
+    if n_features > _MOST_FEATURES or columns > _MOST_FEATURES:
+        raise MessageError(f"site message for more than {_MOST_FEATURES} features")
     whole = form == _WHOLE
     shape = (_triangle(n_features),) if whole else (n_features, columns)
     if whole and columns != n_features:

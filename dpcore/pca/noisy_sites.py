@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from threading import Lock
 
 import numpy as np
@@ -72,6 +71,8 @@ class NoisySites:
         self.moments = moments
         self.settings = settings[0]
         self.repetition = repetition
+        self.scales = [noise_scales(int(n), self.settings) for n in moments.n_samples]
+        self.noisy_means = self._noisy_means()
         self._proxies = sorted({proxy_key(each) for each in settings}) if proxies else []
         self._whole = sorted({each.encoding for each in settings}) if average else []
         self._threads = threads
@@ -89,12 +90,7 @@ class NoisySites:
                 self._memo[name] = make()
             return self._memo[name]
 
-    @cached_property
-    def scales(self) -> list[NoiseScales]:
-        return [noise_scales(int(n), self.settings) for n in self.moments.n_samples]
-
-    @cached_property
-    def noisy_means(self) -> np.ndarray | None:
+    def _noisy_means(self) -> np.ndarray | None:
         if self.settings.mean_share == 0:
             return None
         means = self.moments.means.copy()

@@ -175,8 +175,36 @@ def audit(
     if statistic is None:
         n_scored = n_trials - n_trials // 2
         statistic = learn_discriminant(case, n_trials // 2, rng=rng)
-    d = _scores(case.sampler_d, statistic, n_scored, rng)
-    d_prime = _scores(case.sampler_d_prime, statistic, n_scored, rng)
+    return judge(
+        case,
+        _scores(case.sampler_d, statistic, n_scored, rng),
+        _scores(case.sampler_d_prime, statistic, n_scored, rng),
+        n_trials=n_trials,
+        confidence=confidence,
+    )
+
+
+def judge(
+    case: AuditCase,
+    d: np.ndarray,
+    d_prime: np.ndarray,
+    *,
+    n_trials: int,
+    confidence: float = 0.95,
+) -> AuditResult:
+    """What these scores prove.
+
+    Parameters
+    ----------
+    case : AuditCase
+    d, d_prime : ndarray of shape (n_scored,)
+        Scores of releases under D and under D'.
+    n_trials : int
+        Releases drawn under each, those included that only trained the score.
+    confidence : float
+        In [0.5, 1).
+    """
+    n_scored = len(d)
     p_low, q_high, epsilon_any = _threshold_bound(d, d_prime, case.delta, 1 - confidence)
     mu = epsilon_gdp = None
     area, spread = _area_and_spread(d, d_prime)

@@ -119,10 +119,13 @@ class Spent:
             return gaussian
         if self.mu == 0 and len(self.others) == 1:
             return _epsilon_of_one(*self.others[0], delta)
-        return min(self._added_up(delta), _epsilon_by_pld(self.mu, self.others, delta))
+        return min(self.added_up(delta), _epsilon_by_pld(self.mu, self.others, delta))
 
-    def _added_up(self, delta: float) -> float:
-        """Basic composition, with what the others leave of delta going to the Gaussian part."""
+    def added_up(self, delta: float) -> float:
+        """A quick bound: basic composition, where the Gaussian part gets what the others leave.
+
+        Never below `epsilon`, and equal to it where all releases are Gaussian.
+        """
         left = delta - math.fsum(part for _, part in self.others)
         if left < 0:
             return math.inf

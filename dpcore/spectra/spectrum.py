@@ -10,7 +10,7 @@ else.
 
 from __future__ import annotations
 
-from functools import cached_property
+from threading import Lock
 
 import numpy as np
 
@@ -26,8 +26,6 @@ _NARROW, _WIDE = 25, 50  # pairs in a block: for the first two, for the others
 
 class Spectrum:
     """Eigenpairs of a symmetric matrix, in the matrix's data type, computed when asked for.
-
-    Not for use by two threads at once.
 
     Parameters
     ----------
@@ -50,6 +48,11 @@ class Spectrum:
             worst = float(matrix[~np.isfinite(matrix)][0])
             raise ParameterError("matrix", "finite in every entry", worst)
         self._matrix = matrix
+        # No cached_property here: in Python 3.11 its lock is one for all matrices, which would
+        # have the threads that decompose them wait for each other.
+        self._lock = Lock()
+        self._form: TridiagonalForm | None = None
+        self._all: tuple[np.ndarray, np.ndarray] | None = None
         self._blocks: dict[str, _Blocks | None] = {}
         self._ordered: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -81,32 +84,35 @@ class Spectrum:
             raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
         if by not in CRITERIA:
             raise ParameterError("by", f"one of {', '.join(CRITERIA)}", by)
-        if n_features >= _ALL_BELOW and n_components <= _ALL_ABOVE * n_features:
-            if by not in self._blocks:
-                self._blocks[by] = None if self._form is None else _Blocks(self._form, by)
-            blocks = self._blocks[by]
-            if blocks is not None and blocks.reaches(n_components):
-                return _read_only(blocks.values[:n_components], blocks.vectors[:n_components])
+        with self._lock:
+            if n_features >= _ALL_BELOW and n_components <= _ALL_ABOVE * n_features:
+                blocks = self._blocks_by(by)
+                if blocks is not None and blocks.reaches(n_components):
+                    return _read_only(blocks.values[:n_components], blocks.vectors[:n_components])
+            values, vectors = self._ordered_by(by)
+        return _read_only(values[:n_components], vectors[:n_components])
+
+    def _blocks_by(self, by: str) -> _Blocks | None:
+        if by not in self._blocks:
+            try:
+                self._form = self._form or TridiagonalForm(self._matrix)
+                self._blocks[by] = _Blocks(self._form, by)
+            except np.linalg.LinAlgError:
+                self._blocks[by] = None
+        return self._blocks[by]
+
+    def _ordered_by(self, by: str) -> tuple[np.ndarray, np.ndarray]:
+        if self._all is None:
+            if len(self._matrix) < _ALL_BELOW:
+                spectrum, columns = np.linalg.eigh(self._matrix)
+                self._all = spectrum, columns.T
+            else:
+                self._all = all_eigenpairs(self._matrix)
         if by not in self._ordered:
             spectrum, vectors = self._all
             order = _leading(spectrum, by)
             self._ordered[by] = spectrum[order], vectors[order]
-        values, vectors = self._ordered[by]
-        return _read_only(values[:n_components], vectors[:n_components])
-
-    @cached_property
-    def _form(self) -> TridiagonalForm | None:
-        try:
-            return TridiagonalForm(self._matrix)
-        except np.linalg.LinAlgError:
-            return None
-
-    @cached_property
-    def _all(self) -> tuple[np.ndarray, np.ndarray]:
-        if len(self._matrix) < _ALL_BELOW:
-            spectrum, columns = np.linalg.eigh(self._matrix)
-            return spectrum, columns.T
-        return all_eigenpairs(self._matrix)
+        return self._ordered[by]
 
 
 class _Blocks:

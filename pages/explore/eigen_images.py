@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore.experiments.findings import percent
 from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.methods import METHODS
-from pages.shared import pictures, runs, spectra
+from pages.shared import pictures, runs, spectra, spent
 from pages.shared.cards import dataset_ready, errors_shown, guarantee_card, not_private
 from pages.shared.choice import plain
 from pages.shared.controls import current
@@ -56,6 +56,9 @@ with errors_shown():
     }
     problem = runs.problem(choice.spec.problem_key())
     found = {epsilon: runs.subspaces(spec)[method] for epsilon, spec in specs.items()}
+    for epsilon, subspace in found.items():
+        spent.record_run(specs[epsilon], {method: subspace})
+    spent.so_far(dataset, choice.spec.delta)
     if specs:
         strictest = min(specs)
         kept = runs.rows(replace(specs[strictest], repetitions=1))[0]["energy_ratio"]

@@ -10,7 +10,7 @@ from dpcore.experiments.findings import comparison, headline, percent, spread_of
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.spec import as_published
 from dpcore.figures.energy import protocol_dots
-from pages.shared import energy, pictures, runs, stories
+from pages.shared import energy, pictures, runs, spent, stories
 from pages.shared.cards import (
     big_number,
     dataset_ready,
@@ -70,6 +70,8 @@ with errors_shown():
 
     st.markdown("##### What it promises")
     everything = runs.subspaces(spec)
+    spent.record_run(spec, everything, draws=spec.repetitions)
+    spent.so_far(dataset, spec.delta)
     for tab, subspace in zip(st.tabs(list(titles.values())), everything.values(), strict=True):
         with tab:
             guarantee_card(subspace.guarantee, preparation=spec.preparation)

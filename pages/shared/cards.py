@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -14,7 +15,6 @@ from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.findings import bytes_in_words
 from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
-from dpcore.experiments.spec import RunSpec
 from dpcore.figures.style import ink
 from dpcore.privacy import EXPLANATIONS, Guarantee, describe
 
@@ -24,6 +24,7 @@ CHART_CONFIG = {
     "modeBarButtons": [["toImage"]],
     "toImageButtonOptions": {"format": "svg", "filename": "dp-pca-lab"},
 }
+Spec = TypeVar("Spec")
 _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
@@ -120,7 +121,15 @@ def not_private(what: str, why: str) -> None:
     st.markdown(f":red-badge[not private] **{what}**: {why}")
 
 
-def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec, query: str) -> None:
+def take_away(
+    rows: Sequence[Row],
+    figure: go.Figure,
+    spec: Spec,
+    query: str,
+    *,
+    script: Callable[[Spec], str] = script_of,
+    notebook: Callable[[Spec], str] = notebook_of,
+) -> None:
     """Downloads that give the same numbers elsewhere, and a link that restores the page."""
     with st.container(horizontal=True):
         for label, data, name, mime in (
@@ -131,8 +140,8 @@ def take_away(rows: Sequence[Row], figure: go.Figure, spec: RunSpec, query: str)
                 "figure.html",
                 "text/html",
             ),
-            ("Script (Python)", lambda: script_of(spec), "run.py", "text/x-python"),
-            ("Notebook", lambda: notebook_of(spec), "run.ipynb", "application/x-ipynb+json"),
+            ("Script (Python)", lambda: script(spec), "run.py", "text/x-python"),
+            ("Notebook", lambda: notebook(spec), "run.ipynb", "application/x-ipynb+json"),
         ):
             st.download_button(label, data, name, mime, on_click="ignore", key=f"save_{name}")
     st.caption(

@@ -33,6 +33,7 @@ _UNSEEN = "controls_out_of_sight"
 DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DATA_CONTROLS = ("dataset",)
 IMAGE_CONTROLS = ("dataset", "delta", "sites", "people", "components", "advanced")
+CCA_CONTROLS = ("epsilon", "delta", "sites", "advanced", "draws")
 RUN_CONTROLS = (
     "dataset",
     "protocols",
@@ -45,6 +46,17 @@ RUN_CONTROLS = (
     "advanced",
     "draws",
 )
+STEP_CONTROLS = (
+    "dataset",
+    "epsilon",
+    "delta",
+    "sites",
+    "people",
+    "components",
+    "intermediate",
+    "advanced",
+)
+LEDGER_CONTROLS = ("dataset", "delta")
 
 
 def choose(names: tuple[str, ...]) -> Choice:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.shared.controls import IMAGE_CONTROLS, RUN_CONTROLS
+from pages.shared.controls import (
+    CCA_CONTROLS,
+    IMAGE_CONTROLS,
+    LEDGER_CONTROLS,
+    RUN_CONTROLS,
+    STEP_CONTROLS,
+)
 
 DEFAULT_PAGE = "playground"
 
@@ -49,10 +55,64 @@ _PLACES = (
         IMAGE_CONTROLS,
     ),
     Place(
+        "Explore",
+        "cca",
+        "Two views (CCA)",
+        "What two views of the same people share, found privately: correlations, people, curves.",
+        CCA_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "statistics",
+        "Statistics",
+        "A private mean, variance or histogram of one column: its error, its bounds, its people.",
+        ("dataset", "epsilon", "delta"),
+    ),
+    Place(
+        "Explore",
+        "classification",
+        "Classification",
+        "Private components feeding a classifier, and how to split one budget between them.",
+        ("dataset", "epsilon", "delta", "components"),
+    ),
+    Place(
         "Learn",
         "start",
         "Start here",
         "What this is, where to go, and which data sets are ready.",
+    ),
+    Place(
+        "Learn",
+        "promise",
+        "What ε promises",
+        "The adversary's test, its errors, the odds, and one person who turns the component.",
+        ("epsilon", "delta"),
+    ),
+    Place(
+        "Learn",
+        "algorithm",
+        "How it works",
+        "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
+        STEP_CONTROLS,
+    ),
+    Place(
+        "Learn",
+        "audit",
+        "Audit",
+        "Attack a mechanism, sound or flawed, and watch the bound on ε grow.",
+    ),
+    Place(
+        "Use",
+        "ledger",
+        "What was spent",
+        "Everything shown so far, and the ε it would have cost real people.",
+        LEDGER_CONTROLS,
+    ),
+    Place(
+        "Learn",
+        "tutorials",
+        "Tutorials",
+        "Mean, variance, histogram, PCA, SVM, logistic regression: a few lines each, run live.",
     ),
 )
 PAGES: dict[str, Place] = {place.name: place for place in _PLACES}

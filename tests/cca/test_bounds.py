@@ -51,6 +51,15 @@ def test_rows_within_their_bounds_are_scaled_and_weighted():
     assert_allclose(views.x_scale, np.sqrt(0.2) / 100)
 
 
+def test_public_centres_are_subtracted_before_the_bound():
+    X, Y = some_views()
+    centred = bound_views(X, Y, x_norm_bound=9.0, y_norm_bound=9.0, x_centre=3.0, y_centre=-1.0)
+    expected = bound_views(X - 3, Y + 1, x_norm_bound=9.0, y_norm_bound=9.0)
+    assert_allclose(centred.joined, expected.joined, atol=1e-15)
+    assert centred.is_private and centred.n_clipped == expected.n_clipped
+    assert (centred.x_mean == 3).all() and (centred.y_mean == -1).all()
+
+
 def test_a_long_row_is_shortened_as_a_whole_and_counted():
     X, Y = np.array([[3.0, 0.0], [0.1, 0.0]]), np.array([[4.0], [0.1]])
     views = bound_views(X, Y)

@@ -22,7 +22,10 @@ def test_top_and_bottom_halves_are_the_pictures_cut():
     assert np.array_equal(views.Y.reshape(-1, 4, 8), pictures[:, 4:])
     assert views.x_image_shape == views.y_image_shape == (4, 8)
     assert views.labels is digits.labels
-    assert_allclose(math.hypot(views.x_norm_bound, views.y_norm_bound), digits.public_norm_bound)
+    # Pixels lie in [0, 16], whatever the rows are: 32 of them within 8 of 8.
+    assert views.x_centre == views.y_centre == 8
+    assert_allclose((views.x_norm_bound, views.y_norm_bound), 8 * math.sqrt(32))
+    assert np.linalg.norm(views.X - 8, axis=1).max() <= views.x_norm_bound
     assert views.x_feature_names[-1] == "pixel_3_7" and views.y_feature_names[0] == "pixel_4_0"
     assert "top half" in views.provenance
 
@@ -48,6 +51,7 @@ def test_two_groups_of_columns_of_any_table():
     assert np.array_equal(views.Y, table.X[:, [0, 2, 9]])
     assert views.y_feature_names == ("x0", "x2", "x9")
     assert_allclose(views.x_norm_bound, table.public_norm_bound * math.sqrt(0.2))
+    assert views.x_centre == views.y_centre == 0
 
 
 def test_named_views():

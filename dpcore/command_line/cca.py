@@ -1,0 +1,169 @@
+"""`python -m dpcore cca`: private CCA of two views, a run or one of the poster's curves."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, replace
+from statistics import fmean, stdev
+
+from dpcore.cca import PROTOCOLS
+from dpcore.cca.bounds import MODES
+from dpcore.command_line.output import print_json, versions, with_progress
+from dpcore.errors import ParameterError
+from dpcore.experiments.cca_curves import AXES, Row, cca_sweep, epsilon_reaching
+from dpcore.experiments.cca_problem import CcaSpec
+from dpcore.experiments.cca_views import (
+    SYNTHETIC,
+    CutViews,
+    SyntheticViews,
+    ViewSource,
+    cut_from_text,
+)
+from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.pca import MASKS, TRUNCATIONS
+from dpcore.privacy import CALIBRATIONS
+
+_EXAMPLES = """\
+examples:
+  python -m dpcore cca --dataset digits --views halves-top-bottom --epsilon 1
+  python -m dpcore cca --dataset mfeat --views fou,kar --over samples --values 500,1000,2000
+  python -m dpcore cca --dataset synthetic-views --over epsilon --values 0.01,0.1,1,10 --json
+"""
+
+
+def add_cca_command(commands: argparse._SubParsersAction) -> None:
+    """Add the command `cca` to a parser's commands."""
+    parser = commands.add_parser(
+        "cca",
+        help="private CCA of two views of the same people",
+        description="Private canonical correlation analysis: one row a protocol and repetition, "
+        "for one setting or along a curve.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    default, cut, drawn = CcaSpec(), CutViews(), SyntheticViews()
+    add = parser.add_argument
+    add(
+        "--dataset",
+        default=cut.dataset,
+        help=f"see the 'datasets' command, or {SYNTHETIC} (default: %(default)s)",
+    )
+    add(
+        "--views",
+        default=cut.how,
+        help="halves-top-bottom, halves-left-right, column-halves, two names as in fou,kar, or "
+        "two groups of columns as in 0-3,7:4-6 (default: %(default)s)",
+    )
+    add("--people", type=int, default=drawn.people, help=f"of {SYNTHETIC}")
+    add("--columns", type=int, default=drawn.columns, help=f"of each view of {SYNTHETIC}")
+    add("--shared", type=int, default=drawn.shared, help=f"shared dimension of {SYNTHETIC}")
+    add("--view-noise", type=float, default=drawn.noise, help=f"of each view of {SYNTHETIC}")
+    add(
+        "--protocol",
+        dest="protocols",
+        default=",".join(default.protocols),
+        help=f"one or more, separated by commas: {', '.join(PROTOCOLS)} (default: %(default)s)",
+    )
+    add("--epsilon", type=float, default=default.epsilon, help="asked ε; inf for no noise")
+    add("--delta", type=float, default=default.delta)
+    add("--sites", type=int, default=default.sites, help="S, number of sites")
+    add("--samples", type=int, help="N, people in all sites together (default: everybody)")
+    add("--components", type=int, default=default.components, help="K, canonical pairs")
+    add("--intermediate-dim", type=int, help="R, directions a site sends (default: 4 K)")
+    add("--calibration", choices=CALIBRATIONS, default=default.calibration)
+    add("--noise", choices=NOISE_SHAPES, default=default.noise, help="shape of the noise")
+    add("--truncation", choices=TRUNCATIONS, default=default.truncation)
+    add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
+    add("--floor", type=_floor, default=default.floor, help="eigenvalue floor: auto or a number")
+    add("--preparation", choices=MODES, default=default.preparation)
+    add("--x-share", type=float, default=default.x_share, help="squared norm of the first view")
+    add("--repetitions", type=int, default=default.repetitions)
+    add("--seed", type=int, default=default.seed)
+    add("--over", choices=AXES, help="run a curve along this")
+    add("--values", help="of the curve, separated by commas")
+    add("--json", action="store_true", help="one JSON document with all rows")
+    parser.set_defaults(command=_cca)
+
+
+def _floor(text: str) -> float | str:
+    return text if text == "auto" else float(text)
+
+
+def _cca(arguments: argparse.Namespace) -> int:
+    source, spec = _source(arguments), _spec(arguments)
+    over = arguments.over or "epsilon"
+    values = _values(arguments, spec, over)
+    rows = list(
+        with_progress(
+            cca_sweep(source.load(), spec, over=over, values=values),
+            len(values) * spec.repetitions * len(spec.protocols),
+            arguments.dataset,
+        )
+    )
+    if arguments.json:
+        print_json(
+            {
+                "source": {"kind": type(source).__name__, **asdict(source)},
+                "spec": asdict(spec),
+                "over": arguments.over,
+                "versions": versions(),
+                "rows": rows,
+            }
+        )
+    else:
+        _print_summary(rows, arguments.over)
+    return 0
+
+
+def _source(arguments: argparse.Namespace) -> ViewSource:
+    if arguments.dataset == SYNTHETIC:
+        return SyntheticViews(
+            arguments.people, arguments.columns, arguments.shared, arguments.view_noise
+        )
+    return CutViews(arguments.dataset, cut_from_text(arguments.views))
+
+
+def _spec(arguments: argparse.Namespace) -> CcaSpec:
+    given = {
+        name: getattr(arguments, name)
+        for name in CcaSpec.__dataclass_fields__
+        if hasattr(arguments, name)
+    }
+    return replace(
+        CcaSpec(),
+        **given | {"protocols": tuple(key.strip() for key in arguments.protocols.split(","))},
+    )
+
+
+def _values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> list[float]:
+    if (arguments.over is None) != (arguments.values is None):
+        raise ParameterError("values", "given together with --over", arguments.values)
+    if arguments.values is None:
+        return [spec.epsilon]
+    kind = int if over == "samples" else float
+    try:
+        return [kind(value) for value in arguments.values.split(",")]
+    except ValueError as error:
+        raise ParameterError(
+            "values", f"numbers of {over}, separated by commas", arguments.values
+        ) from error
+
+
+def _print_summary(rows: list[Row], over: str | None) -> None:
+    """Mean and spread of the captured share, one line a protocol and value."""
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["protocol"], row.get(over)), []).append(row)
+    print(f"{over or '':>10}  {'protocol':<8} {'share':>8} {'spread':>7} {'exact ε':>9}")
+    for (protocol, value), members in groups.items():
+        shares = [row["correlation_share"] for row in members]
+        spread = stdev(shares) if len(shares) > 1 else 0.0
+        print(
+            f"{'' if value is None else format(value, 'g'):>10}  {protocol:<8}"
+            f" {fmean(shares):8.4f} {spread:7.4f} {members[0]['exact_epsilon']:9.3g}"
+        )
+    print(f"random directions {rows[0]['random_share']:.4f}")
+    if over == "epsilon":
+        for protocol in dict.fromkeys(row["protocol"] for row in rows):
+            half = epsilon_reaching(row for row in rows if row["protocol"] == protocol)
+            print(f"half is captured by {protocol} at ε = {half:.3g}")

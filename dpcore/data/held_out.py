@@ -1,0 +1,175 @@
+"""People to learn from and people to test on, kept apart."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.data.catalog import CATALOG
+from dpcore.data.dataset import DATA_SEED, Dataset
+from dpcore.data.loading import load_dataset
+from dpcore.data.official import OfficialFile, find_data_home, read_idx
+from dpcore.data.preparation import prepare
+from dpcore.errors import ParameterError
+from dpcore.streams import Purpose, stream
+
+_TEST_SHARE = 0.25
+_MOST_TESTED = 10_000
+_HELD_OUT = 10
+
+# Pictures and labels of the official test halves, which nobody trains on.
+_TEST_FILES = {
+    "mnist": (
+        OfficialFile(
+            "t10k-images-idx3-ubyte.gz",
+            content_sha256="0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            name_is_shared=True,
+        ),
+        OfficialFile(
+            "t10k-labels-idx1-ubyte.gz",
+            content_sha256="ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            name_is_shared=True,
+        ),
+    ),
+    "fashion-mnist": (
+        OfficialFile(
+            "t10k-images-idx3-ubyte.gz",
+            content_sha256="5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            name_is_shared=True,
+        ),
+        OfficialFile(
+            "t10k-labels-idx1-ubyte.gz",
+            content_sha256="0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+            name_is_shared=True,
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """A labelled data set in two: rows to learn from, rows to test on.
+
+    Rows were divided by a public bound and clipped to norm 1, one by one, which is private.
+
+    Attributes
+    ----------
+    X, test_X : ndarray of shape (n, n_features), row norms at most 1
+    labels, test_labels : ndarray of int
+        Positions in `label_names`.
+    statement : str
+        Who learns, who tests, what was left out, and how the rows were bounded.
+
+    The rest is as in `Dataset`.
+    """
+
+    name: str
+    title: str
+    X: np.ndarray
+    labels: np.ndarray
+    test_X: np.ndarray
+    test_labels: np.ndarray
+    label_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    image_shape: tuple[int, int] | None
+    default_components: int
+    statement: str
+
+
+def load_halves(
+    name: str, data_home: str | os.PathLike[str] | None = None, *, download: bool = False
+) -> Halves:
+    """Load a labelled data set with its test half.
+
+    The official test half where its files are here; else a quarter of the people, at most
+    10,000, drawn once with a fixed stream. Columns that spell out the label are left out.
+
+    Parameters
+    ----------
+    name, data_home, download
+        As for `load_dataset`.
+
+    Raises
+    ------
+    ParameterError
+        If the data set has no labels.
+    DataUnavailable
+        If its files are not there.
+    """
+    dataset = load_dataset(name, data_home, download=download)
+    if dataset.labels is None or dataset.default_components is None:
+        raise ParameterError("dataset", "one with labels, such as digits or mnist", name)
+    dataset, left_out = _without_label_columns(dataset)
+    prepared = prepare(dataset, mode="private")
+    official = _official_test_half(name, data_home)
+    if official is not None:
+        test = prepare(replace(dataset, X=official[0], labels=official[1]), mode="private")
+        X, labels, test_X, test_labels = prepared.X, prepared.labels, test.X, test.labels
+        split = (
+            f"{len(X):,} people learn; the {len(test_X):,} of the official test half, whom no "
+            "training reads, test."
+        )
+    else:
+        tested = _drawn(len(prepared.X))
+        X, labels = prepared.X[~tested], prepared.labels[~tested]
+        test_X, test_labels = prepared.X[tested], prepared.labels[tested]
+        split = (
+            f"{len(X):,} people learn; {len(test_X):,} others, drawn once for good and read by no "
+            "training, test."
+        )
+    bound = (
+        f"Every row is divided by the public bound {prepared.scale:g} and clipped to length 1, "
+        "which is private."
+    )
+    return Halves(
+        name=name,
+        title=dataset.title,
+        X=X,
+        labels=labels,
+        test_X=test_X,
+        test_labels=test_labels,
+        label_names=dataset.label_names,
+        feature_names=dataset.feature_names,
+        image_shape=dataset.image_shape,
+        default_components=min(dataset.default_components, X.shape[1]),
+        statement=" ".join(filter(None, (split, left_out, bound))),
+    )
+
+
+def _without_label_columns(dataset: Dataset) -> tuple[Dataset, str]:
+    columns = dataset.label_columns
+    if columns is None:
+        return dataset, ""
+    kept = np.setdiff1d(np.arange(dataset.n_features), np.arange(dataset.n_features)[columns])
+    names = tuple(dataset.feature_names[index] for index in kept)
+    n_dropped = dataset.n_features - len(kept)
+    without = replace(
+        dataset, X=dataset.X[:, kept], feature_names=names, label_columns=None, views=None
+    )
+    return without, (
+        f"{n_dropped} of the source's {dataset.n_features} columns spell out the label and are "
+        "left out: a classifier that reads them is told the answer."
+    )
+
+
+def _drawn(n_samples: int) -> np.ndarray:
+    """Mask (n_samples,) of the people held out for testing."""
+    n_tested = min(round(_TEST_SHARE * n_samples), _MOST_TESTED)
+    order = stream(DATA_SEED, Purpose.DATA, _HELD_OUT).permutation(n_samples)
+    tested = np.zeros(n_samples, dtype=bool)
+    tested[order[:n_tested]] = True
+    return tested
+
+
+def _official_test_half(
+    name: str, data_home: str | os.PathLike[str] | None
+) -> tuple[np.ndarray, np.ndarray] | None:
+    home = find_data_home(data_home)
+    files = [CATALOG[name].locate(file, home) for file in _TEST_FILES.get(name, ())]
+    if not files or None in files:
+        return None
+    images, labels = map(read_idx, files)
+    pixels = np.divide(images.reshape(len(images), -1), np.float32(255), dtype=np.float32)
+    return pixels, labels.astype(np.intp)

@@ -1,0 +1,108 @@
+"""One person among a few in the plane: how far the first direction turns when they move.
+
+Directions are angles in degrees, in [-90, 90): a direction and its opposite are one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpcore.privacy import Guarantee
+from dpcore.spectra import second_moment
+
+N_PEOPLE = 25
+ANGLES = np.linspace(-90, 90, 361)
+# The others fill this disc almost evenly, so that nothing but the last person picks a direction.
+_CROWD_RADIUS = 0.6
+_GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What moving one person does.
+
+    Parameters
+    ----------
+    people : ndarray of shape (n_people - 1, 2)
+        The others.
+    before, after : ndarray of shape (2,)
+        The one who moves.
+    exact_before, exact_after : float
+        First direction in degrees, without noise.
+    law_before, law_after : ndarray of shape (n_angles,)
+        Density of the private direction, per degree, at `ANGLES`.
+    """
+
+    people: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    exact_before: float
+    exact_after: float
+    law_before: np.ndarray
+    law_after: np.ndarray
+
+    @property
+    def exact_turn(self) -> float:
+        """Degrees between the exact directions, in [0, 90]."""
+        apart = abs(self.exact_after - self.exact_before) % 180
+        return min(apart, 180 - apart)
+
+    @property
+    def private_shift(self) -> float:
+        """Total variation: the most by which the chance of any conclusion moves."""
+        gap = np.abs(self.law_after - self.law_before)
+        return float(np.trapezoid(gap, ANGLES) / 2)
+
+
+def turned(degrees: float, guarantee: Guarantee) -> Turn:
+    """Move the last person from the horizontal axis to this angle.
+
+    Parameters
+    ----------
+    degrees : float
+    guarantee : Guarantee
+        Of the noise: its sigma is rescaled to this many people.
+    """
+    ranks = np.arange(1, N_PEOPLE)
+    radii = _CROWD_RADIUS * np.sqrt((ranks - 0.5) / len(ranks))
+    people = radii[:, None] * _unit(np.degrees(_GOLDEN_ANGLE * ranks)).T
+    before, after = _unit(0.0), _unit(degrees)
+    sigma = guarantee.sigma / guarantee.l2_sensitivity * math.sqrt(2) / N_PEOPLE
+    moments = [second_moment(np.vstack((people, person))) for person in (before, after)]
+    return Turn(
+        people,
+        before,
+        after,
+        *(first_direction(moment) for moment in moments),
+        *(direction_law(moment, sigma, ANGLES) for moment in moments),
+    )
+
+
+def first_direction(moment: np.ndarray) -> float:
+    """Angle of the leading eigenvector of a symmetric 2 x 2 matrix, in degrees."""
+    return math.degrees(math.atan2(2 * moment[0, 1], moment[0, 0] - moment[1, 1]) / 2)
+
+
+def direction_law(moment: np.ndarray, sigma: float, degrees: np.ndarray) -> np.ndarray:
+    """Density, per degree, of the first direction of moment + isometric noise.
+
+    ((A_11 - A_22) / 2, A_12) points at twice the angle of the first direction. Isometric noise
+    gives both the variance sigma^2 / 2, independently, so twice the angle is a projected normal
+    (Mardia & Jupp 2000, section 3.5.6).
+    """
+    mean = np.array([(moment[0, 0] - moment[1, 1]) / 2, moment[0, 1]]) * math.sqrt(2) / sigma
+    length = math.hypot(*mean)
+    along = length * np.cos(2 * np.radians(degrees) - math.atan2(mean[1], mean[0]))
+    # phi(R) / phi(c) is at most 1, where 1 / phi(c) alone would overflow.
+    weight = np.sqrt(2 * np.pi) * np.exp((along**2 - length**2) / 2)
+    per_radian = (np.exp(-(length**2) / 2) + along * ndtr(along) * weight) / np.pi
+    return per_radian * np.pi / 180
+
+
+def _unit(degrees: float | np.ndarray) -> np.ndarray:
+    radians = np.radians(degrees)
+    return np.array([np.cos(radians), np.sin(radians)])

@@ -1,0 +1,312 @@
+"""Test error along a parameter, who is taken for whom, and the plane a classifier cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
+
+Row = dict[str, object]
+
+# Colour says how the subspace was found, the line whether the classifier is private too.
+_PIPELINES = {
+    "exact": "nothing private",
+    "random": "random subspace, training not private",
+    "subspace": "private subspace, training not private",
+    "random-private": "random subspace, all of ε for training",
+    "private": "everything private",
+}
+_CLASS_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7",
+    "#56B4E9", "#AA4499", "#999933", "#8a8a8a", "#882255",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Line:
+    label: str
+    colour: str
+    dash: str
+    symbol: str
+
+
+def _line_of(pipeline: str, protocol: str, dark: bool) -> _Line:
+    label = _PIPELINES[pipeline]
+    if pipeline == "exact":
+        return _Line(label, ink(dark), "dash", "line-ew-open")
+    if pipeline == "random":
+        return _Line(label, GREY, "dot", "x-thin-open")
+    if pipeline == "random-private":
+        return _Line(label, GREY, "dashdot", "x")
+    look = look_of(protocol, dark=dark)
+    if pipeline == "subspace":
+        return _Line(label, look.colour, "dot", "circle-open")
+    return _Line(label, look.colour, "solid", "circle")
+
+
+def error_curves(
+    rows: Sequence[Row],
+    *,
+    protocol: str,
+    chance: float,
+    axis_range: tuple[float, float],
+    marker: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Test error against the asked epsilon, one line a pipeline, with the spread of the draws.
+
+    Pipelines that do not depend on epsilon are level lines.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With pipeline, epsilon (infinite for the level ones), test_error.
+    protocol : str
+        Whose colour the private subspace takes.
+    chance : float
+        Error of always saying the commonest class.
+    axis_range : (float, float)
+    marker : float, optional
+        The present epsilon.
+    """
+    figure = base_figure(430)
+    low, high = axis_range
+    for pipeline in _PIPELINES:
+        own = [row for row in rows if row["pipeline"] == pipeline]
+        if not own:
+            continue
+        line = _line_of(pipeline, protocol, dark)
+        level = pipeline in ("exact", "random")
+        errors = _by(own, "epsilon")
+        if level:
+            errors = {low: next(iter(errors.values())), high: next(iter(errors.values()))}
+        spread = pipeline in ("subspace", "private")
+        _add_line(figure, errors, line, spread=spread, markers=not level)
+    _add_chance(figure, chance)
+    if marker is not None:
+        figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
+    ticks, labels = log_ticks([low, high])
+    figure.update_xaxes(
+        type="log",
+        tickvals=ticks,
+        ticktext=labels,
+        range=[np.log10(low) - 0.05, np.log10(high) + 0.05],
+        title="← more private     asked ε     less private →",
+    )
+    _error_axis(figure, chance)
+    return figure
+
+
+def share_curve(
+    rows: Sequence[Row],
+    *,
+    protocol: str,
+    chance: float,
+    best: float | None = None,
+    marker: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Test error against the share of epsilon that PCA gets.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With pca_share, test_error; may be incomplete.
+    best, marker : float, optional
+        The best share, marked; the chosen one, a vertical line.
+    """
+    figure = base_figure(400)
+    errors = _by(rows, "pca_share")
+    line = _line_of("private", protocol, dark)
+    _add_line(figure, errors, line, spread=True, markers=True)
+    if best is not None:
+        figure.add_scatter(
+            x=[best],
+            y=[fmean(errors[best])],
+            mode="markers+text",
+            marker={"symbol": "star", "size": 18, "color": ink(dark)},
+            text=[f"best: {best:.0%} for PCA"],
+            textposition="bottom right" if best < 0.3 else "bottom center",
+            hovertemplate="%{y:.1%} at %{x:.0%}<extra>best</extra>",
+            name="best",
+            showlegend=False,
+        )
+    _add_chance(figure, chance)
+    if marker is not None:
+        figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
+    figure.update_xaxes(
+        range=[-0.03, 1.0],
+        tickformat=".0%",
+        title="share of ε for PCA; 0 % is a random subspace",
+    )
+    _error_axis(figure, chance)
+    figure.update_layout(showlegend=False)
+    return figure
+
+
+def confusion(matrix: np.ndarray, names: Sequence[str], *, dark: bool = False) -> go.Figure:
+    """Shares of each class that were taken for each class, in percent.
+
+    Parameters
+    ----------
+    matrix : ndarray of int of shape (n_classes, n_classes)
+        Rows are what people are, columns what was predicted.
+    """
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    size = len(names)
+    figure = base_figure(min(520, 150 + 42 * size))
+    ground = "#1b2129" if dark else "#ffffff"
+    figure.add_heatmap(
+        z=shares,
+        x=list(names),
+        y=list(names),
+        colorscale=[[0, ground], [1, "#0072B2"]],
+        zmin=0,
+        zmax=1,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        text=[
+            [f"{share:.0%}" if count else "" for share, count in zip(*pair, strict=True)]
+            for pair in zip(shares, matrix, strict=True)
+        ],
+        texttemplate="%{text}",
+        customdata=matrix,
+        hovertemplate="%{customdata} people who are %{y} were taken for %{x}<extra></extra>",
+    )
+    figure.update_xaxes(title="taken for", type="category", side="bottom")
+    figure.update_yaxes(title="is", type="category", autorange="reversed")
+    return figure
+
+
+def decision_plane(
+    points: np.ndarray,
+    classes: np.ndarray,
+    regions: np.ndarray,
+    axes: tuple[np.ndarray, np.ndarray],
+    names: Sequence[str],
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Test people in the plane of two components, and what the classifier says where.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+    classes : ndarray of int of shape (n,)
+        What they are.
+    regions : ndarray of int of shape (n_vertical, n_horizontal)
+        Class predicted at each grid point.
+    axes : (horizontal, vertical)
+        Grid positions.
+    names : sequence of str
+    """
+    figure = base_figure(430)
+    count = len(names)
+    colours = [_CLASS_COLOURS[index % len(_CLASS_COLOURS)] for index in range(count)]
+    scale = [
+        (edge / count, faded(colour, 0.22))
+        for index, colour in enumerate(colours)
+        for edge in (index, index + 1)
+    ]
+    figure.add_heatmap(
+        x=axes[0],
+        y=axes[1],
+        z=regions,
+        zmin=-0.5,
+        zmax=count - 0.5,
+        colorscale=scale,
+        showscale=False,
+        hoverinfo="skip",
+    )
+    for index, name in enumerate(names):
+        own = points[classes == index]
+        figure.add_scatter(
+            x=own[:, 0],
+            y=own[:, 1],
+            mode="markers",
+            name=name,
+            marker={
+                "color": colours[index],
+                "size": 7,
+                "symbol": index % 12,
+                "line": {"width": 0.6, "color": "#11151a" if dark else "#ffffff"},
+            },
+            hovertemplate=f"is {name}<extra></extra>",
+        )
+    figure.update_xaxes(title="first component", zeroline=False, range=[axes[0][0], axes[0][-1]])
+    figure.update_yaxes(title="second component", zeroline=False, range=[axes[1][0], axes[1][-1]])
+    figure.update_layout(
+        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )
+    return figure
+
+
+def _by(rows: Sequence[Row], field: str) -> dict[float, list[float]]:
+    errors: dict[float, list[float]] = {}
+    for row in sorted(rows, key=lambda row: row[field]):
+        errors.setdefault(row[field], []).append(row["test_error"])
+    return errors
+
+
+def _add_line(
+    figure: go.Figure,
+    errors: dict[float, list[float]],
+    line: _Line,
+    *,
+    spread: bool,
+    markers: bool,
+) -> None:
+    x = list(errors)
+    draws = max(map(len, errors.values()), default=0)
+    if spread and draws > 1:
+        figure.add_scatter(
+            x=x + x[::-1],
+            y=[max(errors[v]) for v in x] + [min(errors[v]) for v in x[::-1]],
+            fill="toself",
+            fillcolor=faded(line.colour, 0.12),
+            line={"width": 0},
+            mode="lines",
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.add_scatter(
+        x=x,
+        y=[fmean(found) for found in errors.values()],
+        name=line.label,
+        mode="lines+markers" if markers else "lines",
+        line={"color": line.colour, "dash": line.dash, "width": 2.5},
+        marker={"symbol": line.symbol, "size": 9},
+        hovertemplate=f"%{{y:.1%}} at %{{x}}, mean of {draws} draws<extra>{line.label}</extra>",
+    )
+
+
+def _add_chance(figure: go.Figure, chance: float) -> None:
+    figure.add_hline(y=chance, line={"color": GREY, "width": 1})
+    figure.add_annotation(
+        x=1,
+        xref="paper",
+        xanchor="right",
+        y=chance,
+        yanchor="bottom",
+        text="always the commonest class",
+        showarrow=False,
+        font={"size": 12},
+    )
+
+
+def _error_axis(figure: go.Figure, chance: float) -> None:
+    figure.update_yaxes(
+        range=[-0.02, min(1.0, max(1.2 * chance, chance + 0.15))],
+        tickformat=".0%",
+        title="test error",
+        zeroline=False,
+    )
+    figure.update_layout(
+        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )

@@ -1,0 +1,127 @@
+"""One person who moves: the exact first direction in the plane, and the law of the private one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
+
+_HEIGHT = 380
+_MOVED = "#D55E00"
+
+
+def plane(
+    people: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    exact_before: float,
+    exact_after: float,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Everybody in the unit disc, the one who moves, and the exact first direction.
+
+    Parameters
+    ----------
+    people : ndarray of shape (n, 2)
+        Those who stay.
+    before, after : ndarray of shape (2,)
+    exact_before, exact_after : float
+        Directions in degrees.
+    """
+    figure = base_figure(_HEIGHT)
+    exact = look_of("exact", dark=dark)
+    for degrees, name, dash, colour in (
+        (exact_before, "first direction before", "dot", GREY),
+        (exact_after, "now", "solid", exact.colour),
+    ):
+        x, y = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        figure.add_scatter(
+            x=[-x, x],
+            y=[-y, y],
+            name=name,
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": 3},
+            hovertemplate=f"{degrees:.0f}°<extra>{name}</extra>",
+        )
+    figure.add_scatter(
+        x=people[:, 0],
+        y=people[:, 1],
+        name="the others",
+        mode="markers",
+        marker={"color": GREY, "size": 8},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=[before[0], after[0]],
+        y=[before[1], after[1]],
+        name="the one who moves",
+        mode="markers",
+        marker={
+            "color": ["rgba(0,0,0,0)", _MOVED],
+            "size": 14,
+            "line": {"color": _MOVED, "width": 2},
+        },
+        hoverinfo="skip",
+    )
+    figure.add_shape(
+        type="circle", x0=-1, y0=-1, x1=1, y1=1, line={"color": faded(GREY, 0.6), "width": 1}
+    )
+    figure.update_xaxes(range=[-1.12, 1.12], visible=False)
+    figure.update_yaxes(range=[-1.12, 1.12], visible=False, scaleanchor="x")
+    _legend_above(figure)
+    return figure
+
+
+def direction_laws(
+    angles: np.ndarray,
+    law_before: np.ndarray,
+    law_after: np.ndarray,
+    exact_before: float,
+    exact_after: float,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Density of the private direction before and after, with the exact ones as lines.
+
+    Parameters
+    ----------
+    angles, law_before, law_after : ndarray of shape (n_angles,)
+        Degrees, and densities per degree.
+    exact_before, exact_after : float
+    """
+    figure = base_figure(_HEIGHT)
+    colour = look_of("dpdis").colour
+    for name, law, line in (
+        ("private, before", law_before, {"color": GREY, "dash": "dot", "width": 2.5}),
+        ("private, now", law_after, {"color": colour, "width": 2.5}),
+    ):
+        figure.add_scatter(
+            x=angles,
+            y=law,
+            name=name,
+            mode="lines",
+            line=line,
+            hovertemplate="%{x:.0f}°: %{y:.3f} per degree<extra>" + name + "</extra>",
+        )
+    figure.add_vline(x=exact_before, line={"color": GREY, "dash": "dot", "width": 3})
+    figure.add_vline(x=exact_after, line={"color": ink(dark), "width": 3})
+    highest = max(law_before.max(), law_after.max())
+    figure.update_xaxes(
+        title="first direction, degrees", range=[-90, 90], tickvals=[-90, -45, 0, 45, 90]
+    )
+    figure.update_yaxes(
+        title="density per degree", range=[0, max(0.02, 1.15 * highest)], zeroline=False
+    )
+    _legend_above(figure)
+    return figure
+
+
+def _legend_above(figure: go.Figure) -> None:
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
+    )

@@ -1,0 +1,217 @@
+"""Laws of errors, histograms true and private, what bounds cost, how many people it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks
+
+Row = dict[str, object]
+
+PRIVATE_COLOUR = "#D55E00"
+NOISE_COLOUR = "#0072B2"
+BIAS_COLOUR = "#E69F00"
+
+
+def error_law_figure(
+    errors: np.ndarray,
+    density: np.ndarray,
+    unit: str,
+    *,
+    marker: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Errors of many draws as a histogram, the theoretical density over it.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n,)
+    density : ndarray of shape (points, 2)
+        Error and density; its ends fix the horizontal axis.
+    unit : str
+        What the error is measured in.
+    marker : float, optional
+        The error of the release that is shown.
+    """
+    low, high = density[0, 0], density[-1, 0]
+    counts, edges = np.histogram(errors, bins=48, range=(low, high))
+    heights = counts / (len(errors) * np.diff(edges))
+    figure = base_figure(340)
+    figure.add_bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=heights,
+        width=np.diff(edges),
+        marker={"color": faded(PRIVATE_COLOUR, 0.45), "line": {"width": 0}},
+        name=f"{len(errors):,} live errors",
+        hovertemplate="error %{x:.3g}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=density[:, 0],
+        y=density[:, 1],
+        mode="lines",
+        name="theory",
+        line={"color": ink(dark), "width": 2.5},
+        hoverinfo="skip",
+    )
+    if marker is not None:
+        figure.add_vline(x=marker, line={"color": PRIVATE_COLOUR, "width": 2, "dash": "dash"})
+    figure.update_xaxes(range=[low, high], title=f"error ({unit})", zeroline=False)
+    figure.update_yaxes(
+        range=[0, 1.25 * float(density[:, 1].max())], title="density", showticklabels=False
+    )
+    _legend(figure)
+    return figure
+
+
+def histogram_bars(
+    edges: np.ndarray, exact: np.ndarray, private: np.ndarray, *, dark: bool = False
+) -> go.Figure:
+    """True and private counts over the same edges.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+    exact, private : ndarray of shape (n_bins,)
+    """
+    figure = base_figure(380)
+    centres, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+    labels = [f"{a:.4g} to {b:.4g}" for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    figure.add_bar(
+        x=centres,
+        y=private,
+        width=0.92 * widths,
+        name="private",
+        marker={"color": faded(PRIVATE_COLOUR, 0.75), "line": {"width": 0}},
+        customdata=labels,
+        hovertemplate="%{customdata}: %{y:.1f} people<extra>private</extra>",
+    )
+    figure.add_scatter(
+        x=np.repeat(edges, 2)[1:-1],
+        y=np.repeat(exact, 2),
+        mode="lines",
+        name="true, not private",
+        line={"color": ink(dark), "dash": "dash", "width": 2},
+        hoverinfo="skip",
+    )
+    figure.update_xaxes(title="value", zeroline=False)
+    figure.update_yaxes(title="people")
+    _legend(figure)
+    return figure
+
+
+def bounds_figure(
+    rows: Sequence[Row], unit: str, *, marker: float, dark: bool = False
+) -> go.Figure:
+    """Bias, noise and both against the upper bound.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With high, bias, noise, error.
+    marker : float
+        The chosen upper bound.
+    """
+    figure = base_figure(340)
+    x = [row["high"] for row in rows]
+    for field, name, colour, dash in (
+        ("bias", "bias of moving values", BIAS_COLOUR, "dash"),
+        ("noise", "noise", NOISE_COLOUR, "dot"),
+        ("error", "error to expect", ink(dark), "solid"),
+    ):
+        figure.add_scatter(
+            x=x,
+            y=[row[field] for row in rows],
+            name=name,
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": 3 if field == "error" else 2},
+            hovertemplate=f"{name} %{{y:.3g}} at an upper bound of %{{x:.4g}}<extra></extra>",
+        )
+    best = min(rows, key=lambda row: row["error"])
+    figure.add_scatter(
+        x=[best["high"]],
+        y=[best["error"]],
+        mode="markers",
+        marker={"symbol": "star", "size": 15, "color": ink(dark)},
+        name="least",
+        hovertemplate="least at %{x:.4g}<extra></extra>",
+    )
+    figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
+    figure.update_xaxes(title="upper bound", range=[min(x), max(x)])
+    # Bias falls to nothing, which a logarithmic axis cannot show: it leaves the figure below.
+    low, high = (
+        edge(row["error"] for row in rows) * factor for edge, factor in ((min, 0.2), (max, 2.0))
+    )
+    ticks, labels = log_ticks([low, high])
+    figure.update_yaxes(
+        title=unit, type="log", range=np.log10([low, high]), tickvals=ticks, ticktext=labels
+    )
+    _legend(figure)
+    return figure
+
+
+def people_figure(
+    rows: Sequence[Row],
+    unit: str,
+    *,
+    wanted: tuple[float, int],
+    present: int,
+    dark: bool = False,
+) -> go.Figure:
+    """People needed against the error one can live with.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With error, people.
+    wanted : (float, int)
+        The error asked about and the people it takes.
+    present : int
+        People there are.
+    """
+    figure = base_figure(340)
+    errors, people = [row["error"] for row in rows], [row["people"] for row in rows]
+    figure.add_scatter(
+        x=errors,
+        y=people,
+        mode="lines",
+        line={"color": NOISE_COLOUR, "width": 3},
+        hovertemplate="%{y:,} people for an error of %{x:.3g}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[wanted[0]],
+        y=[wanted[1]],
+        mode="markers+text",
+        marker={"size": 13, "color": PRIVATE_COLOUR},
+        text=[f"{wanted[1]:,}"],
+        textposition="top right",
+        hoverinfo="skip",
+    )
+    figure.add_hline(y=present, line={"color": GREY, "dash": "dot", "width": 2})
+    figure.add_annotation(
+        x=1,
+        xref="paper",
+        xanchor="right",
+        y=np.log10(present),
+        yanchor="bottom",
+        text=f"the {present:,} here",
+        showarrow=False,
+        font={"size": 12},
+    )
+    for axis, values, title in (
+        (figure.update_xaxes, errors, f"error one can live with ({unit})"),
+        (figure.update_yaxes, people, "people needed"),
+    ):
+        ticks, labels = log_ticks(values)
+        axis(type="log", tickvals=ticks, ticktext=labels, title=title)
+    return figure
+
+
+def _legend(figure: go.Figure) -> None:
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        bargap=0,
+    )

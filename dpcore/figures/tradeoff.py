@@ -1,0 +1,217 @@
+"""The adversary's test as pictures: two densities, the trade-off of errors, beliefs, guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.figures.style import GREY, base_figure, faded, ink
+
+Row = dict[str, object]
+
+WITH_YOU, WITHOUT_YOU = "#0072B2", GREY
+MISS, FALSE_ALARM = "#0072B2", "#D55E00"
+_DASHES = {"blind": "dot", "pure": "dashdot", "approximate": "dash", "gaussian": "solid"}
+
+
+def two_densities(
+    columns: Mapping[str, np.ndarray], threshold: float, *, dark: bool = False
+) -> go.Figure:
+    """Law of a release with you and without you, with both errors of a threshold shaded.
+
+    Parameters
+    ----------
+    columns : mapping
+        "release", "with_you" and "without_you", arrays of shape (n_points,).
+    threshold : float
+        In units of the noise.
+    """
+    figure = base_figure(340)
+    release = columns["release"]
+    for name, column, area, colour, caption in (
+        ("false alarm", "without_you", release >= threshold, FALSE_ALARM, "type I"),
+        ("missed", "with_you", release <= threshold, MISS, "type II"),
+    ):
+        figure.add_scatter(
+            x=release[area],
+            y=columns[column][area],
+            name=f"{caption}: {name}",
+            mode="lines",
+            line={"width": 0},
+            fill="tozeroy",
+            fillcolor=faded(colour, 0.35),
+            hoverinfo="skip",
+        )
+    for name, column, colour, dash in (
+        ("without you (D′)", "without_you", WITHOUT_YOU, "dash"),
+        ("with you (D)", "with_you", WITH_YOU, "solid"),
+    ):
+        figure.add_scatter(
+            x=release,
+            y=columns[column],
+            name=name,
+            mode="lines",
+            line={"color": colour, "width": 2.5, "dash": dash},
+            hovertemplate="density %{y:.3f} at %{x:.2f} σ<extra>" + name + "</extra>",
+        )
+    figure.add_vline(x=threshold, line={"color": ink(dark), "width": 2})
+    figure.add_annotation(
+        x=threshold,
+        y=1,
+        yref="paper",
+        yanchor="top",
+        xanchor="left",
+        text=" says “you” → ",
+        showarrow=False,
+        font={"size": 13},
+    )
+    figure.update_xaxes(
+        title="what is released, in units of the noise σ",
+        range=[release[0], release[-1]],
+        zeroline=False,
+    )
+    figure.update_yaxes(title="density", range=[0, 0.46], tickvals=[0, 0.2, 0.4])
+    _legend_above(figure)
+    return figure
+
+
+def trade_off_plot(
+    rows: Sequence[Row],
+    labels: Mapping[str, str],
+    point: tuple[float, float],
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Type II against type I error of every promise, and the present test as a point.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        One a curve, with "curve", "type_one" and "type_two" (arrays).
+    labels : mapping of curve to str
+        Curves that are not named are left out.
+    point : (float, float)
+        The two errors of the present threshold.
+    """
+    figure = base_figure(340)
+    colours = {"blind": GREY, "pure": ink(dark), "approximate": ink(dark), "gaussian": WITH_YOU}
+    for row in rows:
+        curve = row["curve"]
+        if curve not in labels:
+            continue
+        figure.add_scatter(
+            x=row["type_one"],
+            y=row["type_two"],
+            name=labels[curve],
+            mode="lines",
+            line={"color": colours[curve], "dash": _DASHES[curve], "width": 2},
+            hovertemplate="misses %{y:.1%} at %{x:.1%} false alarms<extra>"
+            + labels[curve]
+            + "</extra>",
+        )
+    figure.add_scatter(
+        x=[point[0]],
+        y=[point[1]],
+        name="this threshold",
+        mode="markers",
+        marker={"size": 14, "color": FALSE_ALARM, "line": {"color": ink(dark), "width": 2}},
+        hovertemplate="misses %{y:.1%} at %{x:.1%} false alarms<extra>this threshold</extra>",
+    )
+    for axis, title in (
+        (figure.update_xaxes, "type I: false alarms"),
+        (figure.update_yaxes, "type II: missed"),
+    ):
+        axis(title=title, range=[-0.02, 1.02], tickformat=".0%", zeroline=False)
+    _legend_above(figure)
+    return figure
+
+
+def beliefs(
+    columns: Mapping[str, np.ndarray], prior: float, *, pure_label: str, dark: bool = False
+) -> go.Figure:
+    """Belief after against belief before.
+
+    Parameters
+    ----------
+    columns : mapping
+        "prior", "least", "greatest", "low", "median", "high", arrays of shape (n_points,).
+    prior : float
+        The present one, marked.
+    pure_label : str
+        Name of the band between "least" and "greatest".
+    """
+    figure = base_figure(340)
+    before = columns["prior"]
+    for name, low, high, colour in (
+        (pure_label, "least", "greatest", faded(GREY, 0.22)),
+        ("the noise used: 9 of 10 releases", "low", "high", faded(WITH_YOU, 0.28)),
+    ):
+        figure.add_scatter(
+            x=np.concatenate((before, before[::-1])),
+            y=np.concatenate((columns[high], columns[low][::-1])),
+            name=name,
+            mode="lines",
+            line={"width": 0},
+            fill="toself",
+            fillcolor=colour,
+            hoverinfo="skip",
+        )
+    figure.add_scatter(
+        x=before,
+        y=columns["median"],
+        name="its median",
+        mode="lines",
+        line={"color": WITH_YOU, "width": 2.5},
+        hovertemplate="%{x:.0%} before, %{y:.0%} after<extra>median</extra>",
+    )
+    figure.add_scatter(
+        x=[0, 1],
+        y=[0, 1],
+        name="nothing learnt",
+        mode="lines",
+        line={"color": GREY, "dash": "dot"},
+        hoverinfo="skip",
+    )
+    figure.add_vline(x=prior, line={"color": ink(dark), "width": 2})
+    figure.update_xaxes(
+        title="belief that it is you, before", range=[0, 1.03], tickformat=".0%", zeroline=False
+    )
+    figure.update_yaxes(title="after, if it is", range=[0, 1.01], tickformat=".0%", zeroline=False)
+    _legend_above(figure)
+    return figure
+
+
+def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
+    """SVG of guesses as dots: right by luck, right because of the release, wrong.
+
+    Parameters
+    ----------
+    right, blind : int
+        Guesses that are right with the release, and with a coin; of `n_icons`.
+    """
+    columns, step = 20, 22
+    rows = -(-n_icons // columns)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * step} {rows * step}" '
+        f'role="img" aria-label="{right} of {n_icons} guesses right, {blind} by luck alone">'
+    ]
+    for icon in range(n_icons):
+        row, column = divmod(icon, columns)
+        x, y = column * step + step / 2, row * step + step / 2
+        if icon < blind:
+            style = f'fill="{GREY}"'
+        elif icon < right:
+            style = f'fill="{FALSE_ALARM}"'
+        else:
+            style = f'fill="none" stroke="{GREY}" stroke-width="1.5"'
+        parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="7.5" {style}/>')
+    return "".join((*parts, "</svg>"))
+
+
+def _legend_above(figure: go.Figure) -> None:
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
+    )

@@ -1,0 +1,69 @@
+"""Tutorials: a short text, code, and what it gives, for each function."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.experiments.limits import EPSILONS
+from dpcore.experiments.tutorials import CODE, TUTORIALS, tutorial_notebook
+from pages.shared import runs_learning
+from pages.shared.cards import chart, errors_shown
+from pages.shared.controls import plain
+
+st.title("Tutorials")
+st.markdown(
+    "Six functions, a few lines each. Everything below was just run on this server; the notebook "
+    "holds the same cells."
+)
+key = st.pills(
+    "Tutorial",
+    tuple(TUTORIALS),
+    default="mean",
+    required=True,
+    format_func=lambda name: TUTORIALS[name].title,
+    key="tutorial",
+    bind="query-params",
+    label_visibility="collapsed",
+)
+left, right = st.columns([3, 1], vertical_alignment="bottom")
+epsilon = left.select_slider(
+    "ε in the code",
+    tuple(value for value in EPSILONS if 0.01 <= value <= 20),
+    value=1.0,
+    format_func=plain,
+    key="tutorial_epsilon",
+    bind="query-params",
+)
+chosen = TUTORIALS[key]
+right.download_button(
+    "Notebook (.ipynb)",
+    lambda: tutorial_notebook(key, epsilon),
+    f"{key}.ipynb",
+    "application/x-ipynb+json",
+    on_click="ignore",
+    width="stretch",
+)
+st.subheader(chosen.title)
+st.markdown(chosen.about)
+with errors_shown():
+    outputs = iter(runs_learning.tutorial_outputs(key, epsilon))
+    for number, (kind, source) in enumerate(chosen.filled(epsilon)):
+        if kind != CODE:
+            st.markdown(source)
+            continue
+        st.code(source, language="python")
+        output = next(outputs)
+        if output.printed:
+            st.code(output.printed, language=None)
+        if isinstance(output.value, go.Figure):
+            chart(
+                output.value,
+                key=f"tutorial_figure_{number}",
+                alt="Private counts as bars, true counts as a dashed outline.",
+            )
+st.caption(
+    "To run the notebook elsewhere: put it in the folder that holds `dpcore` and install "
+    "`requirements.txt`. The noise of some cells is seeded, so that you see the same numbers; real "
+    "releases keep their seed secret."
+)

@@ -1,0 +1,109 @@
+"""The live part of the audit: an attack that runs in slices while one looks."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from dpcore.experiments.attack import Attack, verdict
+from dpcore.figures.audit import bound_growth, score_histogram
+from dpcore.figures.tradeoff import trade_off_plot
+from dpcore.privacy.audit import AuditCase
+from pages.shared.cards import CHART_CONFIG, is_dark
+
+# A quick attack is slowed to about this many frames, or there would be nothing to watch.
+_FRAMES = 15
+_SLICE_SECONDS = 0.2
+# Charts take a browser longer to draw than the server to send.
+_SECONDS_A_FRAME = 0.4
+_ATTACK, _STOPPED = "_attack", "_attack_stopped"
+
+
+def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
+    """Attack a mechanism, or go on with the attack; stopped and resumed by a button."""
+    settings = (case.name, n_trials, confidence, seed)
+    kept = st.session_state.get(_ATTACK)
+    if kept is None or kept[0] != settings:
+        attack = Attack(case, n_trials=n_trials, confidence=confidence, seed=seed)
+        kept = st.session_state[_ATTACK] = (settings, attack)
+        st.session_state[_STOPPED] = False
+    attack = kept[1]
+    running = not attack.finished and not st.session_state[_STOPPED]
+    st.fragment(_frame, run_every=_SECONDS_A_FRAME if running else None)(attack, running)
+
+
+def _frame(attack: Attack, was_running: bool) -> None:
+    if was_running and not st.session_state[_STOPPED]:
+        _advance(attack)
+    _shown(attack)
+    if not attack.finished:
+        left, right = st.columns([4, 1], vertical_alignment="center")
+        left.progress(
+            attack.n_done / attack.n_trials, f"{attack.n_done:,} of {attack.n_trials:,} trials"
+        )
+        stopped = st.session_state[_STOPPED]
+        if right.button("Go on" if stopped else "Stop", key="audit_stop", width="stretch"):
+            st.session_state[_STOPPED] = not stopped
+            st.rerun()
+    elif was_running:
+        # The whole page once more, so that the fragment stops asking to be run again.
+        st.rerun()
+
+
+def _advance(attack: Attack) -> None:
+    stop = time.monotonic() + _SLICE_SECONDS
+    enough = attack.n_done + attack.n_trials / _FRAMES
+    while not attack.finished:
+        attack.advance()
+        if attack.n_done >= enough or time.monotonic() > stop:
+            return
+
+
+def _shown(attack: Attack) -> None:
+    growth = attack.growth()
+    if not growth:
+        st.markdown("#### Learning from the first half of the trials what to look at …")
+        return
+    last, case = growth[-1], attack.case
+    if attack.finished:
+        said = verdict(last)
+    else:
+        said = f"So far the attack proves ε ≥ {last.epsilon:.3g} of a promised {case.epsilon:.3g}."
+    st.markdown(f"#### {said}")
+    st.plotly_chart(
+        bound_growth(
+            [{"trials": r.n_trials, "epsilon": r.epsilon} for r in growth],
+            case.epsilon,
+            attack.n_trials,
+            dark=is_dark(),
+        ),
+        key="audit_growth",
+        config=CHART_CONFIG,
+        alt=said,
+    )
+    threshold = attack.threshold()
+    type_one, type_two = attack.errors_at(threshold)
+    left, right = st.columns(2, gap="large")
+    left.plotly_chart(
+        score_histogram(attack.histogram(), threshold, dark=is_dark()),
+        key="audit_scores",
+        config=CHART_CONFIG,
+        alt=f"Scores under both data sets; the best threshold has {type_one:.0%} false alarms "
+        f"and misses {type_two:.0%}.",
+    )
+    right.plotly_chart(
+        trade_off_plot(
+            attack.error_rates(),
+            {
+                "blind": "blind guess",
+                "approximate": "least the claim allows",
+                "gaussian": "measured",
+            },
+            (type_one, type_two),
+            dark=is_dark(),
+        ),
+        key="audit_errors",
+        config=CHART_CONFIG,
+        alt="Missed against false alarms as the threshold moves, and the least the claim allows.",
+    )

@@ -1,0 +1,85 @@
+"""How the pages about privacy are computed, in formulas."""
+
+WHAT_IS_COUNTED = """
+- **Counted:** each draw of noise at the settings on the screen: the components shown, and every
+  dot of a dot plot. *Redraw noise* and any change of ε, δ, calibration, noise shape, sites or
+  people draws again, and is paid again.
+- **Free:** whatever else is computed from a noisy matrix that has been paid for. DPdisPCA, whole
+  matrices and one site alone read the same noisy second moments, and K, R and the truncation only
+  cut them differently.
+- **Paid once:** the same settings with the same seed, however often they are shown.
+- **Not counted:** curves over many settings. They study the method at settings nobody chose.
+- **Beyond any budget:** exact lines, energies measured on the raw rows, the published
+  preparation. They are listed with a red badge.
+
+Composition takes the noise of different releases as independent, as a real deployment would draw
+it. In this laboratory the seed is held while you move a slider, so that settings can be compared.
+With real data that would be fatal: from $A + \\sigma_1 E$ and $A + \\sigma_2 E$ anybody can solve
+for $A$.
+"""
+
+HOW_SPENDING_COMPOSES = r"""
+A Gaussian release with sensitivity $\Delta$ and noise $\sigma$ has $\mu = \Delta / \sigma$, and
+releases about the same people compose exactly (Dong, Roth & Su 2022, corollary 3.3),
+
+$$\mu_{\text{total}} = \sqrt{\mu_1^2 + \mu_2^2 + \dots},$$
+
+also when later ones are chosen after seeing earlier ones. The total ε is the smallest one with
+
+$$\delta \ge \Phi\!\left(\tfrac{\mu}{2} - \tfrac{\varepsilon}{\mu}\right)
+- e^{\varepsilon}\, \Phi\!\left(-\tfrac{\mu}{2} - \tfrac{\varepsilon}{\mu}\right).$$
+
+Where other kinds of noise are in it, the privacy loss distributions are convolved numerically,
+rounded upwards (Google's dp-accounting). Nobody is at two sites, so releases by different sites of
+one split do not add up: a person pays for what their own site sent. Across different splits the
+worst site of each counts.
+"""
+
+HOW_THE_TEST_WORKS = r"""
+The adversary knows every other row, and that yours is one of two. For Gaussian noise the best
+statistic is the release along the line between the two noiseless answers. In units of $\sigma$ it
+is $\mathcal N(0, 1)$ under $D'$ and $\mathcal N(\mu, 1)$ under $D$, with $\mu = \Delta / \sigma$.
+With the threshold at $t$,
+
+$$\text{type I} = 1 - \Phi(t), \qquad \text{type II} = \Phi(t - \mu),$$
+
+and no test does better than the curve $\beta = \Phi(\Phi^{-1}(1 - \alpha) - \mu)$ (Dong, Roth &
+Su 2022). An $(\varepsilon, \delta)$ promise alone allows every test above
+
+$$\beta = \max\left\{0,\; 1 - \delta - e^{\varepsilon} \alpha,\;
+e^{-\varepsilon} (1 - \delta - \alpha)\right\}$$
+
+(Kairouz, Oh & Viswanath 2015). The two touch where the calibration is tight.
+
+**Beliefs.** A purely ε-private release moves any odds by at most $e^{\varepsilon}$. A Gaussian one
+moves the log-odds of the truth by $\mathcal N(\mu^2/2, \mu^2)$.
+"""
+
+HOW_THE_DIRECTION_TURNS = r"""
+Rows lie in the unit disc, so replacing one of $n$ moves $A = \frac1n X^\top X$ by at most
+$\sqrt 2 / n$. With isometric noise the vector
+$\left(\frac{\hat A_{11} - \hat A_{22}}{2}, \hat A_{12}\right)$ is Gaussian with variance
+$\sigma^2/2$ on each side of its mean $m$, and points at twice the angle of the first direction. So
+the law of the direction is known exactly: a projected normal, with $R = \sqrt 2\,\|m\| / \sigma$
+and $c = R \cos(2\theta - 2\theta_0)$,
+
+$$p(\theta) = \frac{e^{-R^2/2}}{\pi} \left(1 + c\, \frac{\Phi(c)}{\varphi(c)}\right).$$
+
+How far two laws can differ in the chance of any conclusion is their total variation distance.
+"""
+
+HOW_THE_ATTACK_WORKS = r"""
+The attack draws releases under $D$ and under $D'$, neighbours on which the mechanism does worst,
+and gives each a score that is larger where $D$ is likelier: the likelihood ratio where it is
+known, else a linear score learnt on half of the trials.
+
+- **Any mechanism.** A threshold is chosen on half of the scores. On the other half exact binomial
+  limits (Clopper & Pearson 1934) give
+  $\varepsilon \ge \ln \frac{P[E \mid D] - \delta}{P[E \mid D']}$.
+- **Gaussian noise, or computed from it.** The area under the ROC curve is at most
+  $\Phi(\mu/\sqrt 2)$, so its lower limit bounds $\mu$, and $\mu$ gives ε at δ.
+
+A bound above the claim proves the claim false, up to the stated confidence. A bound below proves
+nothing: the attack may be weak. Each point of the curve holds with the stated confidence on its
+own; the verdict is taken once, at the last.
+"""

@@ -1,0 +1,64 @@
+"""Streamlit servers of this checkout and of a trivial app, for benchmarks on loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+TRIVIAL_APP = """\
+import plotly.graph_objects as go
+import streamlit as st
+
+epsilon = st.select_slider("ε", [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], value=1.0)
+figure = go.Figure()
+figure.add_scatter(x=[0.1, 1, 10], y=[epsilon, 2 * epsilon, 3 * epsilon])
+st.markdown(f"#### at ε = {epsilon:g}")
+st.plotly_chart(figure, key="chart")
+"""
+
+
+@contextmanager
+def running_app(script: Path, **environment: str) -> Iterator[tuple[str, subprocess.Popen]]:
+    """(address, process) of a server that answers its health check."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "streamlit", "run", str(script)),
+            *("--server.headless", "true", "--browser.gatherUsageStats", "false"),
+            *("--server.address", "127.0.0.1", "--server.port", str(port)),
+        ],
+        cwd=script.parent,
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        while True:
+            try:
+                with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
+                    break
+            except OSError:
+                if process.poll() is not None:
+                    raise RuntimeError("the server stopped before it answered") from None
+                time.sleep(0.02)
+        yield address, process
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def resident_mb(process: subprocess.Popen) -> float:
+    """Resident memory of a process on Linux."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024

@@ -1,0 +1,99 @@
+"""An attack in slices is the attack at one go, and the command tells it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dpcore.command_line import main
+from dpcore.errors import ParameterError
+from dpcore.experiments.attack import Attack, named_cases, verdict
+
+SOUND, FLAWED, LEARNT = (
+    "second-moment-analytic-isometric",
+    "published-noise-asked-epsilon-10",
+    "lower-triangle-without-noise",
+)
+
+
+def attack(name: str, **options) -> Attack:
+    return Attack(named_cases()[name], **options)
+
+
+@pytest.mark.parametrize("name", [SOUND, LEARNT])
+def test_slices_add_up_to_the_whole(name):
+    sliced, whole = attack(name, n_trials=2_000), attack(name, n_trials=2_000)
+    seen = []
+    while not sliced.finished:
+        sliced.advance()
+        seen.append(sliced.n_done)
+        sliced.growth()
+    assert seen == sorted(seen)
+    assert seen[-1] == 2_000
+    assert sliced.growth()[-1].row() == whole.run().row()
+
+
+def test_the_bound_grows_towards_the_promise():
+    running = attack(SOUND)
+    result = running.run()
+    growth = running.growth()
+    assert [r.n_trials for r in growth] == sorted({r.n_trials for r in growth})
+    assert growth[0].epsilon < result.epsilon <= result.case.epsilon
+    assert "stays below" in verdict(result)
+
+
+@pytest.mark.parametrize("name", [n for n, case in named_cases().items() if not case.is_sound])
+def test_every_flawed_mechanism_is_caught_at_the_default_settings(name):
+    result = attack(name).run()
+    assert result.breaks_claim
+    assert "false" in verdict(result)
+
+
+def test_pictures_of_the_scores_are_shares():
+    running = attack(FLAWED, n_trials=1_000)
+    running.run()
+    columns = running.histogram()
+    for name in ("with_you", "without_you"):
+        assert columns[name].sum() == pytest.approx(1.0)
+    type_one, type_two = running.errors_at(running.threshold())
+    d, d_prime = running.scores()
+    best = min(np.mean(d_prime > t) + np.mean(d <= t) for t in np.concatenate((d, d_prime)))
+    assert type_one + type_two == pytest.approx(best)
+
+
+def test_scores_that_never_vary_still_have_a_histogram():
+    running = attack(LEARNT, n_trials=400)
+    running.run()
+    assert np.isfinite(running.histogram()["width"]).all()
+
+
+@pytest.mark.parametrize("options", [{"n_trials": 10}, {"confidence": 1.0}, {"confidence": 0.2}])
+def test_options_out_of_range_are_named(options):
+    with pytest.raises(ParameterError):
+        attack(SOUND, **options)
+
+
+def test_the_command_prints_one_document(capsys):
+    assert main(["audit", "--mechanism", FLAWED, "--trials", "2000", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (row,) = document["rows"]
+    assert row["name"] == FLAWED
+    assert row["breaks_claim"]
+    assert row["epsilon_lower_bound"] > row["claimed_epsilon"] == 10
+
+
+def test_the_command_prints_a_table_of_all_that_begin_alike(capsys):
+    assert main(["audit", "--mechanism", "second-moment-analytic", "--trials", "400"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert all(line.endswith("holds") for line in lines[1:])
+
+
+def test_an_unknown_mechanism_is_one_sentence(capsys):
+    assert main(["audit", "--mechanism", "no-such"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("dpcore: mechanism must be")
+    assert SOUND in captured.err

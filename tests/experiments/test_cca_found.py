@@ -1,0 +1,135 @@
+"""Sources of views by name, what a draw found, people along it, and scripts that repeat it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.cca_curves import run_cca_repetition
+from dpcore.experiments.cca_findings import (
+    captured,
+    cca_comparison,
+    cca_headline,
+    half_captured,
+    half_in_words,
+)
+from dpcore.experiments.cca_found import exact_found, find_pairs, project_people
+from dpcore.experiments.cca_problem import CcaSpec, build_cca_problem
+from dpcore.experiments.cca_recipes import cca_script
+from dpcore.experiments.cca_views import COLUMN_HALVES, CutViews, SyntheticViews, cut_from_text
+
+SPEC = CcaSpec(protocols=("pooled", "full"), sites=3, noise="isometric", repetitions=2)
+
+
+@cache
+def digits():
+    views = CutViews().load()
+    return views, build_cca_problem(views, SPEC)
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("halves-left-right", "halves-left-right"),
+        ("fou, kar", ("fou", "kar")),
+        ("0-3,7:4-6", ((0, 1, 2, 3, 7), (4, 5, 6))),
+    ],
+)
+def test_cuts_as_people_write_them(text, cut):
+    assert cut_from_text(text) == cut
+
+
+@pytest.mark.parametrize("text", ["1-:2", "a:b", "1:2:3", ":"])
+def test_cuts_that_are_none(text):
+    with pytest.raises(ParameterError, match="views must be"):
+        cut_from_text(text)
+
+
+def test_halves_of_the_columns_and_synthetic_rows_that_repeat():
+    views = CutViews("digits", COLUMN_HALVES).load()
+    assert (views.n_x, views.n_y) == (32, 32)
+    source = SyntheticViews(people=100, columns=8, shared=2)
+    assert np.array_equal(source.load().X, source.load().X)
+
+
+def test_a_draw_is_the_row_and_the_directions_of_the_run():
+    views, problem = digits()
+    for row in run_cca_repetition(SPEC, problem, 1):
+        found, again = find_pairs(SPEC, problem, row["protocol"], 1)
+        assert again == {name: value for name, value in row.items() if name != "seconds"}
+        assert_allclose(found.measured.sum() / problem.exact.sum(), row["correlation_share"])
+        for agreement in (found.x_agreement, found.y_agreement):
+            assert ((agreement >= 0) & (agreement <= 1)).all()
+        assert (found.measured <= problem.exact + 1e-12).all()
+
+
+def test_without_noise_a_draw_is_the_exact_answer_turned_the_same_way():
+    views, problem = digits()
+    found, _ = find_pairs(replace(SPEC, epsilon=np.inf), problem, "pooled", 0)
+    exact = exact_found(problem)
+    # Site moments are of rows in double precision here, centred once more by the pooled mean.
+    assert_allclose(found.x_agreement, 1, atol=1e-6)
+    assert_allclose(found.x_pattern, exact.x_pattern, atol=1e-6 * np.abs(exact.x_pattern).max())
+    assert_allclose(found.y_pattern, exact.y_pattern, atol=1e-6 * np.abs(exact.y_pattern).max())
+
+
+def test_people_along_exact_directions_are_as_correlated_as_the_pairs_say():
+    views, problem = digits()
+    people = project_people(views, problem, exact_found(problem), seed=0)
+    correlations = [
+        np.corrcoef(people.x_scores[:, k], people.y_scores[:, k])[0, 1] for k in range(3)
+    ]
+    assert_allclose(correlations, problem.exact, atol=1e-8)
+    assert_allclose(people.x_scores.std(axis=0), 1)
+    assert 0 < people.nmi < 1 < people.calinski_harabasz
+
+
+def test_people_without_labels_are_shown_and_not_scored():
+    views, problem = digits()
+    people = project_people(replace(views, labels=None), problem, exact_found(problem), seed=0)
+    assert people.labels is people.nmi is people.calinski_harabasz is None
+
+
+def test_skewed_sites_hold_everybody_once_and_change_nothing_pooled():
+    views, problem = digits()
+    skewed = build_cca_problem(views, replace(SPEC, split="dirichlet", concentration=0.1))
+    assert skewed.moments.n_samples.sum() == views.n_samples
+    assert_allclose(skewed.moments.pooled(), problem.moments.pooled(), atol=1e-12)
+    assert not np.allclose(skewed.moments.second_moments, problem.moments.second_moments)
+
+
+def test_sentences_say_what_the_rows_say():
+    _, problem = digits()
+    rows = [row for r in range(2) for row in run_cca_repetition(SPEC, problem, r)]
+    share = captured(rows, "full")
+    assert f"{share:.0%}".replace("%", " %") in cca_comparison(rows, "pooled")
+    assert "1,797 people at 3 sites" in cca_headline(rows, "full")
+    curve = [
+        {"protocol": "pooled", "samples": n, "epsilon": e, "correlation_share": s}
+        for n, shares in ((100, (0.2, 0.3, 0.4)), (400, (0.6, 0.7, 0.8)), (200, (0.3, 0.5, 0.9)))
+        for e, s in zip((0.1, 1.0, 10.0), shares, strict=True)
+    ]
+    said = half_in_words(half_captured(curve, "pooled"), 0.1, 10.0)
+    assert "below ε = 0.1** with 400" in said
+    assert "at ε = 1** with 200" in said
+    assert "beyond ε = 10** with 100" in said
+
+
+@pytest.mark.parametrize(
+    "source", [CutViews("digits", ((0, 1, 2, 3), (4, 5, 6))), SyntheticViews(people=500, columns=6)]
+)
+def test_a_script_gives_the_numbers_of_the_run(source):
+    spec = replace(SPEC, protocols=("dpdis",), floor=1e-3, repetitions=2)
+    problem = build_cca_problem(source.load(), spec)
+    rows = [row for r in range(2) for row in run_cca_repetition(spec, problem, r)]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(cca_script(source, spec), "script", "exec"), {})
+    assert f"dpdis    {captured(rows, 'dpdis'):.4f}" in printed.getvalue()

@@ -1,0 +1,70 @@
+"""The steps shown are the steps the protocol takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.experiments.run import draw_subspaces, local_problem, run_repetition
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.stepping import STEPS, Walk, walk
+from dpcore.pca import encode_message
+
+SPECS = {
+    "published": RunSpec(protocols=("dpdis",), sites=4),
+    "private mean": RunSpec(
+        protocols=("dpdis",), sites=3, preparation="private", truncation="psd", noise="isometric"
+    ),
+    "skewed": RunSpec(protocols=("dpdis",), sites=3, split="dirichlet", concentration=0.2, seed=5),
+}
+
+
+def found(spec: RunSpec, site: int = 1) -> Walk:
+    return walk(spec, local_problem(spec.problem_key()), site)
+
+
+@pytest.fixture(params=SPECS.values(), ids=SPECS.keys())
+def spec(request) -> RunSpec:
+    return request.param
+
+
+def test_it_ends_where_the_protocol_ends(spec):
+    walked = found(spec)
+    subspace = draw_subspaces(spec, local_problem(spec.problem_key()), 0)["dpdis"]
+    np.testing.assert_allclose(walked.components, subspace.components, atol=1e-12)
+    row = run_repetition(spec, local_problem(spec.problem_key()), 0)[0]
+    assert walked.steps[-1].energy_ratio == pytest.approx(row["energy_ratio"], rel=1e-10)
+    assert len(encode_message(walked.message)) == walked.steps[4].facts["bytes"]
+
+
+def test_the_eigenvalues_kept_rebuild_the_cut_matrix(spec):
+    walked = found(spec)
+    steps = {step.key: step for step in walked.steps}
+    noisy, vectors = (panel.matrix for panel in steps["decomposition"].panels)
+    np.testing.assert_allclose(vectors * walked.eigenvalues @ vectors.T, noisy, atol=1e-10)
+    kept = vectors[:, : walked.n_kept]
+    cut = steps["truncation"].panels[-1].matrix
+    strengths = walked.eigenvalues[: walked.n_kept]
+    sizes = np.abs(strengths) if spec.truncation == "svd" else np.maximum(strengths, 0)
+    np.testing.assert_allclose(kept * sizes @ kept.T, cut, atol=1e-10)
+
+
+def test_nothing_before_the_noise_counts_as_private(spec):
+    walked = found(spec)
+    assert [step.key for step in walked.steps] == list(STEPS)
+    panels = [panel for step in walked.steps for panel in step.panels]
+    open_panels = {panel.name for panel in panels if not panel.private}
+    assert open_panels == {"A_s", "E_s"}
+
+
+def test_the_noise_step_adds_up():
+    moment, noise, noisy = (panel.matrix for panel in found(SPECS["published"]).steps[1].panels)
+    np.testing.assert_allclose(moment + noise, noisy, atol=1e-15)
+
+
+def test_fewer_directions_than_components_keep_less():
+    spec = replace(SPECS["published"], components=10, intermediate_dim=3)
+    before, after = (step.energy_ratio for step in found(spec).steps[2:4])
+    assert after < before

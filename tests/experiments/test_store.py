@@ -1,0 +1,212 @@
+"""The folder of finished rows: found again, damaged, shared, cleared."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpcore.experiments import store as store_module
+from dpcore.experiments import workers
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.store import FOLDER_VARIABLE, Store, cache_folder
+from dpcore.experiments.sweep import Sweep, collect, run_sweep
+from dpcore.experiments.units import run_unit, units_of
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SWEEP = Sweep(
+    RunSpec(repetitions=2, protocols=("dpdis", "pooled")),
+    (("epsilon", (0.5, float("inf"))), ("components", (5, 10))),
+)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "cache")
+
+
+def entries(store: Store) -> list[Path]:
+    return sorted(store.folder.rglob("*.json"))
+
+
+def count_units(monkeypatch) -> list:
+    computed = []
+
+    def counting(unit, *arguments):
+        computed.append(unit)
+        return run_unit(unit, *arguments)
+
+    monkeypatch.setattr(workers, "run_unit", counting)
+    return computed
+
+
+def test_rows_are_found_again_to_the_last_digit(store, monkeypatch):
+    first = collect(SWEEP, store=store)
+    computed = count_units(monkeypatch)
+    again = collect(SWEEP, store=Store(store.folder))
+    assert again == first  # seconds and infinities too
+    assert computed == []
+    assert store.summary().entries == 4  # one an epsilon and repetition
+    assert store.summary().size == sum(path.stat().st_size for path in entries(store))
+
+
+def test_only_what_is_missing_is_computed(store, monkeypatch):
+    collect(SWEEP, store=store)
+    computed = count_units(monkeypatch)
+    larger = replace(SWEEP, base=replace(SWEEP.base, repetitions=3))
+    found = collect(larger, store=store)
+    assert {unit.repetition for unit in computed} == {2}
+    assert [row["repetition"] for row in found.rows[::2]] == [0, 1, 2] * 4
+
+
+def test_cells_join_those_of_the_same_draw(store):
+    collect(SWEEP, store=store)
+    other = Sweep(SWEEP.base, (("epsilon", (0.5,)), ("components", (7,))))
+    collect(other, store=store)
+    assert store.summary().entries == 4
+    events = list(run_sweep(SWEEP, store=store))
+    assert events[-1].stored == events[-1].total == 8
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-10],
+        lambda data: b"",
+        lambda data: data.replace(b'"epsilon": 0.5', b'"epsilon": 0.6'),
+        lambda data: b"not ours",
+    ],
+    ids=["cut", "empty", "changed", "foreign"],
+)
+def test_damaged_entries_are_noticed_and_computed_again(store, damage):
+    first = collect(SWEEP, store=store)
+    for path in entries(store)[:2]:
+        path.write_bytes(damage(path.read_bytes()))
+    again = collect(SWEEP, store=store)
+    assert store.damaged >= 2
+    assert [r["energy_ratio"] for r in again.rows] == [r["energy_ratio"] for r in first.rows]
+    fresh = Store(store.folder)
+    collect(SWEEP, store=fresh)
+    assert fresh.damaged == 0
+
+
+def test_another_version_or_another_part_of_the_data_is_another_entry(store, monkeypatch):
+    collect(SWEEP, store=store)
+    monkeypatch.setattr(store_module, "software_fingerprint", lambda: "newer")
+    computed = count_units(monkeypatch)
+    collect(SWEEP, store=store)
+    assert len(computed) == 4
+    monkeypatch.setattr(store_module, "_rows_here", lambda draw: [100, 64, True])
+    collect(SWEEP, store=store)
+    assert len(computed) == 8
+    assert store.summary().entries == 12
+
+
+def test_two_sessions_compute_a_sweep_once(store, monkeypatch):
+    computed = count_units(monkeypatch)
+    sessions = [Store(store.folder) for _ in range(3)]
+    results: list = [None] * 3
+
+    def ask(i):
+        results[i] = collect(SWEEP, store=sessions[i], workers=2)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results[0] == results[1] == results[2]
+    assert len(computed) == len(set(computed)) == 4
+    assert not list(store.folder.rglob("*.lock"))
+
+
+def test_a_claim_is_held_by_one_at_a_time(store):
+    (unit, *_) = units_of({0: SWEEP.base})
+    claim = store.claim(unit)
+    assert claim is not None
+    assert Store(store.folder).claim(unit) is None
+    claim.release()
+    again = Store(store.folder).claim(unit)
+    assert again is not None
+    again.release()
+
+
+def test_a_sweep_waits_for_what_another_session_is_computing(store):
+    (unit, *_) = units_of({i: cell.spec for i, cell in enumerate(SWEEP.cells())})
+    claim = store.claim(unit)
+    arrived = []
+    session = threading.Thread(
+        target=lambda: arrived.append(collect(SWEEP, store=Store(store.folder)))
+    )
+    session.start()
+    time.sleep(1.0)
+    assert not arrived  # everything else is done; that unit is not
+    store.keep(unit, run_unit(unit, workers.local_problem))
+    claim.release()
+    session.join(30)
+    assert len(arrived[0].rows) == 16
+
+
+def test_clearing_deletes_results_and_nothing_else(store):
+    collect(SWEEP, store=store)
+    other = store.folder / "mine.txt"
+    other.write_text("kept")
+    store.clear()
+    assert store.summary().entries == 0
+    assert other.read_text() == "kept"
+
+
+def test_a_person_can_find_the_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    for platform, end in (
+        ("linux", ("xdg", "dpcore")),
+        ("darwin", ("Caches", "dpcore")),
+        ("win32", ("dpcore",)),
+    ):
+        monkeypatch.setattr(store_module.sys, "platform", platform)
+        assert cache_folder().parts[-len(end) :] == end
+
+
+def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path):
+    """SIGKILL half way; what was finished is found, its claims are free, and nothing is twice."""
+    command = [
+        sys.executable, "-m", "dpcore", "sweep", "--vary", "epsilon=0.1,0.2,0.5,1,2,5",
+        "--repetitions", "40", "--workers", "1", "--csv", str(tmp_path / "rows.csv"),
+    ]  # fmt: skip
+    environment = os.environ | {FOLDER_VARIABLE: str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    store = Store(tmp_path)
+    deadline = time.monotonic() + 60
+    while store.summary().entries < 10 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    finished = store.summary().entries
+    assert 10 <= finished < 240
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    assert len(lines) == 1 + 240 * 4
+    assert store.summary().entries == 240
+    keys = {tuple(line.split(",")[i] for i in (1, 2, 21)) for line in lines[1:]}
+    assert len(keys) == 240 * 4
+
+
+def test_entries_are_readable_by_a_person(store):
+    collect(SWEEP, store=store)
+    checksum, body = entries(store)[0].read_text().split("\n", 1)
+    assert len(checksum) == 64
+    assert json.loads(body)["draw"]["dataset"] == "digits"

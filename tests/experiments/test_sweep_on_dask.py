@@ -1,0 +1,71 @@
+"""The same sweep on a Dask cluster of two worker processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import Sweep, collect, in_order, run_sweep
+
+distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+
+# The library's own housekeeping at the end of a cluster is not what is tested here.
+pytestmark = pytest.mark.filterwarnings("default")
+
+SWEEP = Sweep(
+    RunSpec(repetitions=20, sites=20),
+    (("epsilon", (0.5, 1.0, 2.0)), ("intermediate_ratio", (1, 2))),
+)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+def numbers(rows):
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+def test_a_cluster_gives_the_same_rows_to_the_last_digit(cluster):
+    found = collect(SWEEP, scheduler=cluster.scheduler_address)
+    assert numbers(found.rows) == numbers(collect(SWEEP).rows)
+
+
+def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, tmp_path):
+    expected = numbers(collect(SWEEP).rows)
+    store = Store(tmp_path)
+    killed, finished = None, []
+    for event in run_sweep(SWEEP, scheduler=cluster.scheduler_address, store=store):
+        finished.extend(event.finished)
+        if killed is None and event.done >= event.total // 4:
+            killed = next(iter(cluster.workers.values())).process.process.pid
+            os.kill(killed, signal.SIGKILL)
+    assert killed is not None
+    assert numbers(in_order(finished)) == expected
+    assert len({(one.cell, one.repetition) for one in finished}) == len(finished)
+    assert store.summary().entries == 60
+
+
+def test_stopping_answers_while_the_cluster_works(cluster):
+    stop = threading.Event()
+    seen = 0
+    for event in run_sweep(SWEEP, scheduler=cluster.scheduler_address, should_stop=stop.is_set):
+        seen = event.done
+        if event.done:
+            stop.set()
+    assert 0 < seen < 120
+
+
+def test_no_scheduler_there_is_one_sentence():
+    with pytest.raises(ParameterError, match="the address of a running Dask scheduler"):
+        collect(SWEEP, scheduler="not-an-address")

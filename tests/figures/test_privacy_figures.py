@@ -1,0 +1,104 @@
+"""Figures of tests, audits, matrices and spending carry the numbers they are given."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dpcore.figures.audit import bound_growth, score_histogram
+from dpcore.figures.direction import direction_laws, plane
+from dpcore.figures.images import diverging
+from dpcore.figures.matrices import matrix_png, spectrum
+from dpcore.figures.spending import running_total
+from dpcore.figures.tradeoff import beliefs, icon_array_svg, trade_off_plot, two_densities
+
+
+def test_a_matrix_is_its_entries_magnified():
+    matrix = np.array([[1.0, -2.0], [0.0, 0.5]])
+    sheet = np.asarray(Image.open(io.BytesIO(matrix_png(matrix, 2.0, pixels=20))))
+    assert sheet.shape == (20, 20, 4)
+    np.testing.assert_array_equal(sheet[::10, ::10, :3], diverging(matrix, 2.0))
+
+
+def test_a_matrix_too_wide_for_a_page_is_thinned():
+    sheet = Image.open(io.BytesIO(matrix_png(np.zeros((30, 5000)), 1.0)))
+    assert sheet.width <= 1200
+
+
+def test_the_spectrum_separates_what_is_kept():
+    figure = spectrum(np.array([3.0, 1.0, -2.0]), np.array([2.0, 1.0, 0.0]), 2)
+    kept, cut, exact = figure.data
+    assert (list(kept.y), list(cut.y), list(exact.y)) == ([3, 1], [-2], [2, 1, 0])
+
+
+@pytest.mark.parametrize(("right", "blind"), [(61, 50), (50, 50), (100, 50)])
+def test_icons_are_as_many_as_said(right, blind):
+    svg = icon_array_svg(right, blind)
+    assert svg.count("<circle") == 100
+    assert svg.count('fill="#D55E00"') == right - blind
+    assert svg.count('fill="none"') == 100 - right
+
+
+def test_shaded_errors_meet_at_the_threshold():
+    x = np.linspace(-4, 5, 181)
+    columns = {"release": x, "with_you": np.exp(-((x - 1) ** 2)), "without_you": np.exp(-(x**2))}
+    alarm, miss = two_densities(columns, 0.5, dark=True).data[:2]
+    assert min(alarm.x) == pytest.approx(0.5)
+    assert max(miss.x) == pytest.approx(0.5)
+
+
+def test_curves_without_a_label_are_left_out():
+    rows = [
+        {"curve": name, "type_one": np.array([0.0, 1.0]), "type_two": np.array([1.0, 0.0])}
+        for name in ("blind", "pure", "approximate", "gaussian")
+    ]
+    figure = trade_off_plot(rows, {"blind": "blind guess", "gaussian": "measured"}, (0.2, 0.7))
+    assert [trace.name for trace in figure.data] == ["blind guess", "measured", "this threshold"]
+    assert (figure.data[-1].x[0], figure.data[-1].y[0]) == (0.2, 0.7)
+
+
+def test_beliefs_draw_both_bands_and_the_median():
+    prior = np.array([0.1, 0.9])
+    columns = {name: prior for name in ("prior", "least", "greatest", "low", "median", "high")}
+    assert len(beliefs(columns, 0.3, pure_label="pure").data) == 4
+
+
+def test_the_claim_stays_in_the_picture():
+    figure = bound_growth([{"trials": 100, "epsilon": 12.0}], 1.0, 1000)
+    assert figure.layout.yaxis.range[1] >= 12
+    assert bound_growth([], 1.0, 1000).layout.yaxis.range[1] > 1
+
+
+def test_histogram_bars_are_the_shares():
+    columns = {
+        "centre": np.array([0.5, 1.5]),
+        "width": np.ones(2),
+        "with_you": np.array([0.2, 0.8]),
+        "without_you": np.array([0.7, 0.3]),
+    }
+    other, you = score_histogram(columns, 1.0).data
+    assert list(you.y) == [0.2, 0.8]
+    assert list(other.y) == [0.7, 0.3]
+
+
+def test_directions_run_through_the_origin():
+    figure = plane(np.zeros((3, 2)), np.array([1.0, 0]), np.array([0, 1.0]), 0.0, 90.0)
+    before, now = figure.data[:2]
+    np.testing.assert_allclose(now.y, [-1, 1])
+    np.testing.assert_allclose(before.x, [-1, 1])
+    laws = direction_laws(np.array([-90.0, 90.0]), np.ones(2), np.ones(2) / 2, 0.0, 90.0)
+    assert laws.layout.yaxis.range[1] > 1
+
+
+def test_totals_step_with_the_releases():
+    rows = [
+        {"draws": 10, "total_epsilon": 2.0, "sum_of_epsilons": 10.0, "released": "a"},
+        {"draws": 1, "total_epsilon": 2.5, "sum_of_epsilons": 11.0, "released": "b"},
+    ]
+    plain_sum, composed = running_total(rows).data
+    assert list(composed.x) == [0, 10, 11]
+    assert list(composed.y) == [0, 2, 2.5]
+    assert list(plain_sum.y) == [0, 10, 11]

@@ -1,0 +1,60 @@
+"""The live audit, advanced run by run."""
+
+from __future__ import annotations
+
+import pytest
+
+CAUGHT, HELD = "breaks through", "stays below the promised"
+
+
+def heading(at) -> str:
+    return next(m.value for m in at.markdown if m.value.startswith("#### "))
+
+
+def finished(at):
+    for _ in range(60):
+        if not any(b.label == "Stop" for b in at.button):
+            return at
+        at.run()
+    raise AssertionError("the attack does not end")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        ("second moment, analytic, isometric", HELD),
+        ("Flawed: one seed for all sites", CAUGHT),
+        ("Flawed: lower triangle without noise", CAUGHT),
+    ],
+)
+def test_the_verdict(open_page, mechanism, words):
+    at = finished(open_page("learn/audit", audit_mechanism=mechanism, audit_trials="2,000"))
+    assert not at.exception
+    assert words in heading(at)
+    assert len(at.get("plotly_chart")) == 3
+
+
+def test_it_counts_stops_and_goes_on(open_page):
+    at = open_page("learn/audit")
+    assert "So far the attack proves" in heading(at)
+    next(b for b in at.button if b.label == "Stop").click().run()
+    before = heading(at)
+    at.run()
+    assert heading(at) == before
+    next(b for b in at.button if b.label == "Go on").click().run()
+    assert HELD in heading(finished(at))
+
+
+def test_a_flawed_mechanism_says_so_and_why(open_page):
+    at = open_page("learn/audit", audit_mechanism="Flawed: Wishart noise")
+    said = "\n".join(m.value for m in at.markdown)
+    assert "flawed, kept for teaching" in said
+    assert "**The flaw.**" in said
+
+
+def test_the_command_shown_names_the_same_attack(open_page):
+    at = open_page("learn/audit", audit_trials="5,000", audit_seed="3")
+    assert at.code[0].value == (
+        "python -m dpcore audit --mechanism second-moment-analytic-isometric --trials 5000 "
+        "--confidence 0.999 --seed 3"
+    )

@@ -1,0 +1,103 @@
+"""The classification page: its three views, and data sets it cannot use."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+
+@pytest.fixture
+def page(monkeypatch, tmp_path) -> AppTest:
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
+    at = AppTest.from_file("../../app.py", default_timeout=30)
+    at.run()
+    at.switch_page("pages/explore/classification.py").run()
+    return at
+
+
+def said(page: AppTest) -> str:
+    return "\n".join(element.value for element in (*page.markdown, *page.caption))
+
+
+def charts(page: AppTest) -> int:
+    return len(page.get("plotly_chart"))
+
+
+def group(page: AppTest, key: str):
+    return next(group for group in page.button_group if group.key == key)
+
+
+def test_the_default_answers(page):
+    assert not page.exception and not page.error
+    assert "of 89 test people are taken for another class" in said(page)
+    assert "A **random** subspace gets" in said(page)
+    assert "1,348 people learn; 449 others" in said(page)
+    assert "Asked, by basic composition: **ε = PCA 0.3 + training 0.7 = 1**" in said(page)
+
+
+def test_the_curve_fills_in(page):
+    page.run()
+    assert charts(page) == 1
+
+
+def test_ten_classes_say_what_each_costs(page):
+    group(page, "class_task").set_value("all").run()
+    assert not page.exception
+    assert "each of the 10 costs ε = 0.07" in said(page)
+
+
+@pytest.mark.parametrize("protocol", ["dpdis", "full", "cape"])
+def test_any_protocol(page, protocol):
+    page.selectbox(key="class_protocol").set_value(protocol).run()
+    assert not page.exception and not page.error
+    assert "Sites protect the subspace themselves" in said(page)
+
+
+def test_split_the_budget(page):
+    group(page, "class_view").set_value("split").run()
+    page.toggle(key="split_multiples_on").set_value(True)
+    page.toggle(key="split_three_on").set_value(True).run()
+    page.run()
+    assert not page.exception and not page.error
+    assert charts(page) == 3
+    assert "makes the fewest mistakes" in said(page)
+
+
+@pytest.mark.parametrize("pipeline", ["private", "subspace", "exact"])
+def test_look_inside(page, pipeline):
+    group(page, "class_view").set_value("inside").run()
+    group(page, "class_pipeline").set_value(pipeline).run()
+    assert not page.exception and not page.error
+    assert charts(page) == 2
+    assert "Who is taken for whom" in said(page)
+
+
+def test_centring_is_stated_and_leaves_something_for_training(page):
+    page.select_slider(key="class_pca_share").set_value(0.8)
+    page.select_slider(key="class_centring_share").set_value(0.5).run()
+    assert not page.exception and not page.error
+    assert "Centring gets 15%" in said(page)
+    assert "compose exactly" in said(page)
+
+
+def test_the_posters_noise_says_what_it_promises(page):
+    page.toggle(key="class_as_printed").set_value(True).run()
+    assert not page.exception and not page.error
+    page.select_slider(key="class_centring_share").set_value(0.1).run()
+    assert [error.value for error in page.error] == [
+        "calibration must be analytic where rows are centred, got 'published'"
+    ]
+
+
+def test_a_data_set_without_labels_is_one_sentence(page):
+    page.selectbox(key="dataset").set_value("synthetic-2012").run()
+    assert not page.exception
+    assert [error.value for error in page.error] == [
+        "dataset must be one with labels, such as digits or mnist, got 'synthetic-2012'"
+    ]
+
+
+def test_an_absent_data_set_says_how_to_get_it(page):
+    page.selectbox(key="dataset").set_value("mnist").run()
+    assert not page.exception
+    assert "is not on this machine" in page.info[0].value

@@ -1,0 +1,67 @@
+"""What ε promises, as a visitor sees it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def spoken(at) -> str:
+    return "\n".join(element.value for element in [*at.markdown, *at.error])
+
+
+def chart(at, number: int) -> dict:
+    return json.loads(at.get("plotly_chart")[number].proto.spec)
+
+
+def test_it_answers_first_and_keeps_its_figures(open_page):
+    at = open_page("learn/promise")
+    assert not at.exception
+    assert "guesses about you can be right" in at.markdown[0].value
+    assert len(at.get("plotly_chart")) == 5
+    names = [trace["name"] for trace in chart(at, 1)["data"]]
+    assert names == [
+        "blind guess",
+        "pure ε = 1",
+        "(ε, δ) = (1, 0.01)",
+        "this noise, μ = 0.53",
+        "this threshold",
+    ]
+
+
+def test_the_threshold_moves_the_point(open_page):
+    at = open_page("learn/promise")
+    before = chart(at, 1)["data"][-1]
+    at.slider(key="promise_threshold").set_value(2.0).run()
+    assert not at.exception
+    after = chart(at, 1)["data"][-1]
+    assert after != before
+    assert "accuses wrongly **2.3 %**" in spoken(at)
+
+
+def test_published_noise_is_shown_to_break_its_promise(open_page):
+    at = open_page("learn/promise", epsilon="10", promise_calibration="published")
+    assert not at.exception
+    assert "breaks what was asked" in spoken(at)
+
+
+def test_classic_above_one_is_one_sentence(open_page):
+    at = open_page("learn/promise", epsilon="10", promise_calibration="classic")
+    assert not at.exception
+    assert len(at.error) == 1
+    assert "classic" in at.error[0].value
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "50"])
+@pytest.mark.parametrize("delta", ["0.1", "0.000000001"])
+def test_the_ends_of_the_sliders_work(open_page, epsilon, delta):
+    at = open_page("learn/promise", epsilon=epsilon, delta=delta)
+    assert not at.exception
+    assert not at.error
+
+
+def test_moving_the_person_turns_the_exact_direction(open_page):
+    at = open_page("learn/promise")
+    at.slider(key="promise_angle").set_value(0).run()
+    assert "turns by **0°**" in spoken(at)

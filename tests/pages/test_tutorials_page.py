@@ -1,0 +1,31 @@
+"""The tutorials page shows every tutorial with its results."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpcore.experiments.tutorials import TUTORIALS
+
+
+@pytest.fixture
+def page(monkeypatch, tmp_path) -> AppTest:
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
+    at = AppTest.from_file("../../app.py", default_timeout=30)
+    at.run()
+    at.switch_page("pages/learn/tutorials.py").run()
+    return at
+
+
+@pytest.mark.parametrize("key", TUTORIALS)
+def test_code_and_what_it_prints(page, key):
+    next(group for group in page.button_group if group.key == "tutorial").set_value(key).run()
+    assert not page.exception and not page.error
+    assert page.subheader[0].value == TUTORIALS[key].title
+    code = "\n".join(element.value for element in page.code)
+    assert "from dpcore" in code and "import numpy" in code
+
+
+def test_epsilon_goes_into_the_code(page):
+    page.select_slider(key="tutorial_epsilon").set_value(0.1).run()
+    assert any("epsilon=0.1" in element.value for element in page.code)
