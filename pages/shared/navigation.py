@@ -76,6 +76,13 @@ _PLACES = (
         ("dataset", "epsilon", "delta", "components"),
     ),
     Place(
+        "Explore",
+        "tradeoffs",
+        "Trade-offs",
+        "Let ε, δ, people, sites, R / K or K vary, on any data, and watch the curves arrive.",
+        RUN_CONTROLS,
+    ),
+    Place(
         "Learn",
         "start",
         "Start here",
@@ -107,6 +114,12 @@ _PLACES = (
         "What was spent",
         "Everything shown so far, and the ε it would have cost real people.",
         LEDGER_CONTROLS,
+    ),
+    Place(
+        "Use",
+        "reproduce",
+        "Reproduce the paper",
+        "Every published panel run live, over the published points, its claims checked.",
     ),
     Place(
         "Learn",
