@@ -103,15 +103,16 @@ def energy_curves(
     for key in dict.fromkeys(row["protocol"] for row in rows):
         _add_curve(figure, [row for row in rows if row["protocol"] == key], field, key, dark)
     floor = fmean(row["random_ratio"] for row in rows)
-    for level, name, colour, dash in (
-        (1.0, "exact PCA", ink(dark), "dash"),
-        (floor, "random subspace", GREY, "dot"),
+    # Each label stands at the end of its line that curves keep away from.
+    for level, name, colour, dash, end in (
+        (1.0, "exact PCA", ink(dark), "dash", "left"),
+        (floor, "random subspace", GREY, "dot", "right"),
     ):
         figure.add_hline(y=level, line={"color": colour, "dash": dash, "width": 1.5})
         figure.add_annotation(
-            x=0,
+            x=0 if end == "left" else 1,
             xref="paper",
-            xanchor="left",
+            xanchor=end,
             y=level,
             yanchor="bottom",
             text=name,
