@@ -17,6 +17,7 @@ from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
 from dpcore.figures.style import ink
 from dpcore.privacy import EXPLANATIONS, Guarantee, describe
+from pages.shared import runs
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
 CHART_CONFIG = {
@@ -104,7 +105,7 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> Non
     Under the published preparation the card says that centring and scaling came before the
     promise and are not part of it.
     """
-    card = describe(guarantee)
+    card = runs.shown(guarantee, lambda: describe(guarantee))
     with st.container(border=True):
         badges = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
         st.markdown(f"{badges} {card.headline}")
