@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.methods import METHODS
-from dpcore.experiments.sweep import Sweep
+from dpcore.experiments.sweep import Sweep, dataset_status
 from dpcore.figures.panels import energy_panel
 from pages.shared.cards import big_number, chart, dataset_ready, errors_shown, is_dark, not_private
 from pages.shared.controls import current
@@ -28,54 +29,55 @@ from pages.shared.sweeping import (
     field_of,
     finding,
     open_row,
+    rows_by_dataset,
 )
 
 PAGE = "tradeoffs"
 
 
 def draw(progress: Progress) -> None:
-    """One panel a data set, side by side, on one scale; the finding above them."""
-    rows, other_rows = progress.rows[0], (*progress.rows[1:], ())[0]
-    if not rows:
+    """The finding, and under it one panel a data set, side by side, on one scale."""
+    sides = rows_by_dataset(progress)
+    if not sides:
         return
     field = field_of(sweeps[0])
-    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-    parts = {
-        name: tuple([row for row in side if row["dataset"] == name] for side in (rows, other_rows))
-        for name in datasets
-    }
-    ours, theirs = parts[datasets[0]]
+    ours, theirs = next(iter(sides.values()))
     more = difference(ours, theirs, field) if theirs else ""
     big_number(*finding(ours, field, METHODS[ours[0]["protocol"]].title), more)
-    figures = {}
-    for column, (name, (ours, theirs)) in zip(st.columns(len(parts)), parts.items(), strict=True):
-        axis, values = AXES[field], sweeps[0].vary[-1][1]
-        figures[name] = energy_panel(
-            ours,
-            field,
-            other_rows=theirs,
-            other_name=PUBLISHED,
-            axis_title=axis.axis,
-            logarithmic=axis.logarithmic,
-            axis_range=(values[0], values[-1]),
-            dark=is_dark(),
-        )
+    figures = figures_of(sides)
+    for column, (name, (ours, theirs)) in zip(st.columns(len(sides)), sides.items(), strict=True):
+        key = f"{PAGE}_do_panel_{name}"
         with column:
-            st.markdown(f"**{name}**")
-            key = f"{PAGE}_do_panel_{name}"
+            st.markdown(f"**{dataset_status(name).title}**")
             chart(
                 figures[name],
                 key=key,
-                alt=f"On {name}: {' '.join(finding(ours, field, ours[0]['protocol']))}",
-                on_select=lambda key=key, sides=(ours, theirs): go_to_point(key, field, sides),
+                alt=" ".join(finding(ours, field, METHODS[ours[0]["protocol"]].title)),
+                on_select=lambda key=key, both=(ours, theirs): go_to_point(key, field, both),
                 selection_mode="points",
             )
     st.caption(
         "Bands are the spread of the draws. Click a point to open it in the Playground, at the "
         "nearest settings its controls have."
     )
-    if not progress.goes_on:
-        take_away_sweep(PAGE, [*rows, *other_rows], figures, [command_of(s) for s in sweeps])
+
+
+def figures_of(sides: dict[str, tuple[list, list]]) -> dict[str, go.Figure]:
+    """One panel a data set, whose axes stand still while it fills in."""
+    field, values = sweeps[0].vary[-1]
+    return {
+        name: energy_panel(
+            ours,
+            field,
+            other_rows=theirs,
+            other_name=PUBLISHED,
+            axis_title=AXES[field].axis,
+            logarithmic=AXES[field].logarithmic,
+            axis_range=(values[0], values[-1]),
+            dark=is_dark(),
+        )
+        for name, (ours, theirs) in sides.items()
+    }
 
 
 def go_to_point(key: str, field: str, sides: tuple) -> None:
@@ -107,6 +109,10 @@ with errors_shown():
     with st.container(border=True):
         sweeps = choose()
         job = started_job(PAGE, sweeps)
+    if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
+        commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
+        rows = [row for side in ended.rows for row in side]
+        take_away_sweep(PAGE, rows, figures_of(rows_by_dataset(ended)), commands)
     with answer:
         if job is None:
             st.markdown(

@@ -74,7 +74,8 @@ def point_clicked() -> None:
 
 def _watch(page: str, job: Job, draw: Callable[[Progress], None], went_on: bool) -> None:
     if st.session_state.pop(_CLICKED, False):
-        st.switch_page(page_path("playground"))
+        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
+        st.switch_page(page_path("playground"), query_params={})
     progress = job.progress()
     _say_how_far(page, job, progress)
     draw(progress)
@@ -132,6 +133,6 @@ def take_away_sweep(
                 key=f"{page}_do_save_{name}",
             )
     st.caption("The same rows from the command line:")
-    st.code("\n".join(commands), language="bash", wrap_lines=True)
+    st.code("\n".join(commands), language=None, wrap_lines=True)
     st.caption("The rows as a table, and the link that restores this page:")
     downloads(f"{page}_do", rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
 import streamlit as st
 
@@ -16,6 +17,8 @@ from dpcore.experiments.run import Row
 from dpcore.experiments.sweep import Sweep, dataset_status
 
 LINEAR = ("intermediate_ratio",)
+# With fewer, the t test at 0.001 asks for differences far beyond their spread.
+ENOUGH_DRAWS = 5
 REPAIRED = "analytic, isometric, psd"
 _REPAIR = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
 _MARKS = {True: "✓ holds", False: "✗ does not hold", None: "– cannot be told"}
@@ -97,9 +100,8 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
     if compared is None:
         lead = rows[0]["protocol"]
         last = max(row[figure.field] for row in rows)
-        mean = compare_mean(rows, lead, figure.field, last)
         return (
-            percent(mean),
+            percent(_mean(rows, lead, figure.field, last)),
             f"of the energy that exact PCA captures is kept by **{METHODS[lead].title}** at the "
             f"right end of {figure.name}.",
             "The authors' own numbers for this panel are not known: its settings are read from "
@@ -121,8 +123,7 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
     )
 
 
-def compare_mean(rows: Sequence[Row], protocol: str, field: str, value: float) -> float:
-    ratios = [
+def _mean(rows: Sequence[Row], protocol: str, field: str, value: float) -> float:
+    return fmean(
         row["energy_ratio"] for row in rows if row["protocol"] == protocol and row[field] == value
-    ]
-    return sum(ratios) / len(ratios)
+    )

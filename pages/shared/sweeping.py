@@ -19,6 +19,7 @@ from dpcore.experiments.spec import RunSpec, as_published
 from dpcore.experiments.sweep import Sweep, dataset_status
 from pages.shared.choice import DEFAULTS, EVERYBODY, Choice
 from pages.shared.controls import set_controls
+from pages.shared.runs_sweeps import Progress
 
 MOST_VALUES = 30
 TARGET = 0.9
@@ -188,8 +189,17 @@ def difference(rows: Sequence[Row], other_rows: Sequence[Row], field: str) -> st
     )
 
 
-def command_of(sweep: Sweep) -> str:
-    """The command line that gives a sweep's rows."""
+def rows_by_dataset(progress: Progress) -> dict[str, tuple[list[Row], list[Row]]]:
+    """For each data set that has rows: ours, and those of the published choices."""
+    ours, theirs = (*progress.rows, ())[:2]
+    return {
+        name: tuple([row for row in side if row["dataset"] == name] for side in (ours, theirs))
+        for name in dict.fromkeys(row["dataset"] for row in ours)
+    }
+
+
+def command_of(sweep: Sweep, number: int = 1) -> str:
+    """The command line that gives a sweep's rows, in a file of this number."""
     default = RunSpec()
     words = ["python", "-m", "dpcore", "sweep", "--vary"]
     words += [f"{field}={','.join(map(_plain, values))}" for field, values in sweep.vary]
@@ -204,7 +214,7 @@ def command_of(sweep: Sweep) -> str:
             words.append(f"--{field.name}")
         else:
             words += [f"--{field.name.replace('_', '-')}", _plain(value)]
-    return shlex.join([*words, "--csv", "rows.csv"])
+    return shlex.join([*words, "--csv", f"rows-{number}.csv"])
 
 
 def _plain(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.published import published_citation, published_points_of
@@ -17,6 +18,7 @@ from pages.shared.jobs import (
     watch,
 )
 from pages.shared.reproducing import (
+    ENOUGH_DRAWS,
     LINEAR,
     REPAIRED,
     as_published_rows,
@@ -27,6 +29,7 @@ from pages.shared.reproducing import (
     verdicts,
 )
 from pages.shared.runs_sweeps import Progress
+from pages.shared.sweeping import command_of
 
 PAGE = "reproduce"
 
@@ -38,37 +41,48 @@ def draw(progress: Progress) -> None:
         return
     number, sentence, caveat = comparison(figure, rows)
     big_number(number, sentence, caveat)
-    points = published_points_of(figure.name)
-    panel = energy_panel(
-        rows,
+    chart(panel_of(progress), key=f"{PAGE}_do_panel", alt=f"{figure.title}: {number} {sentence}")
+    points = "Hollow markers with bars: the authors' ten runs." if published else ""
+    st.caption(f"Lines and bands: this run, mean and spread of its draws. {points}")
+    st.markdown("##### What the paper claims")
+    if progress.state != "finished":
+        st.caption(f"*{figure.claim}* Whether it holds is said once every draw is there.")
+        return
+    if figure.base.repetitions < ENOUGH_DRAWS:
+        st.caption(
+            f"{figure.base.repetitions} draws can seldom tell a difference from luck; run it as "
+            "published to know."
+        )
+    for under, verdict in verdicts(figure, progress.rows):
+        say(under, verdict)
+
+
+def panel_of(progress: Progress) -> go.Figure:
+    return energy_panel(
+        as_published_rows(progress.rows[0]),
         figure.field,
         other_rows=(*progress.rows[1:], ())[0],
         other_name=REPAIRED,
-        published=[(p.protocol, p.value, p.mean, p.std) for p in points],
+        published=[(p.protocol, p.value, p.mean, p.std) for p in published],
         axis_title=figure.axis,
         logarithmic=figure.field not in LINEAR,
         axis_range=(figure.values[0], figure.values[-1]),
         height=460,
         dark=is_dark(),
     )
-    chart(panel, key=f"{PAGE}_do_panel", alt=f"{figure.title}: {number} {sentence}")
-    st.caption(
-        "Lines and bands: this run, mean and spread of its draws. "
-        + ("Hollow markers with bars: the authors' ten runs." if points else "")
-    )
-    st.markdown("##### What the paper claims")
-    if progress.state != "finished":
-        st.caption(f"*{figure.claim}* Whether it holds is said once every draw is there.")
-        return
-    for under, verdict in verdicts(figure, progress.rows):
-        say(under, verdict)
-    command = (
+
+
+def take_away(progress: Progress) -> None:
+    """The rows, the panel and the commands, and whose numbers ours are put beside."""
+    commands = [
         f"python -m dpcore reproduce {figure.name} --repetitions {figure.base.repetitions} "
         f"--out {figure.name}"
-    )
-    every_row = [row for side in progress.rows for row in side]
-    take_away_sweep(PAGE, every_row, {figure.name: panel}, [command])
-    if points:
+    ]
+    if repaired:
+        commands += [command_of(sweep, n) for n, sweep in enumerate(sweeps, start=1)]
+    rows = [row for side in progress.rows for row in side]
+    take_away_sweep(PAGE, rows, {figure.name: panel_of(progress)}, commands)
+    if published:
         st.caption(published_citation())
 
 
@@ -82,7 +96,11 @@ with errors_shown():
             with answer:
                 st.markdown(f"#### {figure.claim}")
             st.stop()
-        job = started_job(PAGE, sweeps_of(figure, repaired))
+        published = published_points_of(figure.name)
+        sweeps = sweeps_of(figure, repaired)
+        job = started_job(PAGE, sweeps)
+    if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
+        take_away(ended)
     with answer:
         if job is None:
             st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
