@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dpcore.command_line.output import print_json, print_summary, versions
+from dpcore.command_line.reproduce2012 import reproduce_live, write_live
 from dpcore.command_line.sweeping import (
     add_sweep_options,
     collect_with_progress,
@@ -18,6 +19,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.claims import Verdict, check_claims, check_dimension
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.papers import FIGURES, PaperFigure, paper_figure
+from dpcore.experiments.papers2012 import FIGURES_2012
 from dpcore.experiments.published import compare_with_published, published_points_of
 from dpcore.experiments.run import Row
 from dpcore.experiments.sweep import SweepResult
@@ -36,7 +38,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "Rows already on disk are not computed again, so a run that was stopped goes on where "
         "it was.",
         epilog="figures:\n"
-        + "\n".join(f"  {name:<12} {figure.title}" for name, figure in FIGURES.items()),
+        + "\n".join(
+            f"  {name:<23} {figure.title}" for name, figure in (FIGURES | FIGURES_2012).items()
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("figure", metavar="FIGURE", help=f"one of those below, or '{ALL}'")
@@ -55,7 +59,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    names = list(FIGURES) if arguments.figure == ALL else [arguments.figure]
+    names = [*FIGURES, *FIGURES_2012] if arguments.figure == ALL else [arguments.figure]
     if arguments.figure == ALL and arguments.out is None and not arguments.json:
         raise ParameterError("out", "given (or --json) with 'all'", None)
     options = run_options(arguments)
@@ -65,6 +69,14 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             changes[field] = getattr(arguments, field)
     documents, summary, rows_of = [], [], {}
     for name in names:
+        if name in FIGURES_2012:
+            found = reproduce_live(name, arguments)
+            rows_of[name] = found.rows
+            documents.append(found.document())
+            summary += [_summary_row(name, verdict) for verdict in found.verdicts]
+            if arguments.out is not None:
+                write_live(arguments.out, found)
+            continue
         figure = paper_figure(name).varied(**changes)
         result = collect_with_progress(figure.sweep, name, options)
         rows = [{"figure": name, **row} for row in result.rows]
@@ -85,7 +97,8 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             print_json({**documents[0], "versions": versions()})
         return 0
     if arguments.figure != ALL:
-        print_summary(rows_of[names[0]], [paper_figure(names[0]).field])
+        shown = FIGURES_2012.get(names[0]) or paper_figure(names[0])
+        print_summary(rows_of[names[0]], [shown.field])
     for row in summary:
         print(f"{row['figure']:<16} {row['holds']:<7} {row['finding']}")
     return 0

@@ -128,6 +128,21 @@ def raw_second_moment(prepared: Prepared) -> np.ndarray:
     return site_moments(prepared.X, (np.arange(len(prepared.X)),)).pooled()
 
 
+def nearest_basis(components: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """The basis of the components' span that lies closest to the exact components.
+
+    PPCA's components are uniform within their span, so that only this makes them comparable one
+    by one. It reads the exact components: not for release.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+    exact : ndarray of shape (at least n_components, n_features), orthonormal rows
+    """
+    left, _, right = np.linalg.svd(components @ exact[: len(components)].T)
+    return (left @ right).T @ components
+
+
 def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
     """Rows of `spec.repetitions` draws of the spec's one protocol.
 
@@ -194,7 +209,12 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
         "seconds": draw.seconds,
     }
     unknown = np.full(settings.n_components, np.nan)
+    # Whoever draws holds everybody's rows.
+    rows = problem.moments.n_samples * problem.n_features
+    sent = rows * problem.moments.second_moments.itemsize
     return [
-        Subspace(state, unknown, release.guarantee, diagnostics=diagnostics)
+        Subspace(
+            state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics
+        )
         for state in draw.states[: spec.repetitions]
     ]

@@ -13,8 +13,6 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from dpcore.classification.losses import huber_hinge
-from dpcore.classification.minimise import minimise
 from dpcore.data import Dataset, Prepared, load_dataset, prepare
 from dpcore.data.encodings import Number
 from dpcore.data.kddcup import COLUMNS as KDDCUP_COLUMNS
@@ -31,7 +29,7 @@ PROTOCOLS = ("exact", "ppca", "modsulq", "random")
 ROUNDS, PERMUTATIONS = 5, 5
 # C of the SVM, for features of standard deviation 1.
 COSTS = (0.1, 1.0, 10.0, 100.0)
-_HINGE = huber_hinge(0.1)
+_HINGE_WIDTH = 0.1
 _TRAINING_SHARE, _TUNING_SHARE = 0.1, 0.2
 # How close to the published accuracy, in points.
 _CLOSE = 1.0
@@ -268,12 +266,16 @@ def classify(
 
 def _weights(rows: np.ndarray, signs: np.ndarray, costs: Sequence[float]) -> np.ndarray:
     """Weights (n_costs, n_columns) of SVMs with a slightly rounded hinge."""
+    # Its room brings scikit-learn, without which the command line starts.
+    from dpcore.classification.losses import huber_hinge
+    from dpcore.classification.minimise import minimise
+
     shape = len(costs), rows.shape[1]
     with one_blas_thread():
         return minimise(
             rows,
             signs[:, None],
-            _HINGE,
+            huber_hinge(_HINGE_WIDTH),
             strength=1 / (np.array(costs) * len(rows)),
             tilt=np.zeros(shape),
             start=np.zeros(shape),

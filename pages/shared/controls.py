@@ -35,6 +35,8 @@ DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DATA_CONTROLS = ("dataset",)
 IMAGE_CONTROLS = ("dataset", "delta", "sites", "people", "components", "advanced")
 CCA_CONTROLS = ("epsilon", "delta", "sites", "advanced", "draws")
+CENTRAL_CONTROLS = ("dataset", "epsilon", "delta", "components", "advanced", "draws")
+CHAIN_CONTROLS = ("dataset", "epsilon", "components")
 RUN_CONTROLS = (
     "dataset",
     "protocols",

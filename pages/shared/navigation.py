@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from pages.shared.controls import (
     CCA_CONTROLS,
+    CENTRAL_CONTROLS,
+    CHAIN_CONTROLS,
     IMAGE_CONTROLS,
     LEDGER_CONTROLS,
     RUN_CONTROLS,
@@ -53,6 +55,20 @@ _PLACES = (
         "Eigen-images",
         "The components as pictures from ε = ∞ down, samples rebuilt from them, the spectrum.",
         IMAGE_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "central",
+        "Central algorithms",
+        "SuLQ, MOD-SuLQ, Analyze Gauss and PPCA side by side: what each keeps and promises.",
+        CENTRAL_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "sample_complexity",
+        "How many people?",
+        "People needed for one private component: theorems as curves, measurements beside them.",
+        ("epsilon", "delta"),
     ),
     Place(
         "Explore",
@@ -107,6 +123,13 @@ _PLACES = (
         "audit",
         "Audit",
         "Attack a mechanism, sound or flawed, and watch the bound on ε grow.",
+    ),
+    Place(
+        "Learn",
+        "sampler",
+        "Inside the sampler",
+        "PPCA's Markov chains from random and from exact starts: traces, R-hat, burn-in.",
+        CHAIN_CONTROLS,
     ),
     Place(
         "Use",

@@ -1,0 +1,75 @@
+"""`reproduce`, for the figures of the 2012 paper, which run by themselves."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dpcore.command_line.output import with_progress
+from dpcore.command_line.sweeping import write_csv
+from dpcore.errors import ParameterError
+from dpcore.experiments.claims import Verdict
+from dpcore.experiments.papers2012 import LiveFigure, live_figure
+from dpcore.experiments.run import Row
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What one figure gave."""
+
+    figure: LiveFigure
+    rows: tuple[Row, ...]
+    verdicts: tuple[Verdict, ...]
+
+    def document(self) -> dict[str, object]:
+        """The figure as part of a JSON document."""
+        return {
+            "figure": self.figure.name,
+            "title": self.figure.title,
+            "claim": self.figure.claim,
+            "claims": [asdict(verdict) for verdict in self.verdicts],
+            "published": self.figure.published or None,
+            "ran_on": self.figure.ran_on,
+            "rows": self.rows,
+            "skipped": self.figure.skipped(),
+        }
+
+
+def reproduce_live(name: str, arguments: argparse.Namespace) -> Reproduced:
+    """Run a figure of the 2012 paper with a count on standard error."""
+    figure, repetitions = live_figure(name), arguments.repetitions
+    if repetitions is not None and repetitions < 1:
+        raise ParameterError("repetitions", "at least 1", repetitions)
+    rows = tuple(
+        with_progress(
+            figure.rows(seed=arguments.seed, repetitions=repetitions),
+            figure.total(repetitions),
+            name,
+        )
+    )
+    return Reproduced(figure, rows, figure.check(rows))
+
+
+def write_live(folder: Path, found: Reproduced) -> None:
+    """CSV and HTML of one figure."""
+    # The drawing library takes half a second that most commands have no use for.
+    from dpcore.figures.central import accuracy_dots
+    from dpcore.figures.energy import energy_curves
+
+    figure = found.figure
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(folder / f"{figure.name}.csv", found.rows)
+    chart = (
+        accuracy_dots(found.rows, figure.published)
+        if figure.field == "task"
+        else energy_curves(drawn_rows(found.rows), figure.field, axis_title=figure.axis)
+    )
+    chart.update_layout(title=figure.title, margin={"t": 90})
+    chart.write_html(folder / f"{figure.name}.html", include_plotlyjs="directory")
+
+
+def drawn_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows of curves: exact PCA and random subspaces are drawn as levels."""
+    return [row for row in rows if row["protocol"] not in ("exact", "random")]

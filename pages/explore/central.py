@@ -1,0 +1,69 @@
+"""Central algorithms: SuLQ, MOD-SuLQ, Analyze Gauss and PPCA side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.central import VARIANTS, central_spec
+from pages.shared import central, runs, runs_central
+from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.controls import current, redraw_noise
+from pages.shared.downloads import downloads
+from pages.shared.formulas_central import CENTRAL
+from pages.shared.navigation import page_path
+
+choice = current()
+dataset = choice.dataset
+st.title("Central algorithms")
+if not dataset_ready(dataset):
+    st.stop()
+
+with errors_shown():
+    spec = replace(central_spec(choice.spec), samples=None)
+    everything = central.cells_at(spec, dataset, tuple(VARIANTS))
+    rows = runs_central.rows(everything)
+    central.answer(rows, spec)
+    st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
+
+    st.markdown("##### Every draw")
+    central.dots(rows)
+    if spec.epsilon > 1:
+        st.caption("Classic calibration is proven up to ε = 1 alone, and is left out above.")
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("##### The same at every ε")
+        central.epsilon_curve(spec, dataset)
+    with right:
+        st.markdown("##### The same with fewer people")
+        central.people_curve(spec, dataset)
+    not_private("These curves and exact PCA", "are measured on the data themselves.")
+
+    shown = ("ppca", central.chosen_variant(spec), "modsulq", "sulq")
+    can_run = {row["variant"] for row in rows}
+    found = {
+        key: runs_central.batch(cell).subspaces[0]
+        for cell in everything
+        for key in [cell[1]]
+        if key in can_run
+    }
+    st.markdown("##### What the components look like")
+    central.components(
+        spec, dataset, {key: found[key] for key in shown[:3] if key in found}
+    )
+    st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")
+
+    st.markdown("##### What each promises")
+    central.chain_state(found["ppca"])
+    central.promises({key: found[key] for key in shown if key in found}, spec)
+    if spec.preparation == "published":
+        not_private("Published preparation", runs.statement(spec))
+    else:
+        st.caption("Nothing is centred here: directions and energy are about zero, not the mean.")
+    st.page_link(page_path("sampler"), label="Watch PPCA's chains")
+
+    st.markdown("##### Take it away")
+    downloads("central", rows)
+with st.expander("How this is computed"):
+    st.markdown(CENTRAL)

@@ -1,0 +1,51 @@
+"""Inside the sampler: PPCA's Markov chains, and what their burn-in means for the promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.central import central_spec
+from pages.shared import sampler
+from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.controls import current, redraw_noise
+from pages.shared.formulas_central import CHAINS
+
+choice = current()
+st.title("Inside the sampler")
+if not dataset_ready(choice.dataset):
+    st.stop()
+answer = st.container()
+left, right = st.columns([3, 1], gap="large")
+n_sweeps = left.select_slider(
+    "Sweeps",
+    sampler.SWEEPS,
+    value=128,
+    format_func=lambda n: f"{n:,}",
+    key="sampler_sweeps",
+    bind="query-params",
+)
+n_chains = right.segmented_control(
+    "Chains",
+    (4, 8, 16),
+    default=4,
+    required=True,
+    key="sampler_chains",
+    bind="query-params",
+)
+with errors_shown():
+    spec = replace(central_spec(choice.spec), samples=None)
+    chains, enough = sampler.watched(spec, n_chains, n_sweeps)
+    with answer:
+        sampler.headline(chains, enough, spec)
+        st.button("Redraw the chains", on_click=redraw_noise, help="New chains, same settings.")
+    not_private(
+        "Traces, R-hat and effective sample sizes",
+        "are functions of the data and are not released: the last state of one chain is.",
+    )
+    sampler.traces(chains, enough)
+    sampler.diagnostics(chains)
+    sampler.what_it_means(chains, enough, spec)
+with st.expander("How this is computed"):
+    st.markdown(CHAINS)
