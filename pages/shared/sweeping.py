@@ -106,8 +106,9 @@ def choose_sweeps(choice: Choice) -> tuple[tuple[Sweep, ...], tuple[DatasetStatu
         help="Published calibration, triangle noise and svd truncation, as dotted lines.",
     )
     names = tuple(dict.fromkeys((choice.dataset.name, *also)))
-    vary = (("dataset", names), (field, parse_values(field, text)))
-    base = _for_any_dataset(choice)
+    values = parse_values(field, text)
+    vary = (("dataset", names), (field, values))
+    base = _without(field, values[0], _for_any_dataset(choice))
     bases = (base, as_published(base)) if compare else (base,)
     return tuple(Sweep(each, vary) for each in bases), tuple(map(dataset_status, names))
 
@@ -148,6 +149,15 @@ def _for_any_dataset(choice: Choice) -> RunSpec:
     if spec.components == status.default_components:
         spec = replace(spec, components=None)
     return spec
+
+
+def _without(field: str, first: float, base: RunSpec) -> RunSpec:
+    """The base without what the sidebar says of the field that varies.
+
+    Moving that control, as a click on a point does, then asks for the same sweep.
+    """
+    derived = {"people_per_site": "samples", "intermediate_ratio": "intermediate_dim"}
+    return replace(base, **({derived[field]: None} if field in derived else {field: first}))
 
 
 def field_of(sweep: Sweep) -> str:

@@ -8,6 +8,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.command_line.sweeping import parse_vary
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep, collect
 from pages.shared.runs_sweeps import Job
@@ -55,6 +56,8 @@ def test_a_sweep_runs_to_its_end_and_is_there_on_coming_back(open_page):
     assert {"DPdisPCA", "published choices"} <= {trace.get("name") for trace in traces(at)}
     command = next(block.value for block in at.code if "dpcore sweep" in block.value)
     assert "epsilon=0.1,1,10" in command and "--calibration analytic" in command
+    next(each for each in at.select_slider if each.key == "epsilon").set_value(0.1).run()
+    assert "at **ε = 10**" in texts(at)
     at.switch_page("pages/learn/start.py").run()
     at.switch_page("pages/explore/tradeoffs.py").run()
     assert not at.exception
@@ -125,7 +128,6 @@ def test_what_a_person_can_put_right_is_a_sentence(monkeypatch, tmp_path):
 
 
 def test_the_command_line_gives_the_same_sweep():
-    from dpcore.command_line import sweeping
     words = command_of(SWEEP).split()
-    vary = sweeping.parse_vary([word for word in words if word.startswith("epsilon=")])
-    assert vary == SWEEP.vary
+    vary = [word for word in words if word.startswith("epsilon=")]
+    assert parse_vary(vary) == SWEEP.vary
