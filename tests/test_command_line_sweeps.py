@@ -11,6 +11,7 @@ from dpcore.command_line import main
 from dpcore.command_line.sweeping import parse_vary
 from dpcore.errors import ParameterError
 from dpcore.experiments.papers import FIGURES
+from dpcore.experiments.papers2012 import FIGURES_2012
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep, collect
 
@@ -189,6 +190,8 @@ def test_everything_in_one_go(tmp_path, capsys, monkeypatch):
     for name in list(FIGURES):
         if name not in ("fig1-a", "fig1-j"):
             monkeypatch.delitem(FIGURES, name)
+    for name in list(FIGURES_2012):
+        monkeypatch.delitem(FIGURES_2012, name)
     out = tmp_path / "out"
     assert main(["reproduce", "all", "--repetitions", "2", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
@@ -203,3 +206,22 @@ def test_another_truncation_for_a_published_figure(capsys):
     assert main(["reproduce", "fig1-j", "--repetitions", "2", "--truncation", "psd", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert {row["truncation"] for row in rows} == {"psd"}
+
+
+def test_a_figure_without_its_data_is_skipped_with_the_reason(tmp_path, monkeypatch):
+    """Of all figures one lacks its files: the others are run all the same."""
+    for register, kept in ((FIGURES, ("fig1-b", "fig1-j")), (FIGURES_2012, ("2012-fig1-census",))):
+        for name in set(register) - set(kept):
+            monkeypatch.delitem(register, name)
+    home, out = tmp_path / "home", tmp_path / "out"
+    home.mkdir()
+    monkeypatch.setenv("DPCORE_DATA", str(home))
+    # Nothing listens on port 9 of this machine, so that a download ends at once.
+    monkeypatch.setenv("DPCORE_MIRROR", "http://127.0.0.1:9")
+    assert main(["reproduce", "all", "--repetitions", "2", "--out", str(out)]) == 0
+    with (out / "summary.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    skipped = {row["figure"]: row["finding"] for row in rows if row["holds"] == "skipped"}
+    assert "train-images-idx3-ubyte" in skipped["fig1-b"]
+    assert "census-income.data" in skipped["2012-fig1-census"]
+    assert any(row["figure"] == "fig1-j" and row["holds"] != "skipped" for row in rows)

@@ -15,7 +15,7 @@ from dpcore.command_line.sweeping import (
     run_options,
     write_csv,
 )
-from dpcore.errors import ParameterError
+from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.claims import Verdict, check_claims, check_dimension
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.papers import FIGURES, PaperFigure, paper_figure
@@ -62,31 +62,21 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     names = [*FIGURES, *FIGURES_2012] if arguments.figure == ALL else [arguments.figure]
     if arguments.figure == ALL and arguments.out is None and not arguments.json:
         raise ParameterError("out", "given (or --json) with 'all'", None)
-    options = run_options(arguments)
-    changes = {"seed": arguments.seed}
-    for field in ("repetitions", "truncation"):
-        if getattr(arguments, field) is not None:
-            changes[field] = getattr(arguments, field)
     documents, summary, rows_of = [], [], {}
     for name in names:
-        if name in FIGURES_2012:
-            found = reproduce_live(name, arguments)
-            rows_of[name] = found.rows
-            documents.append(found.document())
-            summary += [_summary_row(name, verdict) for verdict in found.verdicts]
-            if arguments.out is not None:
-                write_live(arguments.out, found)
+        try:
+            rows, document, findings = _figure(name, arguments)
+        except DataUnavailable as error:
+            if arguments.figure != ALL:
+                raise
+            summary.append(
+                {"figure": name, "claim": "", "holds": "skipped", "finding": str(error)}
+            )
             continue
-        figure = paper_figure(name).varied(**changes)
-        result = collect_with_progress(figure.sweep, name, options)
-        rows = [{"figure": name, **row} for row in result.rows]
         rows_of[name] = rows
-        verdicts = check_claims(figure, rows) if len(rows) > 1 else ()
-        documents.append(_document(figure, rows, result, verdicts))
-        summary += _summary(figure, result, verdicts)
-        if arguments.out is not None:
-            _write(arguments.out, figure, rows)
-    if set(_DIMENSION_PANELS) <= set(names):
+        documents.append(document)
+        summary += findings
+    if set(_DIMENSION_PANELS) <= set(rows_of):
         summary.append(_summary_row("fig1-a to c", check_dimension(rows_of)))
     if arguments.out is not None:
         write_csv(arguments.out / "summary.csv", summary)
@@ -102,6 +92,41 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     for row in summary:
         print(f"{row['figure']:<16} {row['holds']:<7} {row['finding']}")
     return 0
+
+
+def _figure(
+    name: str, arguments: argparse.Namespace
+) -> tuple[Sequence[Row], dict[str, object], list[Row]]:
+    """Rows, JSON document and lines of the summary of one figure; its files, if they are asked for.
+
+    Raises
+    ------
+    ParameterError
+        If no figure has this name.
+    DataUnavailable
+        If its data set is not here and cannot be fetched.
+    """
+    if name in FIGURES_2012:
+        found = reproduce_live(name, arguments)
+        if arguments.out is not None:
+            write_live(arguments.out, found)
+        findings = [_summary_row(name, verdict) for verdict in found.verdicts]
+        return found.rows, found.document(), findings
+    changes = {"seed": arguments.seed}
+    for field in ("repetitions", "truncation"):
+        if getattr(arguments, field) is not None:
+            changes[field] = getattr(arguments, field)
+    figure = paper_figure(name).varied(**changes)
+    result = collect_with_progress(figure.sweep, name, run_options(arguments))
+    rows = [{"figure": name, **row} for row in result.rows]
+    verdicts = check_claims(figure, rows) if len(rows) > 1 else ()
+    if arguments.out is not None and rows:
+        _write(arguments.out, figure, rows)
+    return (
+        rows,
+        _document(figure, rows, result, verdicts),
+        _summary(figure, result, verdicts),
+    )
 
 
 def _document(
