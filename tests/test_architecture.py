@@ -37,7 +37,7 @@ ARROWS = {
     "classification": TOOLS | {"pca"},
     "experiments": TOOLS | ALGORITHMS,
     "figures": set(),
-    "command_line": TOOLS | ALGORITHMS | {"experiments"},
+    "command_line": TOOLS | ALGORITHMS | {"experiments", "figures"},
     "__main__": {"command_line"},
 }
 HEAVY = ("streamlit", "sklearn", "plotly", "dp_accounting", "pandas")

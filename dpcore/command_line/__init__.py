@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    datasets = commands.add_parser("datasets", help="which data sets are ready, and how to add others")
+    datasets = commands.add_parser(
+        "datasets", help="which data sets are ready, and how to add others"
+    )
     datasets.add_argument("--json", action="store_true", help="one JSON document")
     datasets.set_defaults(command=_datasets)
 

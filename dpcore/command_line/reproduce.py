@@ -17,14 +17,12 @@ from dpcore.command_line.sweeping import (
 )
 from dpcore.errors import ParameterError
 from dpcore.experiments.claims import Verdict, check_claims, check_dimension
+from dpcore.experiments.methods import METHODS
 from dpcore.experiments.papers import FIGURES, PaperFigure, paper_figure
 from dpcore.experiments.papers2012 import FIGURES_2012
 from dpcore.experiments.published import compare_with_published, published_points_of
 from dpcore.experiments.run import Row
 from dpcore.experiments.sweep import SweepResult
-from dpcore.figures.energy import energy_curves
-from dpcore.figures.style import look_of
-from dpcore.figures.svg import energy_curves_svg
 from dpcore.pca import TRUNCATIONS
 
 ALL = "all"
@@ -130,7 +128,7 @@ def _summary(
         point = comparison.at
         finding = (
             f"Largest difference to {comparison.points} published points: "
-            f"{comparison.largest:.4f}, {look_of(point.protocol).label} at {point.value:g} "
+            f"{comparison.largest:.4f}, {METHODS[point.protocol].title} at {point.value:g} "
             f"(published {point.mean:.4f}, here {comparison.ours:.4f})."
         )
         if comparison.is_part:
@@ -148,6 +146,12 @@ def _summary_row(name: str, verdict: Verdict) -> Row:
 
 
 def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:
+    # Here and not above, because the drawing library takes half a second that most commands
+    # have no use for.
+    from dpcore.figures.energy import energy_curves
+    from dpcore.figures.style import look_of
+    from dpcore.figures.svg import energy_curves_svg
+
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / f"{figure.name}.csv", rows)
     published = [

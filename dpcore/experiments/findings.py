@@ -67,8 +67,7 @@ def bytes_in_words(count: float) -> str:
     """A number of bytes with a unit, in two or three digits."""
     if count < 1000:
         return f"{count:.0f} bytes"
-    for unit in ("kB", "MB", "GB", "TB"):
-        count /= 1000
-        if count < 999.5:
-            break
-    return f"{count:.0f} {unit}" if count >= 9.95 else f"{count:.1f} {unit}"
+    units = ("kB", "MB", "GB", "TB")
+    power = next((n for n in (1, 2, 3) if count < 999.5 * 1000**n), 4)
+    scaled = count / 1000**power
+    return f"{scaled:.{0 if scaled >= 9.95 else 1}f} {units[power - 1]}"

@@ -131,7 +131,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
         "sites, with 20,000 people in all",
         "sites",
         SITES,
-        "With the people in all held, captured energy falls with the number of sites and levels off.",
+        "With N held, captured energy falls with the number of sites and levels off.",
         "falls and levels off",
         tuple(replace(base, samples=20000) for base in bases),
     )

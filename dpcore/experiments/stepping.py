@@ -14,7 +14,7 @@ from dpcore.experiments.problem import Problem
 from dpcore.experiments.spec import RunSpec
 from dpcore.pca import Draw, SiteMessage, aggregate
 from dpcore.pca.messages import sent
-from dpcore.pca.rounds import centred_around
+from dpcore.pca.noisy_sites import centred_around
 from dpcore.pca.site import noisy_second_moment, proxy_of
 from dpcore.spectra import captured_energy, leading_eigenpairs
 from dpcore.streams import Purpose, Repetition

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
-from dpcore.experiments.methods import method
+from dpcore.experiments.methods import APPROXIMATE, method
 from dpcore.experiments.problem import ProblemSource
 from dpcore.experiments.run import Row, local_problem
 from dpcore.experiments.spec import SPEC_FIELDS, RunSpec
@@ -27,7 +27,10 @@ from dpcore.privacy import second_moment_sigma
 
 # Fields that a person thinks in, worked out from others: R = ratio K, N = people S.
 DERIVED_FIELDS = ("intermediate_ratio", "people_per_site")
-VARIABLE_FIELDS = (*(f for f in SPEC_FIELDS if f not in ("protocols", "repetitions")), *DERIVED_FIELDS)
+VARIABLE_FIELDS = (
+    *(field for field in SPEC_FIELDS if field not in ("protocols", "repetitions")),
+    *DERIVED_FIELDS,
+)
 
 
 @dataclass(frozen=True)
@@ -260,20 +263,20 @@ def check_feasible(spec: RunSpec) -> None:
     if status.default_components is None and spec.components is None:
         raise ParameterError("components", f"given for {spec.dataset}", None)
     if spec.samples is not None and spec.samples > status.n_samples:
-        part = " in the part that is here" if status.is_part else ""
-        raise ParameterError(
-            "samples", f"at most the {status.n_samples:,} people of {spec.dataset}{part}", spec.samples
-        )
+        here = " in the part that is here" if status.is_part else ""
+        most = f"at most the {status.n_samples:,} people of {spec.dataset}{here}"
+        raise ParameterError("samples", most, spec.samples)
     settings = spec.settings(status.n_features, status.default_components)
-    for protocol in map(method, spec.protocols):
+    protocols = [method(key) for key in spec.protocols]
+    for protocol in protocols:
         for whole in (False,) * protocol.wants_proxies + (True,) * protocol.wants_average:
             check_encoding(spec.encoding, whole=whole)
     n_samples = status.n_samples if spec.samples is None else spec.samples
     if n_samples < 2 * spec.sites:
         raise ParameterError("sites", f"at most half the {n_samples:,} people", spec.sites)
-    second_moment_sigma(
-        settings.budget, n_samples // spec.sites, calibration=settings.calibration
-    )
+    if any(protocol.promise == APPROXIMATE for protocol in protocols):
+        people = n_samples // spec.sites
+        second_moment_sigma(settings.budget, people, calibration=settings.calibration)
 
 
 def dataset_status(name: str):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Event, Thread
+from threading import Event
 
 from joblib import Parallel, delayed
 
@@ -52,16 +53,9 @@ def results(
     if scheduler is not None:
         compute = partial(_on_cluster, client=_client(scheduler), stop=stop)
 
-    def produce() -> None:
-        try:
-            _compute_missing(units, store, compute, stop, arrived.put)
-            arrived.put(_END)
-        except _Stopped:
-            arrived.put(_END)
-        except BaseException as error:  # handed to whoever waits, whatever it is
-            arrived.put(error)
-
-    Thread(target=produce, daemon=True).start()
+    pool = ThreadPoolExecutor(1)
+    work = pool.submit(_compute_missing, units, store, compute, stop, arrived.put)
+    work.add_done_callback(lambda _: arrived.put(_END))
     try:
         while not should_stop():
             try:
@@ -69,12 +63,12 @@ def results(
             except queue.Empty:
                 continue
             if item is _END:
+                work.result()  # raises what went wrong
                 return
-            if isinstance(item, BaseException):
-                raise item
             yield item
     finally:
         stop.set()
+        pool.shutdown(wait=False)
 
 
 def _compute_missing(

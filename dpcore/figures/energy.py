@@ -8,7 +8,16 @@ from statistics import fmean
 
 import plotly.graph_objects as go
 
-from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
+from dpcore.figures.style import (
+    GREY,
+    base_figure,
+    faded,
+    horizontal,
+    ink,
+    log_ticks,
+    look_of,
+    vertical,
+)
 
 Row = dict[str, object]
 PERCENT_RANGE = (0.0, 1.06)
@@ -48,25 +57,31 @@ def protocol_dots(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
             f"<extra>{look.label}</extra>",
         )
     floor = rows[0]["random_ratio"]
-    figure.add_vline(x=1, line={"color": ink(dark), "dash": "dash", "width": 1.5})
-    figure.add_vline(x=floor, line={"color": GREY, "dash": "dot", "width": 2})
-    figure.add_annotation(
-        x=floor, y=1, yref="paper", text="random", showarrow=False, yshift=12, font={"size": 12}
+    figure.update_layout(
+        margin={"t": 26},
+        shapes=[
+            vertical(1, colour=ink(dark), dash="dash"),
+            vertical(floor, colour=GREY, dash="dot", width=2),
+        ],
+        annotations=[_above(floor, "random"), _above(1, "exact")],
+        xaxis={
+            "range": PERCENT_RANGE,
+            "tickformat": ".0%",
+            "title": "captured energy, share of exact PCA",
+        },
+        yaxis={
+            "tickvals": list(range(len(order))),
+            "ticktext": [look_of(key).label for key in order],
+            "range": [-0.6, len(order) - 0.3],
+            "zeroline": False,
+        },
     )
-    figure.add_annotation(
-        x=1, y=1, yref="paper", text="exact", showarrow=False, yshift=12, font={"size": 12}
-    )
-    figure.update_xaxes(
-        range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
-    )
-    figure.update_yaxes(
-        tickvals=list(range(len(order))),
-        ticktext=[look_of(key).label for key in order],
-        range=[-0.6, len(order) - 0.3],
-        zeroline=False,
-    )
-    figure.update_layout(margin={"t": 26})
     return figure
+
+
+def _above(x: float, text: str) -> dict:
+    where = {"x": x, "y": 1, "yref": "paper", "yshift": 12}
+    return where | {"text": text, "showarrow": False, "font": {"size": 12}}
 
 
 def energy_curves(
@@ -86,7 +101,7 @@ def energy_curves(
     ----------
     rows : sequence of dict
         With protocol, energy_ratio, random_ratio and `field`; may be incomplete while a run
-        goes on.
+        goes on, and empty before it starts if `axis_range` is given.
     field : str
         Column on the horizontal axis.
     axis_title : str
@@ -102,35 +117,37 @@ def energy_curves(
     low, high = axis_range or (values[0], values[-1])
     for key in dict.fromkeys(row["protocol"] for row in rows):
         _add_curve(figure, [row for row in rows if row["protocol"] == key], field, key, dark)
-    floor = fmean(row["random_ratio"] for row in rows)
-    for level, name, colour, dash in (
-        (1.0, "exact PCA", ink(dark), "dash"),
-        (floor, "random subspace", GREY, "dot"),
-    ):
-        figure.add_hline(y=level, line={"color": colour, "dash": dash, "width": 1.5})
-        figure.add_annotation(
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=level,
-            yanchor="bottom",
-            text=name,
-            showarrow=False,
-            font={"size": 12},
-        )
+    shapes = [horizontal(1.0, colour=ink(dark), dash="dash")]
+    # Each label stands at the end of its line that curves keep away from.
+    annotations = [_along(1.0, "exact PCA", 0)]
+    if rows:
+        floor = fmean(row["random_ratio"] for row in rows)
+        shapes.append(horizontal(floor, colour=GREY, dash="dot"))
+        annotations.append(_along(floor, "random subspace", 1))
     if marker is not None:
-        figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
+        shapes.append(vertical(marker, colour=ink(dark), width=1))
+    ticks = {}
     if logarithmic:
-        ticks, labels = log_ticks([low, high])
-        figure.update_xaxes(type="log", tickvals=ticks, ticktext=labels)
-    figure.update_xaxes(title=axis_title, range=_with_margin(low, high, logarithmic))
-    figure.update_yaxes(
-        range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
-    )
+        positions, labels = log_ticks([low, high])
+        ticks = {"type": "log", "tickvals": positions, "ticktext": labels}
     figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+        shapes=shapes,
+        annotations=annotations,
+        xaxis={"title": axis_title, "range": _with_margin(low, high, logarithmic)} | ticks,
+        yaxis={
+            "range": PERCENT_RANGE,
+            "tickformat": ".0%",
+            "title": "captured energy, share of exact PCA",
+        },
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
     return figure
+
+
+def _along(y: float, text: str, end: int) -> dict:
+    where = {"x": end, "xref": "paper", "xanchor": ("left", "right")[end], "y": y}
+    return where | {"yanchor": "bottom", "text": text, "showarrow": False, "font": {"size": 12}}
 
 
 def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:

@@ -47,6 +47,12 @@ def loading_bars(
     figure.update_layout(
         barmode="group",
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "reversed"},
+        legend={
+            "orientation": "h",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": "reversed",
+        },
     )
     return figure

@@ -45,7 +45,8 @@ def check_encoding(encoding: str, *, whole: bool) -> None:
     if rounded and not whole:
         raise ParameterError(
             "encoding",
-            f"{NATIVE} or one of {', '.join(PRECISIONS)} for a proxy, whose noise is no longer even",
+            f"{NATIVE} or one of {', '.join(PRECISIONS)} for a proxy (rounding is for whole "
+            "matrices, whose noise is even)",
             encoding,
         )
     if encoding == "int8" and whole:

@@ -91,7 +91,8 @@ def _decoded(data: bytes, side: np.ndarray) -> np.ndarray:
     at += _TABLE_LENGTH.size
     if count != len(side) or not 1 <= n_contexts <= MOST_CONTEXTS or not 0 < lanes <= _MOST_LANES:
         raise CodingError("coded numbers of another count or shape")
-    table = zlib.decompressobj().decompress(data[at : at + table_length], 2 * n_contexts * n_symbols)
+    coded = data[at : at + table_length]
+    table = zlib.decompressobj().decompress(coded, 2 * n_contexts * n_symbols)
     at += table_length
     frequencies = np.frombuffer(table, "<u2").astype(np.int64).reshape(n_contexts, n_symbols)
     if not (frequencies.sum(axis=1) == _TOTAL).all():

@@ -71,8 +71,6 @@ class NoisySites:
         self.moments = moments
         self.settings = settings[0]
         self.repetition = repetition
-        self.scales = [noise_scales(int(n), self.settings) for n in moments.n_samples]
-        self.noisy_means = self._noisy_means()
         self._proxies = sorted({proxy_key(each) for each in settings}) if proxies else []
         self._whole = sorted({each.encoding for each in settings}) if average else []
         self._threads = threads
@@ -89,6 +87,19 @@ class NoisySites:
             if name not in self._memo:
                 self._memo[name] = make()
             return self._memo[name]
+
+    @property
+    def scales(self) -> list[NoiseScales]:
+        """Noise scales of each site; not before a protocol asks: PPCA has no delta for them."""
+        return self.once("scales", self._scales)
+
+    @property
+    def noisy_means(self) -> np.ndarray | None:
+        """(S, D) means as the sites release them, or None when rows are taken as centred."""
+        return self.once("noisy means", self._noisy_means)
+
+    def _scales(self) -> list[NoiseScales]:
+        return [noise_scales(int(n), self.settings) for n in self.moments.n_samples]
 
     def _noisy_means(self) -> np.ndarray | None:
         if self.settings.mean_share == 0:

@@ -142,7 +142,8 @@ def proxy_aggregates(
     roots = [proxy.dtype.type(root) for proxy, root in zip(proxies, weights**0.5, strict=True)]
 
     def of_rows(start: int, stop: int) -> np.ndarray:
-        stack = np.concatenate([p[start:stop] * root for p, root in zip(proxies, roots)])
+        pairs = zip(proxies, roots, strict=True)
+        stack = np.concatenate([proxy[start:stop] * root for proxy, root in pairs])
         return stack.T @ stack
 
     total, done = 0, 0

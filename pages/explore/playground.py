@@ -16,7 +16,6 @@ from pages.shared.cards import (
     dataset_ready,
     errors_shown,
     guarantee_card,
-    is_dark,
     not_private,
     take_away,
 )
@@ -52,7 +51,7 @@ with errors_shown():
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("##### Every draw of the noise")
-        energy.dots(rows)
+        energy.dots(spec, rows)
     with right:
         st.markdown("##### The same at every ε (click a point to go there)")
         energy.epsilon_curve(spec)
@@ -86,6 +85,6 @@ with errors_shown():
     )
 
     st.markdown("##### Take it away")
-    take_away(rows, protocol_dots(rows, dark=is_dark()), spec, choice.query)
+    take_away(rows, lambda: protocol_dots(rows), spec, choice.query)
     with st.expander("How this is computed"):
         st.markdown(HOW_IT_IS_COMPUTED)

@@ -17,6 +17,7 @@ from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
 from dpcore.figures.style import ink
 from dpcore.privacy import EXPLANATIONS, Guarantee, describe
+from pages.shared import runs
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
 CHART_CONFIG = {
@@ -39,9 +40,11 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     Returns the place of the sentence, to add to it.
     """
     figure, words = st.columns([2, 5], vertical_alignment="center")
+    # As large as the column bears: a character is about 0.56 of the font's size wide.
+    share = min(6.0, 34 / len(number))
     figure.html(
-        f'<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1.05;'
-        f'white-space:nowrap">{number}</div>'
+        f'<div style="font-size:clamp(2.2rem,{share:.1f}vw,5.5rem);font-weight:700;'
+        f'line-height:1.05;white-space:nowrap">{number}</div>'
     )
     words.markdown(f"#### {sentence}")
     if more:
@@ -49,15 +52,22 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     return words
 
 
-def chart(figure: go.Figure, *, key: str, alt: str, **options: object) -> object:
-    """A figure with labels dark enough to read on this page, and a camera that saves it.
+def readable(figure: Callable[[], go.Figure], *, dark: bool) -> go.Figure:
+    """The figure with labels dark enough to read on the page it is for.
 
     Streamlit's own chart theme draws axis labels in a grey of less than AA contrast.
     """
-    colour = ink(is_dark())
+    colour = ink(dark)
     figure.update_layout(font={"color": colour}, legend={"font": {"color": colour}})
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(tickfont={"color": colour}, title={"font": {"color": colour}})
+    return figure
+
+
+def chart(figure: Callable[[], go.Figure], *, key: str, alt: str, **options: object) -> object:
+    """A figure with readable labels, and a camera that saves it."""
+    if figure.layout.font.color is None:
+        readable(figure, dark=is_dark())
     return st.plotly_chart(figure, key=key, alt=alt, config=CHART_CONFIG, **options)
 
 
@@ -97,7 +107,7 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> Non
     Under the published preparation the card says that centring and scaling came before the
     promise and are not part of it.
     """
-    card = describe(guarantee)
+    card = runs.shown(guarantee, lambda: describe(guarantee))
     with st.container(border=True):
         badges = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
         st.markdown(f"{badges} {card.headline}")
@@ -123,7 +133,7 @@ def not_private(what: str, why: str) -> None:
 
 def take_away(
     rows: Sequence[Row],
-    figure: go.Figure,
+    figure: Callable[[], go.Figure],
     spec: Spec,
     query: str,
     *,
@@ -136,7 +146,7 @@ def take_away(
             ("Rows (CSV)", lambda: csv_of(rows), "rows.csv", "text/csv"),
             (
                 "Figure (HTML)",
-                lambda: figure.to_html(include_plotlyjs=True, full_html=True),
+                lambda: figure().to_html(include_plotlyjs=True, full_html=True),
                 "figure.html",
                 "text/html",
             ),

@@ -197,7 +197,7 @@ def people(
 def carry_off(choice: CcaChoice, rows: list[Row], figure: go.Figure) -> None:
     take_away(
         rows,
-        figure,
+        lambda: figure,
         choice.spec,
         choice.query,
         script=partial(cca_script, choice.source),

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.data import DatasetStatus, list_datasets
+from dpcore.data import DatasetStatus
 from dpcore.experiments.limits import (
     DELTAS,
     EPSILONS,
@@ -19,6 +19,7 @@ from dpcore.experiments.limits import (
 )
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.spec import PREPARATIONS, SPLITS
+from pages.shared import runs
 from pages.shared.choice import (
     DEFAULTS,
     EVERYBODY,
@@ -97,7 +98,7 @@ def set_controls(**values: object) -> None:
     Bound widgets are assigned, because removing their state does not reset them.
     """
     dataset = next(
-        s for s in list_datasets() if s.name == values.get("dataset", DEFAULTS["dataset"])
+        s for s in runs.dataset_statuses() if s.name == values.get("dataset", DEFAULTS["dataset"])
     )
     for name, value in (defaults_for(dataset) | values).items():
         st.session_state[name] = value
@@ -116,7 +117,9 @@ def redraw_noise() -> None:
 
 def _dataset() -> DatasetStatus:
     statuses = {
-        status.name: status for status in list_datasets() if status.default_components is not None
+        status.name: status
+        for status in runs.dataset_statuses()
+        if status.default_components is not None
     }
     # Options are named as the address names them, so that ?dataset=mnist works on any machine.
     dataset = statuses[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.limits import EPSILONS
@@ -11,7 +12,7 @@ from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.figures.energy import energy_curves, protocol_dots
 from pages.shared import runs
-from pages.shared.cards import chart, is_dark
+from pages.shared.cards import chart, is_dark, readable
 from pages.shared.controls import move
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
@@ -19,9 +20,13 @@ CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 _SLICE_SECONDS = 0.2
 
 
-def dots(rows: list[Row]) -> None:
+def dots(spec: RunSpec, rows: list[Row]) -> None:
+    """Every draw of every protocol of a spec, whose rows these are."""
+    dark = is_dark()
     chart(
-        protocol_dots(rows, dark=is_dark()),
+        runs.shown(
+            ("dots", spec, dark), lambda: readable(protocol_dots(rows, dark=dark), dark=dark)
+        ),
         key="dots",
         alt="Captured energy of each protocol as a share of exact PCA, one dot a draw.",
     )
@@ -49,14 +54,11 @@ def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> No
         runs.compute_for(missing, _SLICE_SECONDS)
         rows, missing = runs.finished_rows(specs)
     if rows:
+        dark = is_dark()
         chart(
-            energy_curves(
-                rows,
-                "epsilon",
-                axis_title="← more private     asked ε     less private →",
-                axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
-                marker=spec.epsilon,
-                dark=is_dark(),
+            runs.shown(
+                ("curve", spec, len(rows), dark),
+                lambda: readable(_curve(rows, spec.epsilon, dark), dark=dark),
             ),
             key="curve",
             on_select=_move_to_point,
@@ -71,6 +73,17 @@ def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> No
     elif was_unfinished and started:
         # The whole page once more, so that the fragment stops asking to be run again.
         st.rerun()
+
+
+def _curve(rows: list[Row], epsilon: float, dark: bool) -> go.Figure:
+    return energy_curves(
+        rows,
+        "epsilon",
+        axis_title="← more private     asked ε     less private →",
+        axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
+        marker=epsilon,
+        dark=dark,
+    )
 
 
 def _move_to_point() -> None:

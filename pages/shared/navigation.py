@@ -15,6 +15,8 @@ from pages.shared.controls import (
 )
 
 DEFAULT_PAGE = "playground"
+PLAN_CONTROLS = tuple(name for name in RUN_CONTROLS if name != "protocols")
+BYTES_CONTROLS = tuple(name for name in PLAN_CONTROLS if name != "intermediate")
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,20 @@ _PLACES = (
         ("dataset", "epsilon", "delta", "components"),
     ),
     Place(
+        "Explore",
+        "tradeoffs",
+        "Trade-offs",
+        "Let ε, δ, people, sites, R / K or K vary, on any data, and watch the curves arrive.",
+        RUN_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "bytes",
+        "Energy per byte",
+        "How much energy a site's message carries for its bytes: proxies against rounded matrices.",
+        BYTES_CONTROLS,
+    ),
+    Place(
         "Learn",
         "start",
         "Start here",
@@ -130,6 +146,19 @@ _PLACES = (
         "What was spent",
         "Everything shown so far, and the ε it would have cost real people.",
         LEDGER_CONTROLS,
+    ),
+    Place(
+        "Use",
+        "plan",
+        "What would it take?",
+        "Set a target energy; find the ε, the people, the R or the sites that reach it.",
+        PLAN_CONTROLS,
+    ),
+    Place(
+        "Use",
+        "reproduce",
+        "Reproduce the paper",
+        "Every published panel run live, over the published points, its claims checked.",
     ),
     Place(
         "Learn",

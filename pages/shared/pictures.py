@@ -11,6 +11,7 @@ from dpcore.data import DatasetStatus
 from dpcore.figures.images import component_strip
 from dpcore.figures.loadings import loading_bars
 from dpcore.spectra import align_signs
+from pages.shared import runs
 from pages.shared.cards import chart, is_dark
 
 MOST_SHOWN = 10
@@ -37,7 +38,9 @@ def _strip(
     cosines = np.abs(np.einsum("kd,kd->k", aligned, exact[: len(aligned)]))
     st.markdown(f"**{title}**")
     st.image(
-        component_strip(aligned, image_shape),
+        runs.shown(
+            (aligned.tobytes(), image_shape), lambda: component_strip(aligned, image_shape)
+        ),
         width="stretch",
         alt=f"{title}: the {len(aligned)} leading components as pictures. Mean |cosine| to the "
         f"exact ones {cosines.mean():.2f}.",

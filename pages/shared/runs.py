@@ -11,18 +11,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import streamlit as st
 from threadpoolctl import threadpool_limits
 
-from dpcore.data import Prepared, load_dataset, prepare
+from dpcore.data import DatasetStatus, Prepared, list_datasets, load_dataset, prepare
 from dpcore.experiments.problem import Problem, build_problem, whole_second_moment
 from dpcore.experiments.run import Row, draw_subspaces, run_repetition
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 
 Cell = tuple[RunSpec, int]
+T = TypeVar("T")
 
 
 def one_blas_thread() -> None:
@@ -88,9 +90,13 @@ class Finished:
         self._lock = threading.Lock()
 
     def __contains__(self, key: Hashable) -> bool:
+        return self.peek(key) is not None
+
+    def peek(self, key: Hashable) -> object | None:
+        """The finished result, or None while there is none."""
         with self._lock:
             future = self._results.get(key)
-        return future is not None and future.done()
+        return future.result() if future is not None and future.done() else None
 
     def get(self, key: Hashable, compute: Callable[[], object]) -> object:
         with self._lock:
@@ -122,6 +128,22 @@ def _rows() -> Finished:
 @st.cache_resource
 def _subspaces() -> Finished:
     return Finished(max_entries=64)
+
+
+@st.cache_resource
+def _shown() -> Finished:
+    return Finished(max_entries=512)
+
+
+def shown(key: Hashable, build: Callable[[], T]) -> T:
+    """A figure or picture, to be read and not changed: building costs more than showing."""
+    return _shown().get(key, build)
+
+
+@st.cache_data(ttl=2, show_spinner=False)
+def dataset_statuses() -> tuple[DatasetStatus, ...]:
+    """Which data sets are ready, looked up at most every other second."""
+    return list_datasets()
 
 
 def cells(spec: RunSpec) -> list[Cell]:
@@ -157,12 +179,12 @@ def finished_rows(specs: Iterable[RunSpec]) -> tuple[list[Row], list[Cell]]:
     store = _rows()
     found: list[Row] = []
     missing: list[Cell] = []
-    for spec in specs:
-        for cell in cells(spec):
-            if cell in store:
-                found.extend(cell_rows(cell))
-            else:
-                missing.append(cell)
+    for cell in (cell for spec in specs for cell in cells(spec)):
+        rows_there = store.peek(cell)
+        if rows_there is None:
+            missing.append(cell)
+        else:
+            found.extend(rows_there)
     return found, missing
 
 

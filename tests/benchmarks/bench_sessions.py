@@ -23,6 +23,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 ROOT = Path(__file__).parents[2]
 EPSILONS = ("0.1", "0.2", "0.5", "2", "5", "10", "20", "50")
 _LONGEST_RUN = 60.0
+# A person who looks at the answer for a second before moving on is a hurried one.
+_PAUSE = 1.0
 
 
 async def run_script(socket, query: str) -> float:
@@ -53,7 +55,7 @@ async def session(address: str, moves: int, ready: asyncio.Barrier, number: int)
         for move in range(moves):
             epsilon = EPSILONS[(number + move) % len(EPSILONS)]
             latencies.append(await run_script(socket, f"epsilon={epsilon}"))
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(_PAUSE)
         return latencies
 
 

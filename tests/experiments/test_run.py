@@ -256,6 +256,13 @@ def test_ppca_is_a_row_like_any_other(problem_of):
         next(run(replace(SPEC, protocols=("ppca",), epsilon=math.inf), problem_of[16]))
 
 
+def test_what_needs_no_gaussian_noise_runs_where_it_cannot_be_calibrated(problem_of):
+    """Pure ε has δ = 0; the classic formula stops at ε = 1."""
+    for changes in ({"delta": 0.0}, {"epsilon": 2.0, "calibration": "classic"}):
+        spec = replace(SPEC, protocols=("ppca", "exact", "random"), **changes)
+        assert len(list(run(spec, problem_of[16]))) == 6
+
+
 def test_no_noise_is_the_optimum(problem_of):
     spec = replace(SPEC, epsilon=math.inf, intermediate_dim=16, repetitions=1)
     for row in run(spec, problem_of[16]):

@@ -307,7 +307,8 @@ def test_aggregates_of_several_ranks_equal_each_alone(rng, dtype):
         (alone,) = proxy_aggregates([p[:rank] for p in proxies], weights, [rank])
         np.testing.assert_array_equal(together, alone)
         np.testing.assert_array_equal(together, together.T)
-        direct = sum(w * p[:rank].T.astype(float) @ p[:rank] for w, p in zip(weights, proxies))
+        pairs = zip(weights, proxies, strict=True)
+        direct = sum(w * p[:rank].T.astype(float) @ p[:rank] for w, p in pairs)
         np.testing.assert_allclose(together, direct, atol=200 * TOLERANCE[dtype])
 
 

@@ -1,0 +1,138 @@
+"""A sweep on a page: its button, its count, what was skipped, and its rows to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.experiments.findings import counted
+from dpcore.experiments.run import Row
+from pages.shared import runs_sweeps
+from pages.shared.downloads import downloads
+from pages.shared.navigation import page_path
+from pages.shared.runs_sweeps import Job, Progress, Sweeps
+
+_POLL_SECONDS = 0.25
+_CLICKED = "_point_clicked"
+
+
+def restore_controls(page: str) -> None:
+    """Give a page's own controls what they said when the visitor left it.
+
+    Streamlit forgets widgets that are not drawn. What the address says goes first.
+    """
+    for key, value in st.session_state.get(f"_{page}_controls", {}).items():
+        if key not in st.session_state and key not in st.query_params:
+            st.session_state[key] = value
+
+
+def keep_controls(page: str) -> None:
+    """Keep what the page's own controls say, for `restore_controls`."""
+    kept = st.session_state.setdefault(f"_{page}_controls", {})
+    for key in st.session_state:
+        if str(key).startswith(f"{page}_") and not str(key).startswith(f"{page}_do_"):
+            kept[key] = st.session_state[key]
+
+
+def started_job(page: str, sweeps: Sweeps) -> Job | None:
+    """The Run button, and the run of these sweeps if there is one."""
+    cells = [cell for sweep in sweeps for cell in sweep.cells()]
+    draws = sum(cell.spec.repetitions for cell in cells if cell.spec is not None)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Run",
+            type="primary",
+            icon="▶️",
+            on_click=runs_sweeps.start,
+            args=(sweeps,),
+            key=f"{page}_do_run",
+            disabled=not draws,
+        )
+        skipped = len(cells) - sum(cell.spec is not None for cell in cells)
+        st.caption(
+            f"{counted(len(cells) - skipped, 'setting')}, {counted(draws, 'draw')} of the noise"
+            + (f"; {counted(skipped, 'setting')} cannot run" if skipped else "")
+        )
+    if not draws:
+        _skipped_table([cell.as_row() for cell in cells])
+    return runs_sweeps.find(sweeps)
+
+
+def watch(page: str, job: Job, draw: Callable[[Progress], None]) -> None:
+    """Draw what has arrived, again and again while more arrives."""
+    goes_on = job.progress().goes_on
+    every = _POLL_SECONDS if goes_on else None
+    st.fragment(_watch, run_every=every)(page, job, draw, goes_on)
+
+
+def point_clicked() -> None:
+    """From a chart's callback that has set the controls: go to the Playground."""
+    st.session_state[_CLICKED] = True
+
+
+def _watch(page: str, job: Job, draw: Callable[[Progress], None], went_on: bool) -> None:
+    if st.session_state.pop(_CLICKED, False):
+        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
+        st.switch_page(page_path("playground"), query_params={})
+    progress = job.progress()
+    _say_how_far(page, job, progress)
+    draw(progress)
+    _skipped_table(progress.skipped)
+    if went_on and not progress.goes_on:
+        # The whole page once more, so that the fragment stops asking to be run again.
+        st.rerun()
+
+
+def _say_how_far(page: str, job: Job, progress: Progress) -> None:
+    count = f"{progress.done:,} of {counted(progress.total, 'draw')}"
+    if progress.goes_on:
+        bar, button = st.columns([5, 1], vertical_alignment="center")
+        if progress.state == "waiting":
+            left = ", waiting for another run to end"
+        elif progress.seconds_left is None:
+            left = ", reading the data"
+        else:
+            left = f", about {time_in_words(progress.seconds_left)} left"
+        bar.progress(progress.done / max(progress.total, 1), count + left)
+        button.button("Cancel", on_click=job.cancel, key=f"{page}_do_cancel")
+    elif progress.state == "cancelled":
+        st.info(f"Cancelled after {count}. What had arrived is kept; Run goes on from there.")
+    elif progress.state == "failed":
+        st.error(progress.sentence, icon="⚠️")
+
+
+def time_in_words(seconds: float) -> str:
+    """A wait in whole seconds or minutes."""
+    return counted(round(seconds), "second") if seconds < 100 else f"{seconds / 60:.0f} minutes"
+
+
+def _skipped_table(skipped: Sequence[Row]) -> None:
+    if skipped:
+        with st.expander(f"{counted(len(skipped), 'setting')} skipped, and why"):
+            st.dataframe(
+                [{key: str(value) for key, value in row.items()} for row in skipped],
+                hide_index=True,
+            )
+
+
+def take_away_sweep(
+    page: str, rows: Sequence[Row], figures: dict[str, go.Figure], commands: Sequence[str]
+) -> None:
+    """Rows, figures, the commands that give the same, and the link to the page."""
+    st.markdown("##### Take it away")
+    with st.container(horizontal=True):
+        for name, figure in figures.items():
+            st.download_button(
+                f"Figure, {name} (HTML)",
+                lambda figure=figure: figure.to_html(include_plotlyjs=True, full_html=True),
+                f"{page}-{name}.html",
+                "text/html",
+                on_click="ignore",
+                key=f"{page}_do_save_{name}",
+            )
+    st.caption("The same rows from the command line:")
+    st.code("\n".join(commands), language=None, wrap_lines=True)
+    st.caption("The rows as a table, and the link that restores this page:")
+    downloads(f"{page}_do", rows)

@@ -1,0 +1,196 @@
+"""Sweeps that run beside the pages: each in a thread of its own, its rows there for the asking."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from uuid import uuid4
+
+import streamlit as st
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.run import Row
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import Finished, Sweep, in_order, run_sweep
+
+Sweeps = tuple[Sweep, ...]
+_MOST_JOBS = 24
+_ASK_EVERY = 0.05  # seconds between questions whether it is a waiting job's turn
+# A job takes every processor, so a second one would only slow the first.
+_turn = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A job at one moment.
+
+    Parameters
+    ----------
+    rows : tuple of tuple of dict
+        Those that arrived, one tuple a sweep, in the order of its grid.
+    skipped : tuple of dict
+        Cells that cannot run, with their reasons.
+    done, total : int
+        Draws.
+    seconds_left : float or None
+        None before the first draw was computed.
+    state : {"waiting", "running", "finished", "cancelled", "failed"}
+    sentence : str
+        What went wrong, where a person can put it right.
+    """
+
+    rows: tuple[tuple[Row, ...], ...]
+    skipped: tuple[Row, ...]
+    done: int
+    total: int
+    seconds_left: float | None
+    state: str
+    sentence: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        return self.state in ("waiting", "running")
+
+
+class Job:
+    """Sweeps run one after the other in a background thread.
+
+    Parameters
+    ----------
+    sweeps : tuple of Sweep
+    store : Store or None
+        Where rows are kept on disk; two jobs that share a draw compute it once.
+    """
+
+    def __init__(self, sweeps: Sweeps, store: Store | None):
+        self.sweeps = sweeps
+        self._store = store
+        self._finished: tuple[list[Finished], ...] = tuple([] for _ in sweeps)
+        self._skipped: list[Row] = []
+        self._total = sum(
+            cell.spec.repetitions
+            for sweep in sweeps
+            for cell in sweep.cells()
+            if cell.spec is not None
+        )
+        self._done = self._stored = 0
+        self._started = time.monotonic()
+        self._state = "waiting"
+        self._error: BaseException | None = None
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def cancel(self) -> None:
+        """End within a moment; what arrived stays."""
+        self._cancelled.set()
+
+    def progress(self) -> Progress:
+        """What there is at this moment.
+
+        Raises
+        ------
+        BaseException
+            What ended the job, unless it is something a person can put right.
+        """
+        with self._lock:
+            expected = self._error is None or isinstance(self._error, ParameterError | OSError)
+            if not expected:
+                raise self._error
+            computed = self._done - self._stored
+            seconds = time.monotonic() - self._started
+            return Progress(
+                rows=tuple(in_order(finished) for finished in self._finished),
+                skipped=tuple(self._skipped),
+                done=self._done,
+                total=self._total,
+                seconds_left=seconds / computed * (self._total - self._done) if computed else None,
+                state=self._state,
+                sentence="" if self._error is None else str(self._error),
+            )
+
+    def _run(self) -> None:
+        try:
+            while not _turn.acquire(timeout=_ASK_EVERY):
+                if self._cancelled.is_set():
+                    self._end("cancelled")
+                    return
+            try:
+                self._run_sweeps()
+            finally:
+                _turn.release()
+        except BaseException as error:  # raised again, or said, in the thread that draws the page
+            self._end("failed", error)
+        else:
+            complete = self._done == self._total
+            self._end("finished" if complete else "cancelled")
+
+    def _run_sweeps(self) -> None:
+        with self._lock:
+            self._state, self._started = "running", time.monotonic()
+        for sweep, finished in zip(self.sweeps, self._finished, strict=True):
+            stored_before, done_before = self._stored, self._done
+            for event in run_sweep(
+                sweep,
+                workers=os.cpu_count() or 1,
+                store=self._store,
+                should_stop=self._cancelled.is_set,
+            ):
+                with self._lock:
+                    finished.extend(event.finished)
+                    self._skipped.extend(event.skipped)
+                    self._done = done_before + event.done
+                    self._stored = stored_before + event.stored
+
+    def _end(self, state: str, error: BaseException | None = None) -> None:
+        with self._lock:
+            self._state, self._error = state, error
+
+
+class Jobs:
+    """The latest jobs of all visitors, a bounded number of them."""
+
+    def __init__(self) -> None:
+        self._jobs: OrderedDict[tuple[str, Sweeps], Job] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def start(self, visitor: str, sweeps: Sweeps) -> Job:
+        """Run these; a visitor's run that still goes on gives way to it."""
+        job = Job(sweeps, Store())
+        with self._lock:
+            for (owner, _), earlier in self._jobs.items():
+                if owner == visitor:
+                    earlier.cancel()
+            self._jobs[visitor, sweeps] = job
+            self._jobs.move_to_end((visitor, sweeps))
+            while len(self._jobs) > _MOST_JOBS:
+                self._jobs.popitem(last=False)[1].cancel()
+        return job
+
+    def find(self, visitor: str, sweeps: Sweeps) -> Job | None:
+        with self._lock:
+            return self._jobs.get((visitor, sweeps))
+
+
+@st.cache_resource
+def _jobs() -> Jobs:
+    return Jobs()
+
+
+def start(sweeps: Sweeps) -> None:
+    """Run these sweeps for this visitor."""
+    _jobs().start(_visitor(), sweeps)
+
+
+def find(sweeps: Sweeps) -> Job | None:
+    """This visitor's run of these sweeps, going on or ended."""
+    return _jobs().find(_visitor(), sweeps)
+
+
+def _visitor() -> str:
+    # A job is a visitor's own, so that nobody cancels somebody else's; the store on disk sees to
+    # it that what two of them ask for is computed once.
+    return st.session_state.setdefault("_visitor", uuid4().hex)

@@ -1,0 +1,61 @@
+"""Standalone SVG curves: well formed, every point where its numbers say."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from dpcore.figures.svg import energy_curves_svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def rows(field, values, protocols=("dpdis", "pooled")):
+    return [
+        {"protocol": p, field: v, "energy_ratio": 0.1 * (i + 1) + 0.01 * d, "random_ratio": 0.05}
+        for p in protocols
+        for i, v in enumerate(values)
+        for d in range(3)
+    ]
+
+
+def drawn(table, field, **options):
+    text = energy_curves_svg(table, field, title="A < B & C", axis_title="ε", **options)
+    return ElementTree.fromstring(text)
+
+
+def test_it_is_well_formed_and_says_what_it_shows():
+    root = drawn(rows("epsilon", (0.1, 1.0, 10.0)), "epsilon")
+    assert root.tag == f"{SVG}svg"
+    assert root.find(f"{SVG}title").text == "A < B & C"
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    for expected in ("A < B & C", "ε", "DPdisPCA", "Pooled, trusted", "0.1", "1", "10", "100%"):
+        assert expected in texts
+
+
+@pytest.mark.parametrize("logarithmic", [True, False])
+def test_points_are_where_their_numbers_say(logarithmic):
+    values = (1.0, 10.0, 100.0) if logarithmic else (1.0, 2.0, 3.0)
+    root = drawn(rows("x", values, ("dpdis",)), "x", logarithmic=logarithmic)
+    (line,) = root.iter(f"{SVG}polyline")
+    points = [tuple(map(float, pair.split(","))) for pair in line.get("points").split()]
+    assert points[1][0] - points[0][0] == pytest.approx(points[2][0] - points[1][0], abs=0.2)
+    assert points[0][1] - points[1][1] == pytest.approx(points[1][1] - points[2][1], abs=0.2)
+    assert points[0][1] > points[1][1] > points[2][1]
+
+
+def test_published_points_are_drawn_hollow():
+    table = rows("epsilon", (0.1, 1.0))
+    root = drawn(table, "epsilon", published=[("dpdis", 0.1, 0.2), ("pooled", 1.0, 0.3)])
+    hollow = [e for e in root.iter(f"{SVG}circle") if e.get("fill") == "none"]
+    assert len(hollow) == 3  # two points and the legend
+    assert "published" in [element.text for element in root.iter(f"{SVG}text")]
+
+
+def test_one_value_and_nothing_from_outside():
+    text = energy_curves_svg(rows("epsilon", (1.0,)), "epsilon", title="t", axis_title="ε")
+    ElementTree.fromstring(text)
+    assert re.findall(r"https?://[^\"]+", text) == ["http://www.w3.org/2000/svg"]
+    assert "nan" not in text

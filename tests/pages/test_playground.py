@@ -1,0 +1,142 @@
+"""The pages of the main job, without a browser: what they answer, and to bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+APP = str(Path(__file__).parents[2] / "app.py")
+
+
+@pytest.fixture(autouse=True)
+def no_data_files(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
+
+
+def opened(page: str | None = None, **query: str) -> AppTest:
+    at = AppTest.from_file(APP, default_timeout=60)
+    for name, value in query.items():
+        at.query_params[name] = value
+    at.run()
+    if page is not None:
+        at.switch_page(page).run()
+    assert not at.exception
+    return at
+
+
+def words(at: AppTest) -> str:
+    return "\n".join(element.value for element in at.markdown)
+
+
+def traces(at: AppTest, index: int) -> list[dict]:
+    return json.loads(at.get("plotly_chart")[index].proto.spec)["data"]
+
+
+def test_the_default_page_shows_a_result_at_once():
+    at = opened()
+    assert "of the energy that exact PCA captures is kept by **DPdisPCA**" in words(at)
+    assert len(traces(at, 0)) == 8
+
+
+def test_the_curve_fills_in_over_runs_and_then_rests():
+    at = opened(repetitions="2", seed="77")
+    counts = []
+    for _ in range(60):
+        at.run()
+        charts = at.get("plotly_chart")
+        if len(charts) > 1:
+            counts.append(max(len(trace["x"]) for trace in traces(at, 1) if trace.get("name")))
+        if counts and counts[-1] == 12:
+            break
+    assert counts[-1] == 12
+    assert counts == sorted(counts)
+
+
+def test_moving_epsilon_moves_the_answer():
+    at = opened()
+    at.select_slider(key="epsilon").set_value(10.0).run()
+    assert "ε = 10" in words(at)
+
+
+def test_more_people_than_there_are_is_said_and_the_page_goes_on():
+    at = opened(people="200", sites="20")
+    assert "20 sites × 200 people need 4,000" in at.warning[0].value
+    assert "with 20 sites of 89 people" in words(at)
+
+
+def test_sending_fewer_directions_than_wanted_says_what_it_costs():
+    at = opened(intermediate="4")
+    assert "R = 4 is below K = 10" in at.warning[0].value
+    assert "of the energy" in words(at)
+
+
+def test_classic_noise_above_one_is_one_sentence_beside_working_controls():
+    at = opened(epsilon="5", calibration="classic")
+    assert "epsilon must be at most 1" in at.error[0].value
+    at.select_slider(key="epsilon").set_value(1.0).run()
+    assert not at.error
+    assert "of the energy" in words(at)
+
+
+def test_an_absent_data_set_says_how_to_get_it():
+    at = opened(dataset="mnist")
+    assert "train-images-idx3-ubyte" in at.info[0].value
+    assert not at.error
+
+
+def test_data_without_pictures_shows_loadings():
+    at = opened(dataset="synthetic-2012")
+    assert "of the energy" in words(at)
+    assert any(trace["type"] == "bar" for trace in traces(at, -1))
+
+
+def test_the_published_promise_shows_what_it_really_is():
+    at = opened(epsilon="10", calibration="published")
+    assert "20.2" in words(at)
+    assert "breaks what was asked" in words(at)
+
+
+def test_published_preparation_is_never_called_private():
+    at = opened()
+    assert "preparation not private" in words(at)
+    at = opened(preparation="private")
+    assert "preparation not private" not in words(at)
+
+
+def test_eigen_images_have_a_row_for_each_epsilon():
+    at = opened("pages/explore/eigen_images.py")
+    text = words(at)
+    for row in ("**Exact PCA**", "**ε = ∞**", "**ε = 10**", "**ε = 2**", "**ε = 0.1**"):
+        assert row in text
+
+
+def test_rebuilding_from_more_components_misses_less():
+    at = opened("pages/explore/eigen_images.py")
+
+    def missing() -> float:
+        line = next(v for v in (m.value for m in at.markdown) if v.startswith("Missing from"))
+        return float(line.split("**")[1].removesuffix(" %"))
+
+    everything = missing()
+    at.slider(key="rebuilt_from").set_value(1).run()
+    assert missing() > everything
+
+
+def test_start_maps_every_page_and_every_data_set():
+    from pages.shared.navigation import PAGES
+
+    at = opened("pages/learn/start.py")
+    text = words(at)
+    assert all(place.about in text for place in PAGES.values())
+    listed = at.dataframe[0].value
+    assert {"Digits 8 × 8", "MNIST"} <= set(listed["Data set"])
+
+
+def test_the_readme_names_every_page():
+    from pages.shared.navigation import PAGES
+
+    readme = (Path(APP).parent / "README.md").read_text()
+    assert [p.title for p in PAGES.values() if f"**{p.title}**" not in readme] == []

@@ -1,0 +1,74 @@
+"""The Reproduce page: it opens on every panel, and a small figure runs through to its verdicts."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from dpcore.experiments.papers import FIGURES, PaperFigure
+from dpcore.experiments.spec import RunSpec
+from pages.shared.reproducing import REPAIRED, as_published_rows, sweeps_of, verdicts
+from pages.shared.runs_sweeps import Job
+
+TINY = PaperFigure(
+    "tiny",
+    "Captured energy against ε, digits",
+    RunSpec(repetitions=4, components=5),
+    "epsilon",
+    (0.1, 1.0, 10.0),
+    "Captured energy grows with ε.",
+    "grows",
+    "asked ε",
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+
+
+def texts(at) -> str:
+    return "\n".join(element.value for element in at.markdown)
+
+
+def test_it_opens_with_the_claim_and_every_panel(open_page):
+    at = open_page("use/reproduce")
+    assert not at.exception and not at.error
+    assert "a lower dimension needs less ε" in texts(at)
+    groups = next(box for box in at.selectbox if box.key == "reproduce_group").options
+    assert len(groups) == len({figure.title.partition(",")[0] for figure in FIGURES.values()})
+
+
+def test_absent_data_says_how_to_get_them(open_page):
+    at = open_page("use/reproduce")
+    box = next(box for box in at.selectbox if box.label == "Panel")
+    box.select("fig1-b").run()
+    assert not at.exception
+    assert any("not on this machine" in info.value for info in at.info)
+
+
+def test_a_figure_runs_through_to_its_verdicts(open_page, monkeypatch):
+    monkeypatch.setattr("dpcore.experiments.papers.FIGURES", {"tiny": TINY})
+    monkeypatch.setattr("pages.shared.reproducing.FIGURES", {"tiny": TINY})
+    at = open_page("use/reproduce", reproduce_repaired="true")
+    next(each for each in at.button if each.label == "Run").click().run()
+    for _ in range(150):
+        if not any(each.label == "Cancel" for each in at.button):
+            break
+        time.sleep(0.1)
+        at.run()
+    assert not at.exception and not at.error
+    assert "as published: *Captured energy grows with ε.*" in texts(at)
+    assert "The authors' own numbers for this panel are not known" in texts(at)
+    assert any("reproduce tiny" in block.value for block in at.code)
+
+
+def test_repaired_choices_are_judged_on_the_same_draws():
+    job = Job(sweeps_of(TINY, repaired=True), None)
+    while job.progress().goes_on:
+        time.sleep(0.02)
+    sides = job.progress().rows
+    assert len(as_published_rows(sides[0])) == len(sides[0]) / 2
+    under = [name for name, _ in verdicts(TINY, sides)]
+    assert "with psd truncation" in under and f"with {REPAIRED}" in under

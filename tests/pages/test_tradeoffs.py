@@ -1,0 +1,133 @@
+"""The Trade-offs page: a sweep runs to its end, and what cannot run is one sentence."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpcore.command_line.sweeping import parse_vary
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.sweep import Sweep, collect
+from pages.shared.runs_sweeps import Job
+from pages.shared.sweeping import command_of
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+
+
+def button(at: AppTest, label: str):
+    return next(each for each in at.button if each.label == label)
+
+
+def run_to_the_end(at: AppTest) -> AppTest:
+    button(at, "Run").click().run()
+    for _ in range(150):
+        if not any(each.label == "Cancel" for each in at.button):
+            return at
+        time.sleep(0.1)
+        at.run()
+    pytest.fail("the sweep did not end")
+
+
+def texts(at: AppTest) -> str:
+    return "\n".join(element.value for element in at.markdown)
+
+
+def traces(at: AppTest) -> list[dict]:
+    return [t for c in at.get("plotly_chart") for t in json.loads(c.proto.spec)["data"]]
+
+
+QUICK = {"repetitions": "2", "components": "5"}
+
+
+def test_a_sweep_runs_to_its_end_and_is_there_on_coming_back(open_page):
+    at = open_page("explore/tradeoffs", **QUICK, tradeoffs_values_epsilon="0.1, 1, 10",
+                   tradeoffs_published="true")  # fmt: skip
+    assert not at.exception and "press Run" in texts(at)
+    run_to_the_end(at)
+    assert not at.exception and not at.error
+    assert "of the energy that exact PCA captures is kept by **DPdisPCA** on digits" in texts(at)
+    assert "Against the published choices" in texts(at)
+    assert {"DPdisPCA", "published choices"} <= {trace.get("name") for trace in traces(at)}
+    command = next(block.value for block in at.code if "dpcore sweep" in block.value)
+    assert "epsilon=0.1,1,10" in command and "--calibration analytic" in command
+    next(each for each in at.select_slider if each.key == "epsilon").set_value(0.1).run()
+    assert "at **ε = 10**" in texts(at)
+    at.switch_page("pages/learn/start.py").run()
+    at.switch_page("pages/explore/tradeoffs.py").run()
+    assert not at.exception
+    assert "at **ε = 10**" in texts(at)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ("1, two", "values of ε must be numbers separated by commas, got 'two'"),
+        ("-1, 1", "values of ε must be greater than 0, got '-1'"),
+        ("1", "values of ε must be 2 to 30 different numbers, got 1"),
+    ],
+)
+def test_bad_values_are_one_sentence(open_page, values, sentence):
+    at = open_page("explore/tradeoffs", tradeoffs_values_epsilon=values)
+    assert not at.exception
+    assert [error.value for error in at.error] == [sentence]
+
+
+def test_what_cannot_run_is_a_table_with_reasons(open_page):
+    at = open_page("explore/tradeoffs", **QUICK, tradeoffs_field="sites S",
+                   tradeoffs_values_sites="2, 4, 5000")  # fmt: skip
+    run_to_the_end(at)
+    assert not at.exception and not at.error
+    [table] = at.dataframe
+    assert "sites must be at most half the 1,797 people" in table.value["skipped"][0]
+
+
+def test_absent_data_says_how_to_get_them(open_page):
+    at = open_page("explore/tradeoffs", dataset="mnist")
+    assert not at.exception
+    assert any("not on this machine" in info.value for info in at.info)
+
+
+def wait_for(job: Job):
+    while job.progress().goes_on:
+        time.sleep(0.02)
+    return job.progress()
+
+
+SWEEP = Sweep(RunSpec(protocols=("pooled",), repetitions=2), (("epsilon", (0.1, 1.0)),))
+
+
+def test_a_job_gives_the_rows_of_its_sweeps():
+    job = Job((SWEEP, SWEEP), None)
+    progress = wait_for(job)
+    energies = [row["energy"] for row in collect(SWEEP).rows]
+    assert progress.state == "finished" and progress.done == progress.total == 8
+    assert [[row["energy"] for row in rows] for rows in progress.rows] == [energies, energies]
+
+
+def test_a_cancelled_job_keeps_what_arrived():
+    job = Job((Sweep(RunSpec(repetitions=5000), SWEEP.vary),), None)
+    while not job.progress().done:
+        time.sleep(0.02)
+    job.cancel()
+    started = time.monotonic()
+    progress = wait_for(job)
+    assert time.monotonic() - started < 2
+    assert progress.state == "cancelled" and progress.rows[0]
+
+
+def test_what_a_person_can_put_right_is_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
+    progress = wait_for(Job((Sweep(RunSpec(dataset="mnist", protocols=("pooled",))),), None))
+    assert progress.state == "failed" and progress.sentence
+
+
+def test_the_command_line_gives_the_same_sweep():
+    words = command_of(SWEEP).split()
+    vary = [word for word in words if word.startswith("epsilon=")]
+    assert parse_vary(vary) == SWEEP.vary

@@ -1,0 +1,205 @@
+"""The commands that run sweeps: what they print, write, keep and refuse."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from dpcore.command_line import main
+from dpcore.command_line.sweeping import parse_vary
+from dpcore.errors import ParameterError
+from dpcore.experiments.papers import FIGURES
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.sweep import Sweep, collect
+
+SWEEP = ["sweep", "--vary", "epsilon=0.5,2", "--repetitions", "2", "--protocol", "dpdis,local"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("DPCORE_CACHE", str(folder))
+    return folder
+
+
+def numbers(rows):
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+def test_json_is_alone_on_standard_output(capsys):
+    assert main([*SWEEP, "--json"]) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    sweep = Sweep(
+        RunSpec(repetitions=2, protocols=("dpdis", "local")), (("epsilon", (0.5, 2.0)),)
+    )
+    assert numbers(document["rows"]) == numbers(collect(sweep).rows)
+    assert document["skipped"] == []
+    assert document["vary"] == {"epsilon": [0.5, 2.0]}
+    assert document["base"]["repetitions"] == 2
+    assert "4/4" in captured.err
+
+
+def test_files_are_written_and_a_table_is_printed(tmp_path, capsys):
+    table, document = tmp_path / "rows.csv", tmp_path / "rows.json"
+    assert main([*SWEEP, "--csv", str(table), "--json", str(document)]) == 0
+    printed = capsys.readouterr().out
+    assert "epsilon" in printed
+    assert printed.count("dpdis") == 2
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 8
+    found = json.loads(document.read_text())["rows"]
+    assert [float(row["energy_ratio"]) for row in rows] == [r["energy_ratio"] for r in found]
+
+
+def test_skipped_cells_are_told_with_their_reasons(capsys):
+    assert main(["sweep", "--vary", "intermediate-dim=10,99", "--repetitions", "1", "--json"]) == 0
+    captured = capsys.readouterr()
+    (skipped,) = json.loads(captured.out)["skipped"]
+    assert skipped["intermediate_dim"] == 99
+    assert "skipped intermediate_dim = 99: intermediate_dim must be" in captured.err
+
+
+def test_several_fields_make_a_grid(capsys):
+    vary = ["--vary", "epsilon=1,2", "truncation=svd,psd", "--vary", "sites=2,3,4"]
+    assert main(["sweep", *vary, "--repetitions", "1", "--protocol", "full", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == 12
+
+
+def test_a_second_run_finds_its_rows(cache, capsys):
+    main([*SWEEP, "--json"])
+    first = json.loads(capsys.readouterr().out)["rows"]
+    main([*SWEEP, "--json"])
+    assert json.loads(capsys.readouterr().out)["rows"] == first  # seconds too
+    main([*SWEEP, "--json", "--no-cache"])
+    assert numbers(json.loads(capsys.readouterr().out)["rows"]) == numbers(first)
+
+
+def test_the_cache_can_be_seen_and_cleared(cache, capsys):
+    main([*SWEEP, "--json"])
+    capsys.readouterr()
+    assert main(["cache"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("4 results, ")
+    assert str(cache) in shown
+    assert main(["cache", "--clear"]) == 0
+    capsys.readouterr()
+    main(["cache"])
+    assert capsys.readouterr().out.startswith("0 results")
+
+
+def test_damaged_entries_are_mentioned(cache, capsys):
+    main([*SWEEP, "--json"])
+    for path in cache.rglob("*.json"):
+        path.write_text("rubbish")
+    capsys.readouterr()
+    assert main([*SWEEP, "--json"]) == 0
+    assert "damaged entries" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("epsilon=0.1,1,inf", ("epsilon", (0.1, 1.0, float("inf")))),
+        ("intermediate-dim=5, 10", ("intermediate_dim", (5, 10))),
+        ("people_per_site=100", ("people_per_site", (100,))),
+        ("intermediate_ratio=0.5,2", ("intermediate_ratio", (0.5, 2.0))),
+        ("encoding=native,rounded:1", ("encoding", ("native", "rounded:1"))),
+        ("resample=true,false", ("resample", (True, False))),
+    ],
+)
+def test_values_are_of_their_fields_kind(text, expected):
+    assert parse_vary([text]) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("epsilon", "vary must be FIELD=VALUE"),
+        ("epsilo=1", "with one of dataset, epsilon"),
+        ("sites=2.5", "whole numbers for sites, got '2.5'"),
+        ("epsilon=many", "numbers for epsilon, got 'many'"),
+        ("resample=1", "true or false for resample"),
+    ],
+)
+def test_values_of_another_kind_are_refused(text, message):
+    with pytest.raises(ParameterError, match=message):
+        parse_vary([text])
+
+
+def test_mistakes_are_one_sentence(capsys):
+    for arguments in (
+        ["sweep", "--vary", "nonsense=1"],
+        ["sweep", "--vary", "epsilon=1", "--workers", "0"],
+        ["sweep", "--vary", "epsilon=1", "--scheduler", "nowhere"],
+        ["plan", "--target", "2"],
+        ["reproduce", "fig9"],
+        ["reproduce", "all"],
+    ):
+        assert main(arguments) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.splitlines()[-1].startswith("dpcore: ")
+        assert "Traceback" not in captured.err
+
+
+def test_a_plan_is_a_sentence(capsys):
+    arguments = ["plan", "--target", "0.7", "--repetitions", "2"]
+    assert main(arguments) == 0
+    sentence = capsys.readouterr().out
+    assert sentence.startswith("70 % of the optimum with DPdisPCA at 5 sites of 359 people")
+    assert main([*arguments, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["sentence"] == sentence.strip()
+    assert document["value"] in {row["epsilon"] for row in document["rows"]}
+
+
+def test_the_rate_lists_best_points_first_by_bytes(capsys):
+    arguments = ["rate", "--repetitions", "1", "--truncation", "psd"]
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("best")
+    assert any("step 1 σ" in line for line in lines)
+    assert main([*arguments, "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert [p["bytes_per_site"] for p in points] == sorted(p["bytes_per_site"] for p in points)
+
+
+def test_a_figure_comes_with_its_claims_and_the_published_numbers(tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["reproduce", "fig1-a", "--repetitions", "3", "--out", str(out), "--json"]
+    assert main(arguments) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["figure"] == "fig1-a"
+    assert {claim["holds"] for claim in document["claims"]} <= {True, None}
+    assert document["published"]["points"] == 36
+    assert document["published"]["largest"] < 0.03
+    for ending in ("csv", "html", "svg"):
+        assert (out / f"fig1-a.{ending}").stat().st_size > 1000
+    assert "cdn" not in (out / "fig1-a.html").read_text()
+    with (out / "summary.csv").open(newline="", encoding="utf-8") as file:
+        assert {row["figure"] for row in csv.DictReader(file)} == {"fig1-a"}
+
+
+def test_everything_in_one_go(tmp_path, capsys, monkeypatch):
+    """With two small panels standing for all of them."""
+    for name in list(FIGURES):
+        if name not in ("fig1-a", "fig1-j"):
+            monkeypatch.delitem(FIGURES, name)
+    out = tmp_path / "out"
+    assert main(["reproduce", "all", "--repetitions", "2", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    for name in ("fig1-a", "fig1-j"):
+        assert name in printed
+        assert (out / f"{name}.svg").exists()
+    assert (out / "summary.csv").exists()
+    assert (out / "plotly.min.js").exists()
+
+
+def test_another_truncation_for_a_published_figure(capsys):
+    assert main(["reproduce", "fig1-j", "--repetitions", "2", "--truncation", "psd", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["truncation"] for row in rows} == {"psd"}
