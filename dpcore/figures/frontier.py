@@ -9,7 +9,7 @@ from typing import Protocol
 import plotly.graph_objects as go
 
 from dpcore.figures.energy import PERCENT_RANGE
-from dpcore.figures.style import base_figure, faded, ink, look_of
+from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
 
 _PRECISIONS = {
     "float64": ("square", "dot"),
@@ -17,6 +17,8 @@ _PRECISIONS = {
     "float16": ("triangle-up", "dash"),
     "int8": ("x", "dashdot"),
 }
+# Steps with a label; more would lie over each other on a telephone.
+_LABELS = {"rounded:4": "4σ", "rounded:2": "2σ", "rounded:1": "1σ", "native": "as it is"}
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -37,6 +39,7 @@ def energy_frontier(
     points: Sequence[Point],
     *,
     byte_range: tuple[float, float],
+    floor: float,
     height: int = 460,
     dark: bool = False,
 ) -> go.Figure:
@@ -47,6 +50,8 @@ def energy_frontier(
     points : sequence
     byte_range : (float, float)
         Ends of the axis, fixed so that it stands still while points arrive.
+    floor : float
+        Energy of a random subspace.
     """
     figure = base_figure(height)
     best = [point for point in points if point.is_best]
@@ -74,7 +79,15 @@ def energy_frontier(
         ticktext=[_bytes(tick) for tick in ticks],
         title="← cheaper     bytes a site sends     dearer →",
     )
-    figure.add_hline(y=1, line={"color": ink(dark), "dash": "dash", "width": 1.5})
+    for level, name, colour, dash in (
+        (1.0, "exact PCA", ink(dark), "dash"),
+        (floor, "random subspace", GREY, "dot"),
+    ):
+        figure.add_hline(y=level, line={"color": colour, "dash": dash, "width": 1.5})
+        figure.add_annotation(
+            x=1, xref="paper", xanchor="right", y=level, yanchor="bottom", text=name,
+            showarrow=False, font={"size": 12},
+        )  # fmt: skip
     figure.update_yaxes(
         range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
     )
@@ -108,7 +121,7 @@ def _add_line(
             "width": 0,
         },
         mode="lines+markers+text" if named else "lines+markers",
-        text=[point.label.removeprefix("step ") for point in points] if named else None,
+        text=[_LABELS.get(point.encoding, "") for point in points] if named else None,
         textposition="top center",
         textfont={"size": 12},
         name=name,

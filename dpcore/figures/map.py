@@ -25,7 +25,7 @@ def energy_map(
     here: tuple[float, float] | None = None,
     height: int = 400,
 ) -> go.Figure:
-    """Mean energy over a grid of two log axes.
+    """Mean energy over a grid of two log axes, in percent in every cell.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def energy_map(
     # On linear axes of logarithms, contours are interpolated as people read the grid.
     across, up = [math.log10(x) for x in xs], [math.log10(y) for y in ys]
     values = [[None if math.isnan(v) else float(v) for v in line] for line in energies]
-    shown = [["" if v is None else f"{v:.0%}" for v in line] for line in values]
+    shown = [["" if v is None else f"{100 * v:.0f}" for v in line] for line in values]
     figure = base_figure(height)
     figure.add_heatmap(
         x=across,
@@ -59,7 +59,7 @@ def energy_map(
         hoverongaps=False,
         hovertemplate=f"%{{z:.1%}}<br>{x_title}: %{{customdata[0]:.3g}}"
         f"<br>{y_title}: %{{customdata[1]:.3g}}<extra></extra>",
-        colorbar={"tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
+        showscale=False,  # the cells say their percent
     )
     if np.isfinite(energies).sum() > 3:
         for colour, width in (("#1a1a1a", 6), ("#ffffff", 3)):

@@ -37,7 +37,7 @@ MAP_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.05 <= epsilon <= 20)
 # A curve at the smallest δ that goes on to ε = 50 has the noise of every other (ε, δ) in it.
 _CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.05)
 _MAP_PEOPLE = 7
-_MAP_DRAWS = 3
+MAP_DRAWS = 3
 # Numbers in a data set up to which an answer is there before one would press a button.
 _AT_ONCE = 200_000
 _POLL_SECONDS = 0.3
@@ -59,7 +59,7 @@ class Question:
 
     def parts(self) -> Parts:
         """The search; the map over (ε, people), coarser; and one curve through σ."""
-        held = replace(self.spec, repetitions=min(self.spec.repetitions, _MAP_DRAWS))
+        held = replace(self.spec, repetitions=min(self.spec.repetitions, MAP_DRAWS))
         curve = replace(held, delta=DELTAS[-1])
         return {
             "search": runs_plans.search_part(
@@ -80,7 +80,7 @@ def choose_question(spec: RunSpec, dataset: DatasetStatus) -> Question:
     ParameterError
         If the protocol has nothing of what is to be found.
     """
-    left, middle, right = st.columns([2, 2, 3], gap="large")
+    left, middle, right = st.columns(3, gap="large")
     target = left.slider(
         "Target: share of the energy exact PCA captures, in %",
         50, 99, 75, key="plan_target", bind="query-params",
@@ -88,8 +88,8 @@ def choose_question(spec: RunSpec, dataset: DatasetStatus) -> Question:
     field = middle.selectbox(
         "Find", list(WANTED), format_func=WANTED.get, key="plan_find", bind="query-params"
     )
-    protocol = right.segmented_control(
-        "Protocol", DISTRIBUTED, default="dpdis", required=True,
+    protocol = right.selectbox(
+        "Protocol", DISTRIBUTED,
         format_func=lambda key: METHODS[key].title, key="plan_protocol", bind="query-params",
     )  # fmt: skip
     if field == "intermediate_dim" and not METHODS[protocol].wants_proxies:
@@ -155,8 +155,11 @@ def answer_shown(question: Question, progress: Progress) -> None:
     """The answer as the biggest thing, and as a sentence for a slide."""
     answer, tried = answer_of(progress), _tried(progress)
     if answer is None:
-        big_number("…", f"Looking for {WANTED[question.field]} that keeps "
-                   f"{percent(question.target)}: {counted(len(tried), 'value')} tried so far.")  # fmt: skip
+        big_number(
+            "…",
+            f"Looking for {WANTED[question.field]} that keeps {percent(question.target)}: "
+            f"{counted(len(tried), 'value')} tried so far.",
+        )
         return
     if answer.value is None:
         best = max(tried, key=lambda one: fmean(one.energies))
@@ -169,7 +172,7 @@ def answer_shown(question: Question, progress: Progress) -> None:
     else:
         (hit,) = (one for one in tried if one.value == answer.value)
         big_number(
-            value_in_words(question.field, answer.value),
+            f"{answer.value:,.3g}" if question.field == "epsilon" else f"{answer.value:,}",
             f"is {WANTED[question.field]} that keeps {percent(question.target)} of what exact "
             f"PCA captures, with **{METHODS[question.protocol].title}**.",
             f"There it keeps {percent(fmean(hit.energies))} on average, "
@@ -182,7 +185,10 @@ def answer_shown(question: Question, progress: Progress) -> None:
 
 def tried_table(question: Question, progress: Progress) -> None:
     """Every value that was run."""
-    st.dataframe(
+    tried = _tried(progress)
+    if not tried:
+        return
+    st.expander(f"Every value that was tried: {len(tried)}").dataframe(
         [
             {
                 _COLUMNS[question.field]: one.value,
@@ -191,7 +197,7 @@ def tried_table(question: Question, progress: Progress) -> None:
                 "most, %": 100 * max(one.energies),
                 "reaches the target": fmean(one.energies) >= question.target,
             }
-            for one in _tried(progress)
+            for one in tried
         ],
         column_config={
             name: st.column_config.NumberColumn(format="%.1f")

@@ -32,7 +32,8 @@ def count_of(progress: Progress) -> str:
     part = list(progress.arrived)[-1] if progress.arrived else _PARTS[0]
     words = {"whole": "Rounded matrices", "proxies": "Proxies"}[part]
     events = progress.arrived.get(part)
-    return f"{words}: {events[-1].done} of {events[-1].total} draws …" if events else f"{words} …"
+    count = f": {events[-1].done} of {events[-1].total} draws" if events else ""
+    return f"{words}{count} …"
 
 
 def rows_of(progress: Progress) -> list[Row]:
@@ -60,8 +61,8 @@ def finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: DatasetStatus
     number, word = (ratio, "fewer") if ratio >= 1 else (1 / ratio, "more")
     big_number(
         f"{number:.2g} ×",
-        f"{word} bytes: {keeps[0].lower()}{keeps[1:]}; sending R = {proxy.intermediate_dim} {_PRECISION} keeps "
-        f"**{percent(proxy.energy)}** with **{bytes_in_words(proxy.bytes_per_site)}**.",
+        f"{word} bytes: {keeps[0].lower()}{keeps[1:]}; sending "
+        f"R = {proxy.intermediate_dim} {_PRECISION} keeps **{percent(proxy.energy)}** with **{bytes_in_words(proxy.bytes_per_site)}**.",
     )
 
 
@@ -79,14 +80,19 @@ def frontier(progress: Progress, spec: RunSpec, dataset: DatasetStatus) -> None:
     best = [point for point in points if point.is_best]
     components = spec.components or dataset.default_components
     chart(
-        energy_frontier(points, byte_range=_byte_range(dataset, components), dark=is_dark()),
+        energy_frontier(
+            points,
+            byte_range=_byte_range(dataset, components),
+            floor=rows[0]["random_ratio"],
+            dark=is_dark(),
+        ),
         key="bytes_frontier",
         alt="Captured energy against bytes a site sends. Best for their bytes: "
         + "; ".join(f"{p.label}, {percent(p.energy)}" for p in best[:8]),
     )
     st.caption(
         f"Each point is the mean of {spec.repetitions} draws, its line their spread. The grey "
-        "stairs join what nobody beats with as few bytes."
+        "stairs join what nobody beats with as few bytes; labels at diamonds are the rounding step."
     )
     st.markdown("##### The best for their bytes")
     st.dataframe(

@@ -23,8 +23,9 @@ def draw(progress: Progress) -> None:
             st.markdown("##### Every ε and number of people")
             planning.people_map(question, progress.rows("map"))
             st.caption(
-                f"White line: {question.target:.0%} is reached to its right. Cross: the present "
-                "setting. Other numbers of people are other people, so every cell is run."
+                f"Percent kept. White line: {question.target:.0%} is reached to its right. Cross: the present "
+                "setting. Other numbers of people are other people, so every cell is run: the "
+                f"mean of at most {planning.MAP_DRAWS} draws."
             )
     with right:
         if "curve" in progress.arrived:
@@ -32,10 +33,9 @@ def draw(progress: Progress) -> None:
             planning.budget_map(question, progress.rows("curve"))
             st.caption(
                 "With the people, sites, K, R, noise shape and truncation held, energy depends on "
-                "ε, δ and n only through σ. So one curve of energy against σ gives every (ε, δ): "
-                "exact where its points are, interpolated between them."
+                "ε, δ and n only through σ. So one curve of energy against σ gives every (ε, δ), "
+                "of one calibration: exact where its points are, interpolated between them."
             )
-    st.markdown("##### Every value that was tried")
     planning.tried_table(question, progress)
 
 

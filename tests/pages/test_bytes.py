@@ -31,7 +31,7 @@ def texts(at: AppTest) -> str:
 def test_a_rounded_matrix_beats_the_usual_proxy(open_page):
     at = finished(open_page("explore/bytes", repetitions="2"))
     assert not at.error
-    assert "Rounding the whole matrix at step 1σ keeps" in texts(at).replace("rounding", "Rounding")
+    assert "rounding the whole matrix at step 1σ keeps" in texts(at)
     assert "fewer bytes" in texts(at) and "sending R = 20 float32 keeps" in texts(at)
     figure = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert figure["layout"]["xaxis"]["type"] == "log"
