@@ -161,6 +161,12 @@ _PLACES = (
         "Every published panel run live, over the published points, its claims checked.",
     ),
     Place(
+        "Use",
+        "reproduce_2012",
+        "Reproduce 2012",
+        "Figures 1 and 2 and the table of the 2012 paper, run live on the data that are here.",
+    ),
+    Place(
         "Learn",
         "tutorials",
         "Tutorials",

@@ -21,7 +21,7 @@ from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep
 from dpcore.figures.map import energy_map
 from pages.shared import runs_plans
-from pages.shared.cards import big_number, chart, is_dark
+from pages.shared.cards import big_number, chart
 from pages.shared.controls import DISTRIBUTED
 from pages.shared.runs_plans import Parts, Progress
 
