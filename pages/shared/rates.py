@@ -62,7 +62,8 @@ def finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: DatasetStatus
     big_number(
         f"{number:.2g} ×",
         f"{word} bytes: {keeps[0].lower()}{keeps[1:]}; sending "
-        f"R = {proxy.intermediate_dim} {_PRECISION} keeps **{percent(proxy.energy)}** with **{bytes_in_words(proxy.bytes_per_site)}**.",
+        f"R = {proxy.intermediate_dim} {_PRECISION} keeps **{percent(proxy.energy)}** "
+        f"with **{bytes_in_words(proxy.bytes_per_site)}**.",
     )
 
 

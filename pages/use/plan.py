@@ -23,8 +23,8 @@ def draw(progress: Progress) -> None:
             st.markdown("##### Every ε and number of people")
             planning.people_map(question, progress.rows("map"))
             st.caption(
-                f"Percent kept. White line: {question.target:.0%} is reached to its right. Cross: the present "
-                "setting. Other numbers of people are other people, so every cell is run: the "
+                f"Percent kept. White line: {question.target:.0%} is reached to its right. "
+                "Cross: the present setting. Other numbers of people are other people, so every cell is run: the "
                 f"mean of at most {planning.MAP_DRAWS} draws."
             )
     with right:
