@@ -24,8 +24,8 @@ def draw(progress: Progress) -> None:
             planning.people_map(question, progress.rows("map"))
             st.caption(
                 f"Percent kept. White line: {question.target:.0%} is reached to its right. "
-                "Cross: the present setting. Other numbers of people are other people, so every cell "
-                f"is run: the mean of at most {planning.MAP_DRAWS} draws."
+                "Cross: the present setting. Other numbers of people are other people, so every "
+                f"cell is run: the mean of at most {planning.MAP_DRAWS} draws."
             )
     with right:
         if "curve" in progress.arrived:
