@@ -153,7 +153,7 @@ def components(spec: RunSpec, dataset: DatasetStatus, found: dict[str, Subspace]
     """The components as pictures or bars, beside the exact ones."""
     exact = runs_central.problem(spec.problem_key()).exact_components
     shown = {"Exact PCA": exact[: spec.components or dataset.default_components]} | {
-        VARIANTS[key].label: nearest_basis(subspace.components, exact)
+        METHODS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
         if key == "ppca"
         else subspace.components
         for key, subspace in found.items()

@@ -40,6 +40,14 @@ def test_one_component_is_drawn_exactly(open_page):
     assert "exact draws" in spoken(at)
 
 
+def test_rows_that_are_no_pictures_have_bars(open_page):
+    at = open_page("explore/central", dataset="synthetic-2012")
+    assert not at.exception
+    bars = [chart for chart in charts(at) if chart["data"][0]["type"] == "bar"]
+    names = {trace["name"] for trace in bars[0]["data"]}
+    assert names == {"Exact PCA", "PPCA", "Analyze Gauss", "MOD-SuLQ"}
+
+
 def test_private_preparation_covers_everything(open_page):
     at = open_page("explore/central", preparation="private")
     assert not at.exception
