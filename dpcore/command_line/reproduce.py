@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dpcore.command_line.output import print_json, print_summary, versions
@@ -15,7 +15,7 @@ from dpcore.command_line.sweeping import (
     run_options,
     write_csv,
 )
-from dpcore.errors import ParameterError
+from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.claims import Verdict, check_claims, check_dimension
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.papers import FIGURES, PaperFigure, paper_figure
@@ -59,49 +59,71 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    names = [*FIGURES, *FIGURES_2012] if arguments.figure == ALL else [arguments.figure]
-    if arguments.figure == ALL and arguments.out is None and not arguments.json:
+    everything = arguments.figure == ALL
+    if everything and arguments.out is None and not arguments.json:
         raise ParameterError("out", "given (or --json) with 'all'", None)
     options = run_options(arguments)
-    changes = {"seed": arguments.seed}
-    for field in ("repetitions", "truncation"):
-        if getattr(arguments, field) is not None:
-            changes[field] = getattr(arguments, field)
-    documents, summary, rows_of = [], [], {}
-    for name in names:
-        if name in FIGURES_2012:
-            found = reproduce_live(name, arguments)
-            rows_of[name] = found.rows
-            documents.append(found.document())
-            summary += [_summary_row(name, verdict) for verdict in found.verdicts]
-            if arguments.out is not None:
-                write_live(arguments.out, found)
-            continue
-        figure = paper_figure(name).varied(**changes)
-        result = collect_with_progress(figure.sweep, name, options)
-        rows = [{"figure": name, **row} for row in result.rows]
-        rows_of[name] = rows
-        verdicts = check_claims(figure, rows) if len(rows) > 1 else ()
-        documents.append(_document(figure, rows, result, verdicts))
-        summary += _summary(figure, result, verdicts)
-        if arguments.out is not None:
-            _write(arguments.out, figure, rows)
-    if set(_DIMENSION_PANELS) <= set(names):
-        summary.append(_summary_row("fig1-a to c", check_dimension(rows_of)))
+    outcomes: dict[str, _Outcome] = {}
+    for name in [*FIGURES, *FIGURES_2012] if everything else [arguments.figure]:
+        try:
+            outcomes[name] = _outcome(name, arguments, options)
+        except DataUnavailable as error:
+            if not everything:
+                raise
+            outcomes[name] = _Outcome((), {}, (_skipped_row(name, str(error)),))
+    summary = [row for outcome in outcomes.values() for row in outcome.summary]
+    if all(name in outcomes and outcomes[name].rows for name in _DIMENSION_PANELS):
+        verdict = check_dimension({name: outcomes[name].rows for name in _DIMENSION_PANELS})
+        summary.append(_summary_row("fig1-a to c", verdict))
     if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
         write_csv(arguments.out / "summary.csv", summary)
     if arguments.json:
-        if arguments.figure == ALL:
+        documents = [outcome.document for outcome in outcomes.values() if outcome.document]
+        if everything:
             print_json({"versions": versions(), "figures": documents, "summary": summary})
         else:
             print_json({**documents[0], "versions": versions()})
         return 0
-    if arguments.figure != ALL:
-        shown = FIGURES_2012.get(names[0]) or paper_figure(names[0])
-        print_summary(rows_of[names[0]], [shown.field])
+    if not everything:
+        shown = FIGURES_2012.get(arguments.figure) or paper_figure(arguments.figure)
+        print_summary(list(outcomes[arguments.figure].rows), [shown.field])
     for row in summary:
         print(f"{row['figure']:<16} {row['holds']:<7} {row['finding']}")
     return 0
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """One figure's rows, its JSON document and its lines of the summary."""
+
+    rows: Sequence[Row]
+    document: dict[str, object]
+    summary: Sequence[Row]
+
+
+def _outcome(
+    name: str, arguments: argparse.Namespace, options: dict[str, object]
+) -> _Outcome:
+    if name in FIGURES_2012:
+        found = reproduce_live(name, arguments)
+        if arguments.out is not None:
+            write_live(arguments.out, found)
+        summary = [_summary_row(name, verdict) for verdict in found.verdicts]
+        return _Outcome(found.rows, found.document(), summary)
+    changes = {"seed": arguments.seed}
+    for field in ("repetitions", "truncation"):
+        if getattr(arguments, field) is not None:
+            changes[field] = getattr(arguments, field)
+    figure = paper_figure(name).varied(**changes)
+    result = collect_with_progress(figure.sweep, name, options)
+    rows = [{"figure": name, **row} for row in result.rows]
+    verdicts = check_claims(figure, rows) if rows else ()
+    if arguments.out is not None and rows:
+        _write(arguments.out, figure, rows)
+    return _Outcome(
+        rows, _document(figure, rows, result, verdicts), _summary(figure, result, verdicts)
+    )
 
 
 def _document(
@@ -136,13 +158,17 @@ def _summary(
         found.append({"figure": figure.name, "claim": "published", "holds": "", "finding": finding})
     for row in result.skipped:
         finding = f"{figure.field} = {row[figure.field]}: {row['skipped']}"
-        found.append({"figure": figure.name, "claim": "", "holds": "skipped", "finding": finding})
+        found.append(_skipped_row(figure.name, finding))
     return found
 
 
 def _summary_row(name: str, verdict: Verdict) -> Row:
     holds = {True: "holds", False: "fails", None: "unclear"}[verdict.holds]
     return {"figure": name, "claim": verdict.claim, "holds": holds, "finding": verdict.sentence}
+
+
+def _skipped_row(name: str, finding: str) -> Row:
+    return {"figure": name, "claim": "", "holds": "skipped", "finding": finding}
 
 
 def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:
