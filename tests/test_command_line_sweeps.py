@@ -215,3 +215,22 @@ def test_another_truncation_for_a_published_figure(capsys):
     assert main(["reproduce", "fig1-j", "--repetitions", "2", "--truncation", "psd", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert {row["truncation"] for row in rows} == {"psd"}
+
+
+def test_a_figure_without_its_data_is_skipped_with_the_reason(tmp_path, monkeypatch):
+    """Of all figures one lacks its files: the others are run all the same."""
+    for register, kept in ((FIGURES, ("fig1-b", "fig1-j")), (FIGURES_2012, ("2012-fig1-census",))):
+        for name in set(register) - set(kept):
+            monkeypatch.delitem(register, name)
+    home, out = tmp_path / "home", tmp_path / "out"
+    home.mkdir()
+    monkeypatch.setenv("DPCORE_DATA", str(home))
+    # Nothing listens on port 9 of this machine, so that a download ends at once.
+    monkeypatch.setenv("DPCORE_MIRROR", "http://127.0.0.1:9")
+    assert main(["reproduce", "all", "--repetitions", "2", "--out", str(out)]) == 0
+    with (out / "summary.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    skipped = {row["figure"]: row["finding"] for row in rows if row["holds"] == "skipped"}
+    assert "train-images-idx3-ubyte" in skipped["fig1-b"]
+    assert "census-income.data" in skipped["2012-fig1-census"]
+    assert any(row["figure"] == "fig1-j" and row["holds"] != "skipped" for row in rows)

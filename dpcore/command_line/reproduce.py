@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from dpcore.command_line.output import print_json, print_summary, versions
@@ -59,70 +59,74 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    everything = arguments.figure == ALL
-    if everything and arguments.out is None and not arguments.json:
+    names = [*FIGURES, *FIGURES_2012] if arguments.figure == ALL else [arguments.figure]
+    if arguments.figure == ALL and arguments.out is None and not arguments.json:
         raise ParameterError("out", "given (or --json) with 'all'", None)
-    options = run_options(arguments)
-    outcomes: dict[str, _Outcome] = {}
-    for name in [*FIGURES, *FIGURES_2012] if everything else [arguments.figure]:
+    documents, summary, rows_of = [], [], {}
+    for name in names:
         try:
-            outcomes[name] = _outcome(name, arguments, options)
+            rows, document, findings = _figure(name, arguments)
         except DataUnavailable as error:
-            if not everything:
+            if arguments.figure != ALL:
                 raise
-            outcomes[name] = _Outcome((), {}, (_skipped_row(name, str(error)),))
-    summary = [row for outcome in outcomes.values() for row in outcome.summary]
-    if all(name in outcomes and outcomes[name].rows for name in _DIMENSION_PANELS):
-        verdict = check_dimension({name: outcomes[name].rows for name in _DIMENSION_PANELS})
-        summary.append(_summary_row("fig1-a to c", verdict))
+            summary.append(
+                {"figure": name, "claim": "", "holds": "skipped", "finding": str(error)}
+            )
+            continue
+        rows_of[name] = rows
+        documents.append(document)
+        summary += findings
+    if all(rows_of.get(name) for name in _DIMENSION_PANELS):
+        summary.append(_summary_row("fig1-a to c", check_dimension(rows_of)))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
         write_csv(arguments.out / "summary.csv", summary)
     if arguments.json:
-        documents = [outcome.document for outcome in outcomes.values() if outcome.document]
-        if everything:
+        if arguments.figure == ALL:
             print_json({"versions": versions(), "figures": documents, "summary": summary})
         else:
             print_json({**documents[0], "versions": versions()})
         return 0
-    if not everything:
-        shown = FIGURES_2012.get(arguments.figure) or paper_figure(arguments.figure)
-        print_summary(list(outcomes[arguments.figure].rows), [shown.field])
+    if arguments.figure != ALL:
+        shown = FIGURES_2012.get(names[0]) or paper_figure(names[0])
+        print_summary(rows_of[names[0]], [shown.field])
     for row in summary:
         print(f"{row['figure']:<16} {row['holds']:<7} {row['finding']}")
     return 0
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """One figure's rows, its JSON document and its lines of the summary."""
+def _figure(
+    name: str, arguments: argparse.Namespace
+) -> tuple[Sequence[Row], dict[str, object], list[Row]]:
+    """Rows, JSON document and lines of the summary of one figure; its files, if they are asked for.
 
-    rows: Sequence[Row]
-    document: dict[str, object]
-    summary: Sequence[Row]
-
-
-def _outcome(
-    name: str, arguments: argparse.Namespace, options: dict[str, object]
-) -> _Outcome:
+    Raises
+    ------
+    ParameterError
+        If no figure has this name.
+    DataUnavailable
+        If its data set is not here and cannot be fetched.
+    """
     if name in FIGURES_2012:
         found = reproduce_live(name, arguments)
         if arguments.out is not None:
             write_live(arguments.out, found)
-        summary = [_summary_row(name, verdict) for verdict in found.verdicts]
-        return _Outcome(found.rows, found.document(), summary)
+        findings = [_summary_row(name, verdict) for verdict in found.verdicts]
+        return found.rows, found.document(), findings
     changes = {"seed": arguments.seed}
     for field in ("repetitions", "truncation"):
         if getattr(arguments, field) is not None:
             changes[field] = getattr(arguments, field)
     figure = paper_figure(name).varied(**changes)
-    result = collect_with_progress(figure.sweep, name, options)
+    result = collect_with_progress(figure.sweep, name, run_options(arguments))
     rows = [{"figure": name, **row} for row in result.rows]
-    verdicts = check_claims(figure, rows) if rows else ()
+    verdicts = check_claims(figure, rows) if len(rows) > 1 else ()
     if arguments.out is not None and rows:
         _write(arguments.out, figure, rows)
-    return _Outcome(
-        rows, _document(figure, rows, result, verdicts), _summary(figure, result, verdicts)
+    return (
+        rows,
+        _document(figure, rows, result, verdicts),
+        _summary(figure, result, verdicts),
     )
 
 
@@ -158,17 +162,13 @@ def _summary(
         found.append({"figure": figure.name, "claim": "published", "holds": "", "finding": finding})
     for row in result.skipped:
         finding = f"{figure.field} = {row[figure.field]}: {row['skipped']}"
-        found.append(_skipped_row(figure.name, finding))
+        found.append({"figure": figure.name, "claim": "", "holds": "skipped", "finding": finding})
     return found
 
 
 def _summary_row(name: str, verdict: Verdict) -> Row:
     holds = {True: "holds", False: "fails", None: "unclear"}[verdict.holds]
     return {"figure": name, "claim": verdict.claim, "holds": holds, "finding": verdict.sentence}
-
-
-def _skipped_row(name: str, finding: str) -> Row:
-    return {"figure": name, "claim": "", "holds": "skipped", "finding": finding}
 
 
 def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:

@@ -29,6 +29,7 @@ class Reproduced:
             "figure": self.figure.name,
             "title": self.figure.title,
             "claim": self.figure.claim,
+            "note": self.figure.note,
             "claims": [asdict(verdict) for verdict in self.verdicts],
             "published": self.figure.published or None,
             "ran_on": self.figure.ran_on,

@@ -82,13 +82,14 @@ def _lines_of_dots(
     rows: Sequence[Row], group: str, value: str, *, dark: bool, digits: int = 0
 ) -> go.Figure:
     order = _in_order(rows, group)[::-1]
-    figure = base_figure(90 + 40 * len(order))
+    figure = base_figure(90 + 44 * len(order))
     for place, name in enumerate(order):
         own = [row for row in rows if row[group] == name]
         _add_line(figure, place, name, own, value, look_of(own[0]["protocol"], dark=dark), digits)
     figure.update_yaxes(
         tickvals=list(range(len(order))),
-        ticktext=order,
+        # Two lines, so that a long name leaves room for the dots on a phone.
+        ticktext=[name.replace(", ", ",<br>", 1) for name in order],
         range=[-0.6, len(order) - 0.3],
         zeroline=False,
         automargin=True,
@@ -117,10 +118,19 @@ def _add_line(
     figure.add_scatter(
         x=[mean],
         y=[place],
-        mode="markers+text",
+        mode="markers",
         marker={"color": look.colour, "size": 14, "symbol": look.symbol},
-        text=[f"  {mean:.{digits}%}  "],
-        textposition="middle left" if mean > 0.5 else "middle right",
         cliponaxis=False,
         hovertemplate=f"%{{x:.{digits + 1}%}}, mean of {len(shares)} draws<extra>{name}</extra>",
+    )
+    # Beside the dots, not on them.
+    is_left = mean > 0.5
+    figure.add_scatter(
+        x=[min(shares) if is_left else max(shares)],
+        y=[place],
+        mode="text",
+        text=[f"  {mean:.{digits}%}  "],
+        textposition="middle left" if is_left else "middle right",
+        cliponaxis=False,
+        hoverinfo="skip",
     )

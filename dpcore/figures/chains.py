@@ -74,6 +74,7 @@ def running_diagnostic(
     title: str,
     threshold: float,
     passes: str,
+    ticks: Sequence[float],
     dark: bool = False,
 ) -> go.Figure:
     """One diagnostic as it would have read after fewer sweeps, with what passes.
@@ -85,6 +86,8 @@ def running_diagnostic(
     threshold : float
     passes : str
         What is said at the threshold.
+    ticks : sequence of float
+        Labelled values of the logarithmic axis.
     """
     figure = base_figure(250)
     figure.add_scatter(
@@ -101,7 +104,9 @@ def running_diagnostic(
         showarrow=False, font={"size": 12},
     )  # fmt: skip
     figure.update_xaxes(title="sweeps", **_log_axis(rows[-1]["sweeps"] + 1))
-    figure.update_yaxes(type="log", title=title, exponentformat="none")
+    figure.update_yaxes(
+        type="log", title=title, tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks]
+    )
     return figure
 
 

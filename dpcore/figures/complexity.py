@@ -14,6 +14,7 @@ _BOUNDS = {
     "theorem 4": ("anybody, pure ε: needed (theorem 4)", None, "longdashdot"),
     "theorem 5": ("MOD-SuLQ: growth (theorem 5)", "modsulq", "dot"),
 }
+_PEOPLE = [step * 10**power for power in range(1, 10) for step in (1, 3)]
 
 
 def people_needed(
@@ -53,7 +54,7 @@ def people_needed(
     for protocol in dict.fromkeys(row["protocol"] for row in measured):
         points = [row for row in measured if row["protocol"] == protocol]
         look = look_of(protocol, dark=dark)
-        slope = f", grows as d^{slopes[protocol]:.2f}" if protocol in slopes else ""
+        slope = f", grows as d<sup>{slopes[protocol]:.2f}</sup>" if protocol in slopes else ""
         figure.add_scatter(
             x=[row["features"] for row in points],
             y=[row["samples"] for row in points],
@@ -70,7 +71,9 @@ def people_needed(
     figure.update_xaxes(
         type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks], title="dimension d"
     )
-    figure.update_yaxes(type="log", dtick=1, tickformat=",", title="people needed, n")
+    figure.update_yaxes(
+        type="log", tickvals=_PEOPLE, tickformat=",", title="people needed, n", automargin=True
+    )
     figure.update_layout(
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},

@@ -101,7 +101,7 @@ def energy_curves(
     ----------
     rows : sequence of dict
         With protocol, energy_ratio, random_ratio and `field`; may be incomplete while a run
-        goes on.
+        goes on, and empty before it starts if `axis_range` is given.
     field : str
         Column on the horizontal axis.
     axis_title : str
@@ -117,11 +117,13 @@ def energy_curves(
     low, high = axis_range or (values[0], values[-1])
     for key in dict.fromkeys(row["protocol"] for row in rows):
         _add_curve(figure, [row for row in rows if row["protocol"] == key], field, key, dark)
-    floor = fmean(row["random_ratio"] for row in rows)
-    shapes = [
-        horizontal(1.0, colour=ink(dark), dash="dash"),
-        horizontal(floor, colour=GREY, dash="dot"),
-    ]
+    shapes = [horizontal(1.0, colour=ink(dark), dash="dash")]
+    # Each label stands at the end of its line that curves keep away from.
+    annotations = [_along(1.0, "exact PCA", 0)]
+    if rows:
+        floor = fmean(row["random_ratio"] for row in rows)
+        shapes.append(horizontal(floor, colour=GREY, dash="dot"))
+        annotations.append(_along(floor, "random subspace", 1))
     if marker is not None:
         shapes.append(vertical(marker, colour=ink(dark), width=1))
     ticks = {}
@@ -130,8 +132,7 @@ def energy_curves(
         ticks = {"type": "log", "tickvals": positions, "ticktext": labels}
     figure.update_layout(
         shapes=shapes,
-        # Each label stands at the end of its line that curves keep away from.
-        annotations=[_along(1.0, "exact PCA", 0), _along(floor, "random subspace", 1)],
+        annotations=annotations,
         xaxis={"title": axis_title, "range": _with_margin(low, high, logarithmic)} | ticks,
         yaxis={
             "range": PERCENT_RANGE,

@@ -119,6 +119,12 @@ with errors_shown():
                 "#### What does privacy cost as one thing changes?\n"
                 "Choose what varies and press Run; everything else is held as the sidebar says."
             )
+            # The empty axes say what will be drawn, and have the chart library loaded by then.
+            chart(
+                figures_of({choice.dataset.name: ([], [])})[choice.dataset.name],
+                key=f"{PAGE}_do_empty",
+                alt="Nothing has been run yet: the axes of the curves to come.",
+            )
         else:
             watch(PAGE, job, draw)
     not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")

@@ -40,9 +40,11 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     Returns the place of the sentence, to add to it.
     """
     figure, words = st.columns([2, 5], vertical_alignment="center")
+    # As large as the column bears: a character is about 0.56 of the font's size wide.
+    share = min(6.0, 34 / len(number))
     figure.html(
-        f'<div style="font-size:clamp(3rem,6vw,5.5rem);font-weight:700;line-height:1.05;'
-        f'white-space:nowrap">{number}</div>'
+        f'<div style="font-size:clamp(2.2rem,{share:.1f}vw,5.5rem);font-weight:700;'
+        f'line-height:1.05;white-space:nowrap">{number}</div>'
     )
     words.markdown(f"#### {sentence}")
     if more:

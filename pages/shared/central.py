@@ -164,17 +164,28 @@ def components(spec: RunSpec, dataset: DatasetStatus, found: dict[str, Subspace]
 def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     """What kind of promise each makes, asked and exact, and what it leans on."""
     everywhere = set.intersection(*(set(s.guarantee.assumptions) for s in found.values()))
-    lines = ["| | promise | asked ε | exact ε | at δ | noise σ | needs besides |", "|-|-|-|-|-|-|-|"]
+    lines = ["| | promise | asked ε | exact ε | at δ | noise σ |", "|-|-|-|-|-|-|"]
+    besides = []
     for key, subspace in found.items():
         guarantee = subspace.guarantee
-        besides = [str(each) for each in guarantee.assumptions if each not in everywhere]
+        besides += [
+            f"{VARIANTS[key].label} also assumes: {each}"
+            for each in guarantee.assumptions
+            if each not in everywhere
+        ]
         lines.append(
             f"| {VARIANTS[key].label} | {METHODS[VARIANTS[key].protocol].promise} "
             f"| {plain(spec.epsilon)} | **{_number(guarantee.epsilon)}** "
-            f"| {plain(guarantee.delta)} | {_sigma(guarantee.sigma)} "
-            f"| {' '.join(besides) or '–'} |"
+            f"| {plain(guarantee.delta)} | {_sigma(guarantee.sigma)} |"
         )
     st.markdown("\n".join(lines))
+    for sentence in besides:
+        st.markdown(sentence)
+    if any(subspace.guarantee.epsilon == 0 for subspace in found.values()):
+        st.caption(
+            "Exact ε = 0: the noise is so large that δ alone covers all that a release can tell. "
+            "Its bound grows with the dimension; what it has to hide does not."
+        )
     tabs = st.tabs([VARIANTS[key].label for key in found])
     for tab, subspace in zip(tabs, found.values(), strict=True):
         with tab:

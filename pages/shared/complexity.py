@@ -37,16 +37,19 @@ def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:
     slopes = _slopes(rows)
     with place:
         if len(slopes) < len(MECHANISMS) or len(rows) < len(_wanted(spec)):
-            big_number("d against d\u00b3\u141f\u00b2", "is what the theorems say; measuring …")
+            big_number("d : d<sup>1.5</sup>",
+                "is how the people needed grow with **PPCA** and with **MOD-SuLQ**, the theorems "
+                "say. Measuring …",
+            )
             return
         last = {row["protocol"]: row["samples"] for row in rows}
         big_number(
             f"{last['modsulq'] / last['ppca']:.1f}×",
             f"as many people are needed by **MOD-SuLQ** as by **PPCA** at d = {DIMENSIONS[-1]}, "
             f"for a correlation of {spec.correlation:g} at ε = {plain(spec.epsilon)}.",
-            f"People needed grow as d^{slopes['ppca']:.2f} with PPCA and as "
-            f"d^{slopes['modsulq']:.2f} with MOD-SuLQ; the theorems say d and d^1.5, up to "
-            "logarithms.",
+            f"People needed grow as $d^{{{slopes['ppca']:.2f}}}$ with PPCA and as "
+            f"$d^{{{slopes['modsulq']:.2f}}}$ with MOD-SuLQ; the theorems say $d$ and "
+            "$d^{3/2}$, up to logarithms.",
         )
 
 

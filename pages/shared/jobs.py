@@ -14,7 +14,7 @@ from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
 from pages.shared.runs_sweeps import Job, Progress, Sweeps
 
-_POLL_SECONDS = 0.4
+_POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"
 
 

@@ -15,6 +15,8 @@ from pages.shared.controls import (
 )
 
 DEFAULT_PAGE = "playground"
+PLAN_CONTROLS = tuple(name for name in RUN_CONTROLS if name != "protocols")
+BYTES_CONTROLS = tuple(name for name in PLAN_CONTROLS if name != "intermediate")
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,13 @@ _PLACES = (
         RUN_CONTROLS,
     ),
     Place(
+        "Explore",
+        "bytes",
+        "Energy per byte",
+        "How much energy a site's message carries for its bytes: proxies against rounded matrices.",
+        BYTES_CONTROLS,
+    ),
+    Place(
         "Learn",
         "start",
         "Start here",
@@ -140,9 +149,22 @@ _PLACES = (
     ),
     Place(
         "Use",
+        "plan",
+        "What would it take?",
+        "Set a target energy; find the ε, the people, the R or the sites that reach it.",
+        PLAN_CONTROLS,
+    ),
+    Place(
+        "Use",
         "reproduce",
         "Reproduce the paper",
         "Every published panel run live, over the published points, its claims checked.",
+    ),
+    Place(
+        "Use",
+        "reproduce_2012",
+        "Reproduce 2012",
+        "Figures 1 and 2 and the table of the 2012 paper, run live on the data that are here.",
     ),
     Place(
         "Learn",

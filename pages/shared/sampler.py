@@ -17,6 +17,8 @@ from pages.shared import runs_central
 from pages.shared.cards import big_number, chart, is_dark
 from pages.shared.choice import plain
 
+_R_HATS = (1, 1.2, 1.5, 2, 3, 5, 10)
+_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
 SWEEPS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 
 
@@ -82,13 +84,14 @@ def diagnostics(chains: WatchedChains) -> None:
                 title="split R-hat",
                 threshold=MAX_R_HAT,
                 passes=f"passes below {MAX_R_HAT:g}",
+                ticks=_R_HATS,
                 dark=is_dark(),
             ),
             key="sampler_r_hat",
             alt=f"Split R-hat against sweeps, {rows[-1]['r_hat']:.2f} in the end.",
         )
     with right:
-        st.markdown("##### Effective sample size: how many draws is that worth?")
+        st.markdown("##### Effective sample size: worth how many draws?")
         chart(
             running_diagnostic(
                 rows,
@@ -96,6 +99,7 @@ def diagnostics(chains: WatchedChains) -> None:
                 title="effective draws",
                 threshold=MIN_ESS,
                 passes=f"passes above {MIN_ESS:g}",
+                ticks=_SIZES,
                 dark=is_dark(),
             ),
             key="sampler_ess",

@@ -1,0 +1,38 @@
+"""Energy per byte: what a site's message keeps for what it weighs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.shared import rates, runs_plans
+from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.controls import current
+from pages.shared.downloads import downloads
+from pages.shared.formulas_plans import HOW_BYTES_ARE_COUNTED
+from pages.shared.planning import watch
+
+PAGE = "bytes"
+
+choice = current()
+# R and the protocols are what varies here.
+spec = replace(choice.spec, protocols=("dpdis",), intermediate_dim=None)
+st.title("Energy per byte")
+if not dataset_ready(choice.dataset):
+    st.stop()
+with errors_shown():
+    watch(
+        PAGE,
+        spec,
+        lambda: rates.parts_of(spec),
+        choice.dataset,
+        lambda progress: rates.frontier(progress, spec, choice.dataset),
+        rates.count_of,
+    )
+    work = runs_plans.find(PAGE, spec)
+    st.markdown("##### Take it away")
+    downloads(PAGE, [] if work is None else rates.rows_of(work.progress()))
+not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
+with st.expander("How this is computed"):
+    st.markdown(HOW_BYTES_ARE_COUNTED)

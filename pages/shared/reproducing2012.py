@@ -1,0 +1,111 @@
+"""A figure of the 2012 paper: what has arrived, and whether the paper's claims hold on it."""
+
+from __future__ import annotations
+
+from statistics import fmean, pstdev
+
+import streamlit as st
+
+from dpcore.experiments.findings import percent
+from dpcore.experiments.methods import METHODS
+from dpcore.experiments.papers2012 import LiveFigure
+from dpcore.experiments.recipes import csv_of
+from dpcore.experiments.run import Row
+from dpcore.figures.energy import energy_curves
+from pages.shared.cards import big_number, chart, is_dark
+from pages.shared.reproducing import say
+from pages.shared.runs_2012 import LiveJob
+
+# Permutations of the people (Figure 1, Table 1) or draws (Figure 2) of a quick run.
+QUICK = {
+    "2012-fig1-census": 1,
+    "2012-fig1-kddcup": 1,
+    "2012-fig1-localization": 1,
+    "2012-fig1-insurance": 1,
+    "2012-fig2": 20,
+    "2012-table1": 1,
+}
+_DATA = {
+    "2012-fig1-census": ("census",),
+    "2012-fig1-kddcup": ("kddcup99",),
+    "2012-fig1-localization": ("localization",),
+    "2012-fig1-insurance": ("insurance",),
+    "2012-fig2": ("synthetic-2012",),
+    "2012-table1": ("kddcup99", "localization"),
+}
+
+
+def data_of(name: str) -> tuple[str, ...]:
+    """The data sets a figure reads."""
+    return _DATA[name]
+
+
+def watch(figure: LiveFigure, job: LiveJob, went_on: bool) -> None:
+    """Draw what has arrived, again and again while more arrives."""
+    rows = list(job.rows)
+    if job.sentence:
+        st.error(job.sentence, icon="⚠️")
+    if job.goes_on:
+        bar, button = st.columns([5, 1], vertical_alignment="center")
+        bar.progress(len(rows) / job.total, f"{len(rows):,} of {job.total:,} rows")
+        button.button("Cancel", on_click=job.cancelled.set)
+    if rows:
+        (_table if figure.field == "task" else _curves)(figure, rows)
+    if rows and not job.goes_on:
+        st.markdown(f"Ran on: {figure.ran_on}")
+        st.markdown("##### What the paper claims")
+        for verdict in figure.check(rows) if len(rows) == job.total else ():
+            say("on this run", verdict)
+        st.download_button("Rows (CSV)", csv_of(rows), f"{figure.name}.csv", on_click="ignore")
+    for row in figure.skipped():
+        st.caption(f"{figure.axis} = {row[figure.field]:,} is left out: {row['skipped']}.")
+    if went_on and not job.goes_on:
+        # The whole page once more, so that the fragment stops asking to be run again.
+        st.rerun()
+
+
+def _curves(figure: LiveFigure, rows: list[Row]) -> None:
+    right = max(row[figure.field] for row in rows)
+    kept = {
+        key: fmean(found)
+        for key in ("ppca", "modsulq")
+        if (found := [r["energy_ratio"] for r in rows
+                      if r["protocol"] == key and r[figure.field] == right])
+    }  # fmt: skip
+    if "ppca" in kept:
+        other = f"; MOD-SuLQ keeps {percent(kept['modsulq'])}" if "modsulq" in kept else ""
+        big_number(
+            percent(kept["ppca"]),
+            f"of the energy that exact PCA captures is kept by **PPCA** at {figure.axis} = "
+            f"{right:,g}{other}.",
+        )
+    chart(
+        energy_curves(
+            [row for row in rows if row["protocol"] in ("ppca", "modsulq")] or rows,
+            figure.field,
+            axis_title=figure.axis,
+            axis_range=(figure.values[0], figure.values[-1]),
+            height=460,
+            dark=is_dark(),
+        ),
+        key="reproduce_2012_panel",
+        alt=f"{figure.title}: PPCA and MOD-SuLQ, share of what exact PCA captures.",
+    )
+
+
+def _table(figure: LiveFigure, rows: list[Row]) -> None:
+    printed = {(row["task"], row["protocol"]): row for row in figure.published}
+    lines = []
+    for task in dict.fromkeys(row["task"] for row in rows):
+        line = {"Task": task}
+        for key in dict.fromkeys(row["protocol"] for row in rows):
+            found = [
+                row["accuracy"] for row in rows if (row["task"], row["protocol"]) == (task, key)
+            ]
+            cell = f"{100 * fmean(found):.2f} ± {100 * pstdev(found):.2f}" if found else "…"
+            if (task, key) in printed:
+                cell += f" (published {printed[task, key]['mean']:.2f})"
+            line[METHODS[key].title] = cell
+        lines.append(line)
+    st.markdown("#### Accuracy in percent, mean ± spread of the rounds")
+    st.dataframe(lines, hide_index=True, width="stretch")

@@ -1,0 +1,69 @@
+"""What would it take? A target energy, and what it costs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.shared import planning
+from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.controls import current
+from pages.shared.downloads import downloads
+from pages.shared.formulas_plans import HOW_A_PLAN_IS_FOUND
+from pages.shared.runs_plans import Progress
+
+PAGE = "plan"
+
+
+def draw(progress: Progress) -> None:
+    """The answer, the maps, and every run behind it."""
+    planning.answer_shown(question, progress)
+    left, right = st.columns(2, gap="large")
+    with left:
+        if "map" in progress.arrived:
+            st.markdown("##### Every ε and number of people")
+            planning.people_map(question, progress.rows("map"))
+            st.caption(
+                f"Percent kept. White line: {question.target:.0%} is reached to its right. "
+                "Cross: the present setting. Other numbers of people are other people, so every "
+                f"cell is run: the mean of at most {planning.MAP_DRAWS} draws."
+            )
+    with right:
+        if "curve" in progress.arrived:
+            st.markdown("##### Every ε and δ, from one curve")
+            planning.budget_map(question, progress.rows("curve"))
+            st.caption(
+                "With the people, sites, K, R, noise shape and truncation held, energy depends on "
+                "ε, δ and n only through σ. So one curve of energy against σ gives every (ε, δ), "
+                "of one calibration: exact where its points are, interpolated between them."
+            )
+    planning.tried_table(question, progress)
+
+
+choice = current()
+st.title("What would it take?")
+for note in choice.notes:
+    st.warning(note)
+if not dataset_ready(choice.dataset):
+    st.stop()
+answer = st.container()
+with errors_shown():
+    with st.container(border=True):
+        question = planning.choose_question(choice.spec, choice.dataset)
+    with answer:
+        planning.watch(
+            PAGE,
+            question,
+            question.parts,
+            choice.dataset,
+            draw,
+            lambda progress: planning.count_of(question, progress),
+        )
+    st.markdown("##### Take it away")
+    downloads(PAGE, planning.rows_of(PAGE, question))
+not_private(
+    "The search",
+    "compares real runs with exact PCA on the same people. To plan a release without spending "
+    "anything, run it on public data of the same kind.",
+)
+with st.expander("How this is computed"):
+    st.markdown(HOW_A_PLAN_IS_FOUND)

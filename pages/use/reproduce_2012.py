@@ -1,0 +1,53 @@
+"""The 2012 paper's figures and table, run live."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.experiments.papers2012 import CITATION, FIGURES_2012
+from dpcore.experiments.sweep import dataset_status
+from pages.shared import reproducing2012, runs_2012
+from pages.shared.cards import dataset_ready, errors_shown, not_private
+
+st.title("Reproduce 2012")
+with errors_shown():
+    answer = st.container()
+    with st.container(border=True):
+        name = st.selectbox(
+            "Figure",
+            list(FIGURES_2012),
+            index=list(FIGURES_2012).index("2012-fig2"),
+            key="reproduce_2012_figure",
+            bind="query-params",
+        )
+        figure = FIGURES_2012[name]
+        quick = st.segmented_control(
+            "How many times",
+            ("quick", "as published"),
+            default="quick",
+            required=True,
+            key="reproduce_2012_draws",
+            bind="query-params",
+        )
+        repetitions = reproducing2012.QUICK[name] if quick == "quick" else None
+        ready = all(
+            [dataset_ready(dataset_status(dataset)) for dataset in reproducing2012.data_of(name)]
+        )
+        st.button(
+            "Run",
+            type="primary",
+            disabled=not ready,
+            on_click=runs_2012.start,
+            args=(name, repetitions),
+        )
+    with answer:
+        job = runs_2012.find(name, repetitions)
+        if job is None:
+            st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
+        else:
+            st.fragment(reproducing2012.watch, run_every=0.5 if job.goes_on else None)(
+                figure, job, job.goes_on
+            )
+    not_private("Exact PCA and every share", "are measured on the rows, without any noise.")
+    st.caption(f"{figure.note} Source: {CITATION}")
+    st.code(f"python -m dpcore reproduce {name} --json > {name}.json", language="bash")
