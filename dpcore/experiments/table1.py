@@ -304,14 +304,16 @@ def _check_task(task: Task, rows: Sequence[Row]) -> Iterator[Verdict]:
     yield Verdict(
         f"{task.title}: PPCA is almost as good as PCA without privacy.",
         lost.mean < _CLOSE,
-        f"A linear SVM is right for {means['ppca']:.2f} % with PPCA and {means['exact']:.2f} % "
+        f"{task.title}: a linear SVM is right for {means['ppca']:.2f} % with PPCA and {means['exact']:.2f} % "
         "with exact PCA.",
     )
     others = [f"{means[key]:.2f} ± {stdev(accuracies[key]):.2f} %" for key in PROTOCOLS[2:]]
+    signs = {welch(accuracies["ppca"], accuracies[key]).sign for key in PROTOCOLS[2:]}
     yield Verdict(
         f"{task.title}: MOD-SuLQ and random projections are a little worse.",
-        min(welch(accuracies["ppca"], accuracies[key]).mean for key in PROTOCOLS[2:]) > 0,
-        f"MOD-SuLQ {others[0]}, random {others[1]}.",
+        None if signs == {0} else min(signs) >= 0,
+        f"{task.title}: MOD-SuLQ {others[0]}, random {others[1]}, PPCA {means['ppca']:.2f} ± "
+        f"{stdev(accuracies['ppca']):.2f} %.",
     )
     if task.published:
         printed = {protocol: mean for protocol, mean, _ in task.published}
@@ -319,7 +321,8 @@ def _check_task(task: Task, rows: Sequence[Row]) -> Iterator[Verdict]:
         yield Verdict(
             f"{task.title}: within {_CLOSE:g} point of the published row.",
             abs(means[worst] - printed[worst]) <= _CLOSE,
-            ", ".join(
+            f"{task.title}: "
+            + ", ".join(
                 f"{protocol} {means[protocol]:.2f} (published {printed[protocol]:.2f})"
                 for protocol in PROTOCOLS
             )

@@ -169,12 +169,12 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     for key, subspace in found.items():
         guarantee = subspace.guarantee
         besides += [
-            f"{VARIANTS[key].label} also assumes: {each}"
+            f"{METHODS[VARIANTS[key].protocol].title} also assumes: {each}"
             for each in guarantee.assumptions
             if each not in everywhere
         ]
         lines.append(
-            f"| {VARIANTS[key].label} | {METHODS[VARIANTS[key].protocol].promise} "
+            f"| {METHODS[VARIANTS[key].protocol].title} | {METHODS[VARIANTS[key].protocol].promise} "
             f"| {plain(spec.epsilon)} | **{_number(guarantee.epsilon)}** "
             f"| {plain(guarantee.delta)} | {_sigma(guarantee.sigma)} |"
         )
