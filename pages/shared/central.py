@@ -167,14 +167,14 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     lines = ["| | promise | asked ε | exact ε | at δ | noise σ |", "|-|-|-|-|-|-|"]
     besides = []
     for key, subspace in found.items():
-        guarantee = subspace.guarantee
+        guarantee, method = subspace.guarantee, METHODS[VARIANTS[key].protocol]
         besides += [
-            f"{METHODS[VARIANTS[key].protocol].title} also assumes: {each}"
+            f"{method.title} also assumes: {each}"
             for each in guarantee.assumptions
             if each not in everywhere
         ]
         lines.append(
-            f"| {METHODS[VARIANTS[key].protocol].title} | {METHODS[VARIANTS[key].protocol].promise} "
+            f"| {method.title} | {method.promise} "
             f"| {plain(spec.epsilon)} | **{_number(guarantee.epsilon)}** "
             f"| {plain(guarantee.delta)} | {_sigma(guarantee.sigma)} |"
         )
@@ -206,7 +206,9 @@ def chain_state(subspace: Subspace) -> None:
     if state["converged"]:
         st.markdown(f":green-badge[chains converged] PPCA: {numbers}.")
     else:
-        st.markdown(f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**")
+        st.markdown(
+            f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**"
+        )
 
 
 def _number(epsilon: float) -> str:
