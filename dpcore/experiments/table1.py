@@ -304,8 +304,8 @@ def _check_task(task: Task, rows: Sequence[Row]) -> Iterator[Verdict]:
     yield Verdict(
         f"{task.title}: PPCA is almost as good as PCA without privacy.",
         lost.mean < _CLOSE,
-        f"{task.title}: a linear SVM is right for {means['ppca']:.2f} % with PPCA and {means['exact']:.2f} % "
-        "with exact PCA.",
+        f"{task.title}: a linear SVM is right for {means['ppca']:.2f} % with PPCA and "
+        f"{means['exact']:.2f} % with exact PCA.",
     )
     others = [f"{means[key]:.2f} ± {stdev(accuracies[key]):.2f} %" for key in PROTOCOLS[2:]]
     signs = {welch(accuracies["ppca"], accuracies[key]).sign for key in PROTOCOLS[2:]}
@@ -323,8 +323,7 @@ def _check_task(task: Task, rows: Sequence[Row]) -> Iterator[Verdict]:
             abs(means[worst] - printed[worst]) <= _CLOSE,
             f"{task.title}: "
             + ", ".join(
-                f"{protocol} {means[protocol]:.2f} (published {printed[protocol]:.2f})"
-                for protocol in PROTOCOLS
+                f"{key} {means[key]:.2f} (published {printed[key]:.2f})" for key in PROTOCOLS
             )
             + ".",
         )
