@@ -222,8 +222,7 @@ def _panels() -> Iterator[EnergyFigure]:
         draws=(("exact", 1), ("ppca", 100), ("modsulq", 100), ("random", 100)),
         permutations=1,
         note=f"{_BOUNDED} The printed axis, up to 0.8, is that of rows as drawn, up to three times "
-        "longer than the norm of 1 that the promise is for. On those the two cross near ε = 1.1: "
-        "PPCA is ahead below, MOD-SuLQ above, by a fraction of a point.",
+        "longer than the norm of 1 that the promise is for. On those MOD-SuLQ is ahead at ε = 2.",
     )
 
 

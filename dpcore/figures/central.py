@@ -50,7 +50,7 @@ def accuracy_dots(
     published : sequence of dict
         With task, protocol, mean and std in percent.
     """
-    titles = {task: f"{number}" for number, task in enumerate(_in_order(rows, "task"), start=1)}
+    titles = {task: str(number) for number, task in enumerate(_in_order(rows, "task"), start=1)}
     labelled = [
         {**row, "label": f"{titles[row['task']]}  {look_of(row['protocol']).label}"}
         for row in rows
@@ -70,7 +70,11 @@ def accuracy_dots(
         name="published",
         hovertemplate="%{x:.2%} published<extra></extra>",
     )
-    figure.update_xaxes(tickformat=".0%", title="accuracy of a linear SVM on the people tested")
+    tasks = "<br>".join(f"{number}: {task}" for task, number in titles.items())
+    figure.update_xaxes(
+        tickformat=".0%", title=f"accuracy of a linear SVM on the people tested<br>{tasks}"
+    )
+    figure.update_layout(height=figure.layout.height + 22 * len(titles))
     return figure
 
 

@@ -166,16 +166,16 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     everywhere = set.intersection(*(set(s.guarantee.assumptions) for s in found.values()))
     lines, besides = [], []
     for key, subspace in found.items():
-        guarantee = subspace.guarantee
+        guarantee, method = subspace.guarantee, METHODS[VARIANTS[key].protocol]
         besides += [
-            f"{VARIANTS[key].label} also assumes: {each}"
+            f"{method.title} also assumes: {each}"
             for each in guarantee.assumptions
             if each not in everywhere
         ]
         lines.append(
             {
                 "Algorithm": VARIANTS[key].label,
-                "Promise": METHODS[VARIANTS[key].protocol].promise,
+                "Promise": method.promise,
                 "Asked ε": plain(spec.epsilon),
                 "Exact ε": _number(guarantee.epsilon),
                 "At δ": plain(guarantee.delta),
@@ -210,7 +210,9 @@ def chain_state(subspace: Subspace) -> None:
     if state["converged"]:
         st.markdown(f":green-badge[chains converged] PPCA: {numbers}.")
     else:
-        st.markdown(f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**")
+        st.markdown(
+            f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**"
+        )
 
 
 def _number(epsilon: float) -> str:
