@@ -9,7 +9,8 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.command_line.sweeping import parse_vary
-from dpcore.errors import ParameterError
+from dpcore.data import loading
+from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.papers import FIGURES
 from dpcore.experiments.papers2012 import FIGURES_2012
 from dpcore.experiments.spec import RunSpec
@@ -186,18 +187,26 @@ def test_a_figure_comes_with_its_claims_and_the_published_numbers(tmp_path, caps
 
 
 def test_everything_in_one_go(tmp_path, capsys, monkeypatch):
-    """With two small panels standing for all of them."""
+    """With three panels standing for all of them, one of which has no data to run on."""
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path / "nothing"))
     for name in list(FIGURES):
-        if name not in ("fig1-a", "fig1-j"):
+        if name not in ("fig1-a", "fig1-j", "fig1-k"):
             monkeypatch.delitem(FIGURES, name)
     for name in list(FIGURES_2012):
         monkeypatch.delitem(FIGURES_2012, name)
+
+    def no_network(*arguments, **options):
+        raise DataUnavailable("no network: put the file there by hand")
+
+    monkeypatch.setattr(loading, "download_file", no_network)
     out = tmp_path / "out"
     assert main(["reproduce", "all", "--repetitions", "2", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     for name in ("fig1-a", "fig1-j"):
         assert name in printed
         assert (out / f"{name}.svg").exists()
+    assert "fig1-k           skipped" in printed
+    assert not (out / "fig1-k.svg").exists()
     assert (out / "summary.csv").exists()
     assert (out / "plotly.min.js").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
@@ -69,8 +70,9 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = self.epsilon != math.inf
         return tags
 
+    @abstractmethod
     def loss(self) -> Loss:
-        raise NotImplementedError
+        """What training minimises, on one row's margin."""
 
     def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
         return BoundedFeatures(float(self.row_norm_bound), bool(self.fit_intercept))

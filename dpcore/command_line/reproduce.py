@@ -76,9 +76,10 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         rows_of[name] = rows
         documents.append(document)
         summary += findings
-    if set(_DIMENSION_PANELS) <= set(rows_of):
+    if all(rows_of.get(name) for name in _DIMENSION_PANELS):
         summary.append(_summary_row("fig1-a to c", check_dimension(rows_of)))
     if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
         write_csv(arguments.out / "summary.csv", summary)
     if arguments.json:
         if arguments.figure == ALL:

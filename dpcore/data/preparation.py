@@ -68,7 +68,11 @@ class Prepared:
 
 
 def prepare(
-    dataset: Dataset, *, mode: str = "published", norm_bound: float | None = None
+    dataset: Dataset,
+    *,
+    mode: str = "published",
+    norm_bound: float | None = None,
+    in_place: bool = False,
 ) -> Prepared:
     """Bound the row norms of a data set by 1.
 
@@ -86,6 +90,9 @@ def prepare(
     norm_bound : float, optional
         For "private", in the units of the data; `dataset.public_norm_bound` if not given. It must
         be chosen without looking at the rows.
+    in_place : bool
+        Write into the rows of `dataset`, which nobody may use any more, where they can be
+        written to; a large data set then needs its memory once.
 
     Returns
     -------
@@ -103,7 +110,7 @@ def prepare(
     mean = np.zeros(X.shape[1])
     n_clipped = 0
     if mode == "published":
-        out, mean, scale = _centre_and_scale(X)
+        out, mean, scale = _centre_and_scale(X, _room_for(X, in_place))
         statement = (
             f"Centred with the mean of all {len(X):,} rows and divided by the largest row norm, "
             f"{scale:.6g}, as published: both are read from the data, so this step is not private."
@@ -118,7 +125,7 @@ def prepare(
         scale = dataset.public_norm_bound if norm_bound is None else norm_bound
         if not 0 < scale < np.inf:
             raise ParameterError("norm_bound", "positive and finite", scale)
-        out, n_clipped = _clip_and_scale(X, scale)
+        out, n_clipped = _clip_and_scale(X, scale, _room_for(X, in_place))
         statement = (
             f"Divided by the public bound {scale:.6g}; {n_clipped:,} of {len(X):,} rows were "
             "longer and were clipped to it: this step is private."
@@ -149,6 +156,15 @@ def prepare(
     )
 
 
+def _room_for(X: np.ndarray, in_place: bool) -> np.ndarray:
+    if in_place:
+        try:
+            X.flags.writeable = True
+        except ValueError:  # over a file or a read-only buffer
+            in_place = False
+    return X if in_place else np.empty_like(X)
+
+
 def _blocks(X: np.ndarray) -> Iterator[slice]:
     # Blocks keep float64 intermediates small beside X, which may be a memory map.
     rows = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
@@ -171,11 +187,10 @@ def _below_one(dtype: np.dtype) -> float:
     return 1.0 - 2.0 * float(np.finfo(dtype).eps)
 
 
-def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def _centre_and_scale(X: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     # Deviations from any one row average more exactly than the rows do; equal rows give zeros.
     pilot = X[0].astype(np.float64)
     mean = pilot + sum((X[rows] - pilot).sum(axis=0) for rows in _blocks(X)) / len(X)
-    out = np.empty_like(X)
     longest = 0.0
     for rows in _blocks(X):
         np.subtract(X[rows], mean, out=out[rows], casting="same_kind")
@@ -185,8 +200,9 @@ def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     return out, mean, longest
 
 
-def _clip_and_scale(X: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
-    out = np.empty_like(X)
+def _clip_and_scale(
+    X: np.ndarray, bound: float, out: np.ndarray
+) -> tuple[np.ndarray, int]:
     n_clipped = 0
     for rows in _blocks(X):
         norms = _norms(X[rows])

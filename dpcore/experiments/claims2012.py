@@ -19,7 +19,7 @@ from dpcore.experiments.run import Row
 
 _LEVEL = 0.001
 # "Not much better than random": less than this part of the way from random to exact.
-_NEAR_RANDOM = 0.1
+_NEAR_RANDOM = 0.2
 # "Approaches": this part of the optimum.
 _NEAR_OPTIMUM = 0.9
 

@@ -58,7 +58,7 @@ class Problem:
 
 def load_prepared(name: str, preparation: str, norm_bound: float | None = None) -> Prepared:
     """A data set ready for a private algorithm; the slow and large part of a problem."""
-    return prepare(load_dataset(name), mode=preparation, norm_bound=norm_bound)
+    return prepare(load_dataset(name), mode=preparation, norm_bound=norm_bound, in_place=True)
 
 
 def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[np.ndarray, ...]:
@@ -103,11 +103,12 @@ def build_problem(
     """
     moments = site_moments(prepared.X, sites_of(key, prepared))
     centre = moments.weights @ moments.means
-    centred = moments.centred(centre)
     if key.preparation == "published":
         # The authors centre the people drawn once more, with their own mean.
-        moments = centred
-    pooled = centred.pooled()
+        moments = moments.centred(centre, in_place=True)
+        pooled = moments.pooled()
+    else:
+        pooled = moments.pooled() - np.outer(centre, centre)
     eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     reference = pooled
     if key.reference == "all":

@@ -39,9 +39,8 @@ def _build(key: ProblemKey) -> Problem:
         return build_problem(key, _prepared(*data), lambda: _whole(*data))
 
 
-# A sweep comes to its problems one after the other, so two are enough, and more would take the
-# memory of many.
-_problems = Latest(_build, keep=2)
+# A sweep comes to its problems one after the other; more would take the memory of many.
+_problems = Latest(_build, keep=1)
 
 
 def local_problem(key: ProblemKey) -> Problem:

@@ -67,8 +67,8 @@ def noise_of(spec: RunSpec) -> RunSpec:
 def units_of(specs: Mapping[int, RunSpec]) -> tuple[Unit, ...]:
     """Units of a sweep, in the order in which they are best run.
 
-    Cells on the same people and sites come together, since their moments take the memory; among
-    those every cell has its first repetition before any has its second, so that curves fill in
+    Cells on the same data, people and sites come together, since those take the memory; among
+    them every cell has its first repetition before any has its second, so that curves fill in
     evenly.
 
     Parameters
@@ -85,11 +85,15 @@ def units_of(specs: Mapping[int, RunSpec]) -> tuple[Unit, ...]:
         for (_, repetition), cells in groups.items()
     ]
     first_use: dict[object, int] = {}
-    for position, unit in enumerate(units):
-        first_use.setdefault(unit.draw.problem_key(unit.repetition), position)
-    return tuple(
-        sorted(units, key=lambda u: (first_use[u.draw.problem_key(u.repetition)], u.repetition))
-    )
+
+    def turn(position: int) -> tuple[int, int, int]:
+        unit = units[position]
+        key = unit.draw.problem_key(unit.repetition)
+        data = key.dataset, key.preparation, key.norm_bound
+        first = tuple(first_use.setdefault(part, position) for part in (data, key))
+        return *first, unit.repetition
+
+    return tuple(units[position] for position in sorted(range(len(units)), key=turn))
 
 
 def run_unit(

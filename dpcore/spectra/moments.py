@@ -52,7 +52,7 @@ class SiteMoments:
             total += weight * own
         return total
 
-    def centred(self, mean: np.ndarray | None = None) -> SiteMoments:
+    def centred(self, mean: np.ndarray | None = None, *, in_place: bool = False) -> SiteMoments:
         """Moments of x - mean, worked out from these moments alone.
 
         A_s - m mu_s^T - mu_s m^T + m m^T, without touching the rows.
@@ -61,6 +61,9 @@ class SiteMoments:
         ----------
         mean : ndarray of shape (n_features,), optional
             The point m that becomes the origin; the mean of all rows by default.
+        in_place : bool
+            Write into these moments, which nobody may use any more: those of many sites take
+            more memory than anything else.
 
         Returns
         -------
@@ -76,7 +79,7 @@ class SiteMoments:
         origin = self.weights @ self.means if mean is None else np.asarray(mean, dtype=np.float64)
         if origin.shape != (self.n_features,):
             raise ParameterError("mean", f"of shape ({self.n_features},)", origin.shape)
-        shifted = np.empty_like(self.second_moments)
+        shifted = self.second_moments if in_place else np.empty_like(self.second_moments)
         for site, mu in enumerate(self.means):
             cross = np.outer(origin, mu - origin / 2)
             shifted[site] = self.second_moments[site] - (cross + cross.T)

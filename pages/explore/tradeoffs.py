@@ -52,11 +52,9 @@ with errors_shown():
                 "Choose what varies and press Run; everything else is held as the sidebar says."
             )
             # The empty axes say what will be drawn, and have the chart library loaded by then.
-            chart(
-                figures_of(sweeps, {choice.dataset.name: ([],) * len(sweeps)})[choice.dataset.name],
-                key=f"{PAGE}_do_empty",
-                alt="Nothing has been run yet: the axes of the curves to come.",
-            )
+            nothing = {choice.dataset.name: ([],) * len(sweeps)}
+            empty = figures_of(sweeps, nothing)[choice.dataset.name]
+            chart(empty, key=f"{PAGE}_do_empty", alt="The axes of the curves to come.")
         else:
             watch(PAGE, job, partial(draw_panels, sweeps))
     not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")

@@ -153,7 +153,7 @@ def components(spec: RunSpec, dataset: DatasetStatus, found: dict[str, Subspace]
     """The components as pictures or bars, beside the exact ones."""
     exact = runs_central.problem(spec.problem_key()).exact_components
     shown = {"Exact PCA": exact[: spec.components or dataset.default_components]} | {
-        VARIANTS[key].label: nearest_basis(subspace.components, exact)
+        METHODS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
         if key == "ppca"
         else subspace.components
         for key, subspace in found.items()
@@ -164,8 +164,7 @@ def components(spec: RunSpec, dataset: DatasetStatus, found: dict[str, Subspace]
 def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     """What kind of promise each makes, asked and exact, and what it leans on."""
     everywhere = set.intersection(*(set(s.guarantee.assumptions) for s in found.values()))
-    lines = ["| | promise | asked ε | exact ε | at δ | noise σ |", "|-|-|-|-|-|-|"]
-    besides = []
+    lines, besides = [], []
     for key, subspace in found.items():
         guarantee = subspace.guarantee
         besides += [
@@ -174,11 +173,16 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
             if each not in everywhere
         ]
         lines.append(
-            f"| {VARIANTS[key].label} | {METHODS[VARIANTS[key].protocol].promise} "
-            f"| {plain(spec.epsilon)} | **{_number(guarantee.epsilon)}** "
-            f"| {plain(guarantee.delta)} | {_sigma(guarantee.sigma)} |"
+            {
+                "Algorithm": VARIANTS[key].label,
+                "Promise": METHODS[VARIANTS[key].protocol].promise,
+                "Asked ε": plain(spec.epsilon),
+                "Exact ε": _number(guarantee.epsilon),
+                "At δ": plain(guarantee.delta),
+                "Noise σ": _sigma(guarantee.sigma),
+            }
         )
-    st.markdown("\n".join(lines))
+    st.dataframe(lines, hide_index=True, width="stretch")
     for sentence in besides:
         st.markdown(sentence)
     if any(subspace.guarantee.epsilon == 0 for subspace in found.values()):

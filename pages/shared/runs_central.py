@@ -116,10 +116,10 @@ def finished_measurements(
     return [measured(*key) for key in wanted if key in store], missing
 
 
-def work(todo: Sequence[object], compute: Callable[[object], object], seconds: float) -> None:
+def work(missing: Sequence[object], compute: Callable[[object], object], seconds: float) -> None:
     """Compute one after the other until the time is up, at least one."""
     stop = time.monotonic() + seconds
-    for item in todo:
+    for item in missing:
         compute(item)
         if time.monotonic() > stop:
             return

@@ -194,3 +194,21 @@ def test_data_sets_of_the_wrong_form_are_refused(X, labels, parameter):
     with pytest.raises(ParameterError) as caught:
         make_dataset(X, labels=labels, feature_names=())
     assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("mode", ["published", "private"])
+def test_in_place_gives_the_same_rows_in_the_same_memory(mode):
+    X = np.random.default_rng(3).normal(size=(50, 4)) * 5
+    expected = prepare(make_dataset(X.copy()), mode=mode)
+    found = prepare(make_dataset(X), mode=mode, in_place=True)
+    np.testing.assert_array_equal(found.X, expected.X)
+    assert np.shares_memory(found.X, X)
+    assert not found.X.flags.writeable
+
+
+def test_in_place_leaves_a_read_only_buffer_alone():
+    content = np.random.default_rng(3).normal(size=(50, 4)).tobytes()
+    X = np.frombuffer(content).reshape(50, 4)
+    found = prepare(make_dataset(X), in_place=True)
+    assert not np.shares_memory(found.X, X)
+    assert content == X.tobytes()

@@ -21,7 +21,8 @@ def test_it_answers_first_and_says_what_each_promises(open_page):
     assert len(labels) == 9
     assert {"PPCA", "MOD-SuLQ", "SuLQ", "Analyze Gauss,<br>analytic, isometric"} <= set(labels)
     told = spoken(at)
-    assert "| PPCA | pure ε | 1 | **1** |" in told
+    table = at.dataframe[0].value.set_index("Algorithm")
+    assert list(table.loc["PPCA", ["Promise", "Asked ε", "Exact ε"]]) == ["pure ε", "1", "1"]
     assert "chains converged" in told
     assert "PPCA also assumes: " in told
 
@@ -38,6 +39,14 @@ def test_one_component_is_drawn_exactly(open_page):
     at = open_page("explore/central", components="1")
     assert not at.exception
     assert "exact draws" in spoken(at)
+
+
+def test_rows_that_are_no_pictures_have_bars(open_page):
+    at = open_page("explore/central", dataset="synthetic-2012")
+    assert not at.exception
+    bars = [chart for chart in charts(at) if chart["data"][0]["type"] == "bar"]
+    names = {trace["name"] for trace in bars[0]["data"]}
+    assert names == {"Exact PCA", "PPCA", "Analyze Gauss", "MOD-SuLQ"}
 
 
 def test_private_preparation_covers_everything(open_page):

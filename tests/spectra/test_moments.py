@@ -138,3 +138,13 @@ def test_impossible_sites_are_refused(sites, message):
 def test_X_must_be_a_matrix():
     with pytest.raises(ParameterError, match="X must be a matrix"):
         second_moment(np.ones(5))
+
+
+def test_centring_in_place_is_centring():
+    X = np.random.default_rng(0).normal(size=(60, 5)) + 2
+    expected = site_moments(X, [np.arange(30), np.arange(30, 60)]).centred()
+    moments = site_moments(X, [np.arange(30), np.arange(30, 60)])
+    found = moments.centred(in_place=True)
+    assert found.second_moments is moments.second_moments
+    np.testing.assert_array_equal(found.second_moments, expected.second_moments)
+    np.testing.assert_array_equal(found.means, expected.means)
