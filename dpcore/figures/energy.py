@@ -21,6 +21,7 @@ from dpcore.figures.style import (
 
 Row = dict[str, object]
 PERCENT_RANGE = (0.0, 1.06)
+_SAME_FLOOR = 0.005
 
 
 def protocol_dots(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
@@ -120,10 +121,25 @@ def energy_curves(
     shapes = [horizontal(1.0, colour=ink(dark), dash="dash")]
     # Each label stands at the end of its line that curves keep away from.
     annotations = [_along(1.0, "exact PCA", 0)]
-    if rows:
-        floor = fmean(row["random_ratio"] for row in rows)
+    floors = {v: fmean(r["random_ratio"] for r in rows if r[field] == v) for v in values}
+    if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
+        floor = fmean(floors.values())
         shapes.append(horizontal(floor, colour=GREY, dash="dot"))
         annotations.append(_along(floor, "random subspace", 1))
+    elif floors:
+        # K on the axis: every value has a floor of its own.
+        figure.add_scatter(
+            x=values,
+            y=list(floors.values()),
+            mode="lines+text",
+            name="Random subspace",
+            text=[""] * (len(values) - 1) + ["random subspace"],
+            textposition="bottom left",
+            textfont={"size": 12, "color": ink(dark)},
+            line={"color": GREY, "dash": "dot", "width": 2},
+            showlegend=False,
+            hoverinfo="skip",
+        )
     if marker is not None:
         shapes.append(vertical(marker, colour=ink(dark), width=1))
     ticks = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from statistics import fmean
 
 import plotly.graph_objects as go
@@ -12,13 +13,16 @@ from dpcore.figures.style import ink, look_of
 
 Row = dict[str, object]
 
+_DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot")
+_STROKES = ("━━━", "· · ·", "━ ━", "━ ·", "━━ ━━", "━━ ·")
+_GLYPHS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "pentagon": "⬟"}
+
 
 def energy_panel(
     rows: Sequence[Row],
     field: str,
     *,
-    other_rows: Sequence[Row] = (),
-    other_name: str = "",
+    others: Mapping[str, Sequence[Row]] | None = None,
     published: Sequence[tuple[str, float, float, float]] = (),
     dark: bool = False,
     **options: object,
@@ -30,32 +34,57 @@ def energy_panel(
     rows : sequence of dict
         As for `dpcore.figures.energy.energy_curves`; at least one.
     field : str
-    other_rows : sequence of dict
-        The same under other choices, drawn thin and dotted in the same colours.
-    other_name : str
-        Name of those choices.
+    others : mapping of name to sequence of dict, optional
+        The same under other choices, drawn thin in the same colours, each with a dash.
     published : sequence of (protocol, value, mean, standard deviation)
         Drawn as hollow markers with bars.
     **options
         As for `energy_curves`.
+
+    Returns
+    -------
+    Figure
+        Points carry [value, protocol] as customdata, and those of other choices the number of
+        these choices, from 1.
     """
     figure = energy_curves(rows, field, dark=dark, **options)
-    for key in dict.fromkeys(row["protocol"] for row in other_rows):
-        _add_other(figure, [row for row in other_rows if row["protocol"] == key], field, key,
-                   other_name)  # fmt: skip
+    others = others or {}
+    for rank, (name, other_rows) in enumerate(others.items(), start=1):
+        for key in dict.fromkeys(row["protocol"] for row in other_rows):
+            own = [row for row in other_rows if row["protocol"] == key]
+            _add_other(figure, own, field, key, name, rank)
     for key in dict.fromkeys(point[0] for point in published):
         _add_published(figure, [point for point in published if point[0] == key], key)
     # One entry each: the colours are told by the live curves already.
-    if other_rows:
-        _add_entry(figure, other_name, "lines", {"line": {"dash": "dot", "color": ink(dark)}})
+    for rank, name in enumerate(others, start=1):
+        _add_entry(figure, name, "lines", {"line": {"dash": _dash(rank), "color": ink(dark)}})
     if published:
         marker = {"symbol": "circle-open", "size": 11, "color": ink(dark)}
         _add_entry(figure, "published (± 1 sd)", "markers", {"marker": marker})
     return figure
 
 
+def legend_html(protocols: Sequence[str], others: Sequence[str], *, dark: bool = False) -> str:
+    """One legend for panels side by side, which wraps with the page: markers, then dashes."""
+    looks = [look_of(key, dark=dark) for key in protocols]
+    entries = [(_GLYPHS.get(look.symbol, "●"), look.colour, look.label) for look in looks]
+    if others:
+        strokes = zip(_STROKES, ("as chosen", *others), strict=False)
+        entries += [(stroke, ink(dark), name) for stroke, name in strokes]
+    spans = "".join(
+        '<span style="white-space:nowrap;margin-right:1.4em"><span aria-hidden="true" '
+        f'style="color:{colour};font-weight:700">{glyph}</span> {escape(label)}</span> '
+        for glyph, colour, label in entries
+    )
+    return f'<div style="line-height:1.9">{spans}</div>'
+
+
+def _dash(rank: int) -> str:
+    return _DASHES[(rank - 1) % len(_DASHES)]
+
+
 def _add_other(
-    figure: go.Figure, rows: Sequence[Row], field: str, key: str, name: str
+    figure: go.Figure, rows: Sequence[Row], field: str, key: str, name: str, rank: int
 ) -> None:
     look = look_of(key)
     values = sorted({float(row[field]) for row in rows})
@@ -63,9 +92,9 @@ def _add_other(
         x=values,
         y=[fmean(row["energy_ratio"] for row in rows if row[field] == v) for v in values],
         mode="lines+markers",
-        line={"color": look.colour, "dash": "dot", "width": 1.5},
+        line={"color": look.colour, "dash": _dash(rank), "width": 1.5},
         marker={"symbol": look.symbol, "size": 6},
-        customdata=[[value, key, name] for value in values],
+        customdata=[[value, key, rank] for value in values],
         hovertemplate=f"%{{y:.1%}} at %{{x}}<extra>{look.label}, {name}</extra>",
         showlegend=False,
     )

@@ -2,93 +2,25 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
+from functools import partial
+
 import streamlit as st
 
-from dpcore.experiments.methods import METHODS
-from dpcore.experiments.sweep import Sweep, dataset_status
-from dpcore.figures.panels import energy_panel
-from pages.shared.cards import big_number, chart, dataset_ready, errors_shown, is_dark, not_private
+from dpcore.experiments.sweep import Sweep
+from pages.shared.cards import chart, dataset_ready, errors_shown, not_private
 from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 from pages.shared.jobs import (
     keep_controls,
-    point_clicked,
     restore_controls,
     started_job,
     take_away_sweep,
     watch,
 )
-from pages.shared.runs_sweeps import Progress
-from pages.shared.sweeping import (
-    AXES,
-    PUBLISHED,
-    choose_sweeps,
-    command_of,
-    difference,
-    field_of,
-    finding,
-    open_row,
-    rows_by_dataset,
-)
+from pages.shared.sweeping import choose_sweeps, command_of, rows_by_dataset
+from pages.shared.sweeping_panels import draw_panels, figures_of
 
 PAGE = "tradeoffs"
-
-
-def draw(progress: Progress) -> None:
-    """The finding, and under it one panel a data set, side by side, on one scale."""
-    sides = rows_by_dataset(progress)
-    if not sides:
-        return
-    field = field_of(sweeps[0])
-    ours, theirs = next(iter(sides.values()))
-    more = difference(ours, theirs, field) if theirs else ""
-    big_number(*finding(ours, field, METHODS[ours[0]["protocol"]].title), more)
-    figures = figures_of(sides)
-    for column, (name, (ours, theirs)) in zip(st.columns(len(sides)), sides.items(), strict=True):
-        key = f"{PAGE}_do_panel_{name}"
-        with column:
-            st.markdown(f"**{dataset_status(name).title}**")
-            chart(
-                figures[name],
-                key=key,
-                alt=" ".join(finding(ours, field, METHODS[ours[0]["protocol"]].title)),
-                on_select=lambda key=key, both=(ours, theirs): go_to_point(key, field, both),
-                selection_mode="points",
-            )
-    st.caption(
-        "Bands are the spread of the draws. Click a point to open it in the Playground, at the "
-        "nearest settings its controls have."
-    )
-
-
-def figures_of(sides: dict[str, tuple[list, list]]) -> dict[str, go.Figure]:
-    """One panel a data set, whose axes stand still while it fills in."""
-    field, values = sweeps[0].vary[-1]
-    return {
-        name: energy_panel(
-            ours,
-            field,
-            other_rows=theirs,
-            other_name=PUBLISHED,
-            axis_title=AXES[field].axis,
-            logarithmic=AXES[field].logarithmic,
-            axis_range=(values[0], values[-1]),
-            dark=is_dark(),
-        )
-        for name, (ours, theirs) in sides.items()
-    }
-
-
-def go_to_point(key: str, field: str, sides: tuple) -> None:
-    """Callback of a click: the row under the point becomes the controls' settings."""
-    for point in st.session_state[key].selection.points:
-        value, protocol, *other = point["customdata"]
-        for row in sides[len(other)]:
-            if row[field] == value and row["protocol"] == protocol:
-                open_row(row)
-                point_clicked()
-                return
 
 
 def choose() -> tuple[Sweep, ...]:
@@ -112,7 +44,7 @@ with errors_shown():
     if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
         commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
         rows = [row for side in ended.rows for row in side]
-        take_away_sweep(PAGE, rows, figures_of(rows_by_dataset(ended)), commands)
+        take_away_sweep(PAGE, rows, figures_of(sweeps, rows_by_dataset(ended)), commands)
     with answer:
         if job is None:
             st.markdown(
@@ -120,10 +52,11 @@ with errors_shown():
                 "Choose what varies and press Run; everything else is held as the sidebar says."
             )
             # The empty axes say what will be drawn, and have the chart library loaded by then.
-            empty = figures_of({choice.dataset.name: ([], [])})[choice.dataset.name]
+            nothing = {choice.dataset.name: ([],) * len(sweeps)}
+            empty = figures_of(sweeps, nothing)[choice.dataset.name]
             chart(empty, key=f"{PAGE}_do_empty", alt="The axes of the curves to come.")
         else:
-            watch(PAGE, job, draw)
+            watch(PAGE, job, partial(draw_panels, sweeps))
     not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")
     with st.expander("How this is computed"):
         st.markdown(HOW_IT_IS_COMPUTED)

@@ -228,9 +228,10 @@ def people_map(question: Question, rows: tuple[Row, ...]) -> None:
 
 def budget_map(question: Question, rows: tuple[Row, ...]) -> None:
     """Mean energy over (ε, δ) from one curve."""
+    rows = _complete(rows)
     if len({row["epsilon"] for row in rows}) < 2:
         return
-    curve = NoiseCurve.from_rows(_complete(rows), question.protocol)
+    curve = NoiseCurve.from_rows(rows, question.protocol)
     deltas = DELTAS[::-1]
     grid = curve.map(question.epsilons, deltas, calibration=question.spec.calibration)
     _map(question, grid, deltas, "δ", here=(question.spec.epsilon, question.spec.delta),

@@ -8,13 +8,20 @@ from statistics import fmean
 
 import streamlit as st
 
-from dpcore.experiments.claims import Verdict, check_claims, check_cost_of_sending, check_orders
+from dpcore.experiments.claims import (
+    Verdict,
+    check_claims,
+    check_cost_of_sending,
+    check_dimension,
+    check_orders,
+)
 from dpcore.experiments.findings import percent
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.papers import FIGURES, PaperFigure
 from dpcore.experiments.published import compare_with_published
 from dpcore.experiments.run import Row
 from dpcore.experiments.sweep import Sweep, dataset_status
+from pages.shared import runs_sweeps
 
 LINEAR = ("intermediate_ratio",)
 # With fewer, the t test at 0.001 asks for differences far beyond their spread.
@@ -22,7 +29,9 @@ ENOUGH_DRAWS = 5
 REPAIRED = "analytic, isometric, psd"
 _REPAIR = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
 _MARKS = {True: "✓ holds", False: "✗ does not hold", None: "– cannot be told"}
-_DRAWS = {"quick": 2, "as published": 10}
+# Two draws could tell nothing from luck, whatever their difference.
+_DRAWS = {"quick": 3, "as published": 10}
+_DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
 
 def choose_figure() -> tuple[PaperFigure, bool]:
@@ -92,6 +101,26 @@ def say(under: str, verdict: Verdict) -> None:
     st.markdown(
         f"- **{_MARKS[verdict.holds]}**, {under}: *{verdict.claim}* {verdict.sentence}"
     )
+
+
+def say_across_panels(figure: PaperFigure) -> None:
+    """That a lower dimension needs less ε takes all three panels that vary ε."""
+    if figure.name not in _DIMENSION_PANELS:
+        return
+    rows = {}
+    for name in _DIMENSION_PANELS:
+        panel = FIGURES[name].varied(repetitions=figure.base.repetitions)
+        jobs = (runs_sweeps.find(sweeps_of(panel, repaired)) for repaired in (False, True))
+        ended = [job.progress() for job in jobs if job is not None]
+        whole = [progress for progress in ended if progress.state == "finished"]
+        if not whole:
+            st.caption(
+                "That a lower dimension needs less ε is judged when "
+                f"{', '.join(_DIMENSION_PANELS)} have all run with as many draws."
+            )
+            return
+        rows[name] = as_published_rows(whole[0].rows[0])
+    say("across the three panels", check_dimension(rows))
 
 
 def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]:

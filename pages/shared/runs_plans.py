@@ -21,6 +21,7 @@ from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Event, Sweep, in_order, run_sweep
+from pages.shared.runs_sweeps import scheduler
 
 ShouldStop = Callable[[], bool]
 Parts = Mapping[str, Callable[[ShouldStop], Iterator[object]]]
@@ -158,7 +159,13 @@ def search_part(
 ) -> Callable[[ShouldStop], Iterator[object]]:
     """A search as a part of a work: every run tried, then the answer."""
     return lambda stop: search(
-        spec, field, target, protocol=protocol, should_stop=stop, store=Store()
+        spec,
+        field,
+        target,
+        protocol=protocol,
+        should_stop=stop,
+        store=Store(),
+        scheduler=scheduler(),
     )
 
 
@@ -168,7 +175,7 @@ def sweep_part(sweep: Sweep) -> Callable[[ShouldStop], Iterator[Event]]:
 
 
 def _sweep(sweep: Sweep, stop: ShouldStop) -> Iterator[Event]:
-    return run_sweep(sweep, store=Store(), should_stop=stop)
+    return run_sweep(sweep, store=Store(), should_stop=stop, scheduler=scheduler())
 
 
 def _visitor() -> str:

@@ -17,6 +17,7 @@ from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Finished, Sweep, in_order, run_sweep
 
 Sweeps = tuple[Sweep, ...]
+SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
 _MOST_JOBS = 24
 _ASK_EVERY = 0.05  # seconds between questions whether it is a waiting job's turn
 # A job takes every processor, so a second one would only slow the first.
@@ -137,6 +138,7 @@ class Job:
                 sweep,
                 workers=os.cpu_count() or 1,
                 store=self._store,
+                scheduler=scheduler(),
                 should_stop=self._cancelled.is_set,
             ):
                 with self._lock:
@@ -173,6 +175,15 @@ class Jobs:
     def find(self, visitor: str, sweeps: Sweeps) -> Job | None:
         with self._lock:
             return self._jobs.get((visitor, sweeps))
+
+
+def scheduler() -> str | None:
+    """Address of the Dask cluster that computes sweeps; None for this server's processors.
+
+    A setting of the server and not a control on a page: an address that visitors choose is one
+    that they make this server call.
+    """
+    return os.environ.get(SCHEDULER_VARIABLE) or None
 
 
 @st.cache_resource

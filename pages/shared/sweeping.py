@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import streamlit as st
@@ -17,6 +18,9 @@ from dpcore.experiments.limits import DELTAS, EPSILONS, MOST_SITES, PEOPLE_PER_S
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec, as_published
 from dpcore.experiments.sweep import Sweep, dataset_status
+from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.pca import TRUNCATIONS
+from dpcore.privacy import CALIBRATIONS
 from pages.shared.choice import DEFAULTS, EVERYBODY, Choice
 from pages.shared.controls import set_controls
 from pages.shared.runs_sweeps import Progress
@@ -24,6 +28,12 @@ from pages.shared.runs_sweeps import Progress
 MOST_VALUES = 30
 TARGET = 0.9
 PUBLISHED = "published choices"
+MOST_SETTINGS = 6
+SETTINGS = {
+    "calibration": ("Calibrations", CALIBRATIONS),
+    "noise": ("Noise shapes", NOISE_SHAPES),
+    "truncation": ("Truncations", TRUNCATIONS),
+}
 
 
 @dataclass(frozen=True)
@@ -105,12 +115,61 @@ def choose_sweeps(choice: Choice) -> tuple[tuple[Sweep, ...], tuple[DatasetStatu
         bind="query-params",
         help="Published calibration, triangle noise and svd truncation, as dotted lines.",
     )
+    picked = _choose_settings()
     names = tuple(dict.fromkeys((choice.dataset.name, *also)))
     values = parse_values(field, text)
     vary = (("dataset", names), (field, values))
     base = _without(field, values[0], _for_any_dataset(choice))
-    bases = (base, as_published(base)) if compare else (base,)
+    bases = _bases(base, picked, compare)
     return tuple(Sweep(each, vary) for each in bases), tuple(map(dataset_status, names))
+
+
+def _choose_settings() -> dict[str, list[str]]:
+    with st.expander("Also with other calibrations, noise shapes and truncations"):
+        columns = st.columns(len(SETTINGS))
+        return {
+            field: column.pills(
+                label,
+                options,
+                selection_mode="multi",
+                key=f"tradeoffs_{field}",
+                bind="query-params",
+                help="Every combination of what is picked, each with a dash of its own; none "
+                "picked stands for the sidebar's.",
+            )
+            for column, (field, (label, options)) in zip(columns, SETTINGS.items(), strict=True)
+        }
+
+
+def _bases(base: RunSpec, picked: dict[str, list[str]], published: bool) -> tuple[RunSpec, ...]:
+    """The sidebar's settings, and beside them every other combination asked for, each once.
+
+    Raises
+    ------
+    ParameterError
+        If there are more combinations than anybody can tell apart.
+    """
+    choices = [picked[field] or [getattr(base, field)] for field in SETTINGS]
+    others = [
+        replace(base, **dict(zip(SETTINGS, combination, strict=True)))
+        for combination in itertools.product(*choices)
+    ]
+    bases = tuple(dict.fromkeys([base, *([as_published(base)] if published else []), *others]))
+    if len(bases) > MOST_SETTINGS:
+        most = f"at most {MOST_SETTINGS}, the sidebar's included"
+        raise ParameterError("combinations of settings", most, len(bases))
+    return bases
+
+
+def name_of(sweep: Sweep, first: Sweep) -> str:
+    """What tells a sweep's settings from the sidebar's, in a word or two."""
+    if sweep.base == as_published(first.base):
+        return PUBLISHED
+    return ", ".join(
+        getattr(sweep.base, field)
+        for field in SETTINGS
+        if getattr(sweep.base, field) != getattr(first.base, field)
+    )
 
 
 def parse_values(field: str, text: str) -> tuple[float, ...]:
@@ -184,8 +243,16 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
     return percent(curves.mean(lead, last)), sentence
 
 
-def difference(rows: Sequence[Row], other_rows: Sequence[Row], field: str) -> str:
-    """Where the published choices are furthest from ours, for the first protocol."""
+def difference(
+    rows: Sequence[Row], others: Mapping[str, Sequence[Row]], field: str
+) -> str:
+    """Where other choices are furthest from ours, for the first protocol; a sentence each."""
+    return " ".join(
+        filter(None, (_against(name, rows, theirs, field) for name, theirs in others.items()))
+    )
+
+
+def _against(name: str, rows: Sequence[Row], other_rows: Sequence[Row], field: str) -> str:
     lead = rows[0]["protocol"]
     ours, theirs = Curves(rows, field), Curves(other_rows, field)
     both = [value for value in ours.values if value in theirs.values]
@@ -194,17 +261,16 @@ def difference(rows: Sequence[Row], other_rows: Sequence[Row], field: str) -> st
         return ""
     at = max(gains, key=lambda value: abs(gains[value]))
     return (
-        f"Against the published choices that is **{100 * gains[at]:+.0f} points** where it "
-        f"matters most, at {AXES[field].at.format(at)}."
+        f"Against {'the ' if name == PUBLISHED else ''}{name} that is "
+        f"**{100 * gains[at]:+.0f} points** where it matters most, at {AXES[field].at.format(at)}."
     )
 
 
-def rows_by_dataset(progress: Progress) -> dict[str, tuple[list[Row], list[Row]]]:
-    """For each data set that has rows: ours, and those of the published choices."""
-    ours, theirs = (*progress.rows, ())[:2]
+def rows_by_dataset(progress: Progress) -> dict[str, tuple[list[Row], ...]]:
+    """For each data set that has rows: ours, and those of every other choice of settings."""
     return {
-        name: tuple([row for row in side if row["dataset"] == name] for side in (ours, theirs))
-        for name in dict.fromkeys(row["dataset"] for row in ours)
+        name: tuple([row for row in side if row["dataset"] == name] for side in progress.rows)
+        for name in dict.fromkeys(row["dataset"] for row in progress.rows[0])
     }
 
 

@@ -25,6 +25,7 @@ from pages.shared.reproducing import (
     choose_figure,
     comparison,
     say,
+    say_across_panels,
     sweeps_of,
     verdicts,
 )
@@ -50,19 +51,19 @@ def draw(progress: Progress) -> None:
         return
     if figure.base.repetitions < ENOUGH_DRAWS:
         st.caption(
-            f"{figure.base.repetitions} draws can seldom tell a difference from luck; run it as "
+            f"{figure.base.repetitions} draws tell only large differences from luck; run it as "
             "published to know."
         )
     for under, verdict in verdicts(figure, progress.rows):
         say(under, verdict)
+    say_across_panels(figure)
 
 
 def panel_of(progress: Progress) -> go.Figure:
     return energy_panel(
         as_published_rows(progress.rows[0]),
         figure.field,
-        other_rows=(*progress.rows[1:], ())[0],
-        other_name=REPAIRED,
+        others=dict(zip((REPAIRED,), progress.rows[1:], strict=False)),
         published=[(p.protocol, p.value, p.mean, p.std) for p in published],
         axis_title=figure.axis,
         logarithmic=figure.field not in LINEAR,

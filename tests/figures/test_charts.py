@@ -118,3 +118,14 @@ def test_the_network_draws_sites_and_says_what_they_send(n_sites, drawn):
     assert "51 kB from each" in words
     assert (f"… {n_sites}" in words) == (n_sites > drawn)
     assert str(n_sites) in root.get("aria-label")
+
+
+def test_where_k_is_on_the_axis_every_value_has_its_floor():
+    rows = [
+        {"protocol": "dpdis", "components": k, "energy_ratio": 0.5, "random_ratio": k / 10}
+        for k in (1, 2, 5)
+    ]
+    figure = energy_curves(rows, "components", axis_title="K", logarithmic=False)
+    [floor] = [trace for trace in figure.data if trace.name == "Random subspace"]
+    assert list(floor.y) == [0.1, 0.2, 0.5]
+    assert len(figure.layout.shapes) == 1  # the optimum alone is a straight line

@@ -131,3 +131,38 @@ def test_the_command_line_gives_the_same_sweep():
     words = command_of(SWEEP).split()
     vary = [word for word in words if word.startswith("epsilon=")]
     assert parse_vary(vary) == SWEEP.vary
+
+
+def test_settings_picked_are_compared_each_with_its_dash(open_page):
+    at = open_page("explore/tradeoffs", repetitions="2", tradeoffs_values_epsilon="0.1, 1",
+                   tradeoffs_truncation="svd", tradeoffs_datasets="synthetic-2012")  # fmt: skip
+    run_to_the_end(at)
+    assert not at.exception and not at.error
+    assert "Against svd that is" in texts(at)
+    assert len(at.get("plotly_chart")) == 2
+    dashes = {trace["line"]["dash"] for trace in traces(at) if trace.get("name") == "svd"}
+    assert dashes == {"dot"}
+
+
+def test_too_many_settings_are_one_sentence(open_page):
+    picked = {"tradeoffs_calibration": ["published", "analytic"],
+              "tradeoffs_noise": ["triangle", "isometric"],
+              "tradeoffs_truncation": ["svd", "psd"]}  # fmt: skip
+    at = open_page("explore/tradeoffs", **picked)
+    assert not at.exception
+    assert [error.value for error in at.error] == [
+        "combinations of settings must be at most 6, the sidebar's included, got 8"
+    ]
+
+
+def test_the_servers_cluster_is_asked_when_it_has_one(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "pages.shared.runs_sweeps.run_sweep",
+        lambda sweep, **options: asked.append(options["scheduler"]) or iter(()),
+    )
+    monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://scheduler:8786")
+    wait_for(Job((SWEEP,), None))
+    monkeypatch.delenv("DPCORE_SCHEDULER")
+    wait_for(Job((SWEEP,), None))
+    assert asked == ["tcp://scheduler:8786", None]
