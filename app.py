@@ -26,7 +26,7 @@ def show_page() -> None:
             place.path, title=place.title, url_path=place.name, default=place.is_default
         )
         sections.setdefault(place.section, []).append(page)
-    page = st.navigation(sections)
+    page = st.navigation(sections, expanded=True)
     controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
     page.run()
 
