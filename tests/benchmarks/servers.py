@@ -1,4 +1,4 @@
-"""Streamlit servers of this checkout and of a trivial app, for benchmarks on loopback."""
+"""Streamlit servers of this checkout, for benchmarks on loopback."""
 
 from __future__ import annotations
 
@@ -12,16 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-TRIVIAL_APP = """\
-import plotly.graph_objects as go
-import streamlit as st
-
-epsilon = st.select_slider("ε", [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], value=1.0)
-figure = go.Figure()
-figure.add_scatter(x=[0.1, 1, 10], y=[epsilon, 2 * epsilon, 3 * epsilon])
-st.markdown(f"#### at ε = {epsilon:g}")
-st.plotly_chart(figure, key="chart")
-"""
 
 
 @contextmanager
