@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-
 @contextmanager
 def running_app(script: Path, **environment: str) -> Iterator[tuple[str, subprocess.Popen]]:
     """(address, process) of a server that answers its health check."""
