@@ -56,9 +56,7 @@ def constant_coordinate(mean_share: float, row_norm_bound: float = 1.0) -> float
 def with_constant(moments: SiteMoments, constant: float) -> SiteMoments:
     """Moments of the rows [z, constant], from the moments of the rows z."""
     n_sites, n_features = moments.means.shape
-    lifted = np.empty(
-        (n_sites, n_features + 1, n_features + 1), dtype=moments.second_moments.dtype
-    )
+    lifted = np.empty((n_sites, n_features + 1, n_features + 1), dtype=moments.second_moments.dtype)
     lifted[:, :-1, :-1] = moments.second_moments
     lifted[:, :-1, -1] = lifted[:, -1, :-1] = constant * moments.means
     lifted[:, -1, -1] = constant**2

@@ -69,9 +69,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         except DataUnavailable as error:
             if arguments.figure != ALL:
                 raise
-            summary.append(
-                {"figure": name, "claim": "", "holds": "skipped", "finding": str(error)}
-            )
+            summary.append({"figure": name, "claim": "", "holds": "skipped", "finding": str(error)})
             continue
         rows_of[name] = rows
         documents.append(document)
@@ -145,9 +143,7 @@ def _document(
     }
 
 
-def _summary(
-    figure: PaperFigure, result: SweepResult, verdicts: Sequence[Verdict]
-) -> list[Row]:
+def _summary(figure: PaperFigure, result: SweepResult, verdicts: Sequence[Verdict]) -> list[Row]:
     found = [_summary_row(figure.name, verdict) for verdict in verdicts]
     comparison = compare_with_published(figure.name, result.rows)
     if comparison is not None:
@@ -198,7 +194,5 @@ def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:
     chart.update_layout(title=figure.title, margin={"t": 90})
     # One copy of the drawing library beside all figures, so that they work without a network.
     chart.write_html(folder / f"{figure.name}.html", include_plotlyjs="directory")
-    svg = energy_curves_svg(
-        rows, figure.field, title=figure.title, published=published, **axis
-    )
+    svg = energy_curves_svg(rows, figure.field, title=figure.title, published=published, **axis)
     (folder / f"{figure.name}.svg").write_text(svg, encoding="utf-8")

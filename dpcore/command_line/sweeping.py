@@ -86,7 +86,7 @@ def collect_with_progress(sweep: Sweep, label: str, options: dict[str, object]) 
 
 
 def parse_vary(texts: Sequence[str]) -> tuple[tuple[str, tuple], ...]:
-    """"epsilon=0.1,1,10" as a field and its values.
+    """ "epsilon=0.1,1,10" as a field and its values.
 
     Raises
     ------

@@ -120,9 +120,7 @@ _ENTRIES = (
         (
             Source(covertype.load_covtype, (covertype.COVTYPE_FILE,), draws=True),
             Source(covertype.load_covtype_cached, covertype.CACHED_FILES, draws=True),
-            Source(
-                covertype.load_covtype_part, (covertype.COVTYPE_PART,), part_of_rows=20_000
-            ),
+            Source(covertype.load_covtype_part, (covertype.COVTYPE_PART,), part_of_rows=20_000),
         ),
         folders=("covertype",),
     ),

@@ -82,9 +82,7 @@ def load_covtype_cached(files: tuple[LocalFile, ...], n_samples: int | None = No
     ):
         if array.shape != shape:
             raise damaged(file.path, f"it has shape {array.shape} where {shape} is expected")
-    return _dataset(
-        X[chosen].astype(np.float32), cover_types[chosen], _drawn_sentence(len(chosen))
-    )
+    return _dataset(X[chosen].astype(np.float32), cover_types[chosen], _drawn_sentence(len(chosen)))
 
 
 def load_covtype_part(files: tuple[LocalFile, ...]) -> Dataset:
@@ -109,9 +107,7 @@ def _drawn_sentence(n_samples: int) -> str:
     return f"{n_samples:,} of the 581,012 rows of Covertype, drawn with a fixed seed."
 
 
-def _covtype(
-    lines: list[bytes], path: Path, provenance: str, *, is_part: bool = False
-) -> Dataset:
+def _covtype(lines: list[bytes], path: Path, provenance: str, *, is_part: bool = False) -> Dataset:
     table = read_numbers(lines, len(FEATURE_NAMES) + 1, path, delimiter=",")
     return _dataset(table[:, :-1].copy(), table[:, -1], provenance, is_part=is_part)
 

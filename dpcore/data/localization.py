@@ -52,9 +52,7 @@ def _metres(name: str, position: int) -> Number:
 
 COLUMNS: tuple[Column, ...] = (
     Nominal("sequence", 0, tuple(f"{person}0{take}" for person in "ABCDE" for take in range(1, 6))),
-    Nominal(
-        "tag", 1, ("010-000-024-033", "010-000-030-096", "020-000-033-111", "020-000-032-221")
-    ),
+    Nominal("tag", 1, ("010-000-024-033", "010-000-030-096", "020-000-033-111", "020-000-032-221")),
     Number("time of day", 2, highest=_TICKS_PER_DAY, period=_TICKS_PER_DAY),
     _metres("x", 4),
     _metres("y", 5),
@@ -79,9 +77,7 @@ def load_localization_part(files: tuple[LocalFile, ...]) -> Dataset:
     )
 
 
-def _localization(
-    file: LocalFile, n_rows: int, which: str, *, is_part: bool = False
-) -> Dataset:
+def _localization(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
     blocks = parse_lines(read_lines(file, n_rows), COLUMNS, _N_FIELDS, file.path)
     X, activities = encode(blocks, n_rows, COLUMNS, _ACTIVITY, file.path)
     return Dataset(

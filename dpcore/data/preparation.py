@@ -200,9 +200,7 @@ def _centre_and_scale(X: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.nd
     return out, mean, longest
 
 
-def _clip_and_scale(
-    X: np.ndarray, bound: float, out: np.ndarray
-) -> tuple[np.ndarray, int]:
+def _clip_and_scale(X: np.ndarray, bound: float, out: np.ndarray) -> tuple[np.ndarray, int]:
     n_clipped = 0
     for rows in _blocks(X):
         norms = _norms(X[rows])

@@ -107,9 +107,7 @@ def _cut(order: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(np.sort(part) for part in np.split(order, np.cumsum(counts))[: len(counts)])
 
 
-def _independent(
-    n_samples: int, n_sites: int, rng: np.random.Generator
-) -> tuple[np.ndarray, ...]:
+def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     site = rng.integers(n_sites, size=n_samples)
     counts = np.bincount(site, minlength=n_sites)
     if counts.min() < MIN_PEOPLE:
@@ -159,10 +157,7 @@ def _skewed_by_label(
         taken = _draw_labels(counts[site], mixes[site], left, rng)
         sites[site] = np.sort(
             np.concatenate(
-                [
-                    mine[stop - n : stop]
-                    for mine, stop, n in zip(people, left, taken, strict=True)
-                ]
+                [mine[stop - n : stop] for mine, stop, n in zip(people, left, taken, strict=True)]
             )
         )
         left -= taken

@@ -47,9 +47,7 @@ def load_synthetic(n_samples: int | None = None) -> Dataset:
     return _gaussian_dataset(
         "synthetic",
         "Synthetic (DPdisPCA)",
-        gaussian_rows(
-            eigenvalues, n_samples, rng=stream(DATA_SEED, Purpose.DATA, _PAPER, _ROWS)
-        ),
+        gaussian_rows(eigenvalues, n_samples, rng=stream(DATA_SEED, Purpose.DATA, _PAPER, _ROWS)),
         default_components=50,
         # E|x|^2 = 275 + 37.5 and sd|x|^2 = sqrt(2 sum of squared eigenvalues) = 62 over the
         # law's own randomness; the bound is the mean plus three of these.

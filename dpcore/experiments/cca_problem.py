@@ -88,9 +88,7 @@ class CcaSpec:
         if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
             raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
         if self.preparation not in MODES:
-            raise ParameterError(
-                "preparation", f"one of {', '.join(MODES)}", self.preparation
-            )
+            raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
         for name, least in (("sites", 1), ("repetitions", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 raise ParameterError(name, f"at least {least}", getattr(self, name))
@@ -245,9 +243,7 @@ def _second_moment_in_double(rows: np.ndarray) -> np.ndarray:
     return total / len(rows)
 
 
-def _random_spans(
-    reference: np.ndarray, n_x: int, n_components: int, seed: int
-) -> np.ndarray:
+def _random_spans(reference: np.ndarray, n_x: int, n_components: int, seed: int) -> np.ndarray:
     rng = stream(seed, Purpose.SUBSPACE)
     return np.mean(
         [

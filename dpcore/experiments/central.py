@@ -213,8 +213,6 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     rows = problem.moments.n_samples * problem.n_features
     sent = rows * problem.moments.second_moments.itemsize
     return [
-        Subspace(
-            state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics
-        )
+        Subspace(state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics)
         for state in draw.states[: spec.repetitions]
     ]

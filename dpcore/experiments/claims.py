@@ -116,9 +116,7 @@ def check_claims(figure: PaperFigure, rows: Sequence[Row]) -> tuple[Verdict, ...
     return check_claim(figure, rows), *check_orders(figure, rows)
 
 
-def check_dimension(
-    rows_of_figure: Mapping[str, Sequence[Row]], level: float = 0.5
-) -> Verdict:
+def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]], level: float = 0.5) -> Verdict:
     """A lower dimension needs less epsilon: across the three panels that vary epsilon.
 
     Parameters

@@ -39,9 +39,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
     return Difference(mean, luck)
 
 
-def check_sample_curve(
-    rows: Sequence[Row], *, is_low_dimensional: bool
-) -> tuple[Verdict, ...]:
+def check_sample_curve(rows: Sequence[Row], *, is_low_dimensional: bool) -> tuple[Verdict, ...]:
     """Figure 1: PPCA at least MOD-SuLQ everywhere, growing with n; MOD-SuLQ near random.
 
     Parameters

@@ -26,7 +26,7 @@ def spread_of(rows: Sequence[Row], protocol: str) -> Spread:
 
 
 def counted(count: int, noun: str) -> str:
-    """"1 site", "5 sites"."""
+    """ "1 site", "5 sites"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
@@ -56,9 +56,7 @@ def headline(rows: Sequence[Row], titles: dict[str, str]) -> str:
 def comparison(rows: Sequence[Row], titles: dict[str, str]) -> str:
     """What the other protocols and a random subspace keep, as one sentence."""
     protocols = list(dict.fromkeys(row["protocol"] for row in rows))
-    others = [
-        f"{titles[key]} keeps {percent(spread_of(rows, key).mean)}" for key in protocols[1:]
-    ]
+    others = [f"{titles[key]} keeps {percent(spread_of(rows, key).mean)}" for key in protocols[1:]]
     floor = f"a random subspace {percent(rows[0]['random_ratio'])}"
     return f"{', '.join([*others, floor])}.".replace("a random", "A random", not others)
 

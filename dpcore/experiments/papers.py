@@ -150,9 +150,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
         yield PaperFigure(
             f"fig2-{base.dataset}",
             f"Captured energy against δ, {base.dataset}",
-            replace(
-                base, epsilon=epsilon, components=components, intermediate_dim=2 * components
-            ),
+            replace(base, epsilon=epsilon, components=components, intermediate_dim=2 * components),
             "delta",
             DELTAS,
             "Captured energy grows with δ: if δ is not too small, utility is good.",

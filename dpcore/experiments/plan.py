@@ -227,9 +227,7 @@ def iso_energy_sweep(
     spec: RunSpec, epsilons: Sequence[float], people_per_site: Sequence[int]
 ) -> Sweep:
     """The sweep behind an iso-energy map over (epsilon, people per site)."""
-    return Sweep(
-        spec, (("people_per_site", tuple(people_per_site)), ("epsilon", tuple(epsilons)))
-    )
+    return Sweep(spec, (("people_per_site", tuple(people_per_site)), ("epsilon", tuple(epsilons))))
 
 
 def _middle(feasible: list, known: dict, low: int, high: int) -> int:

@@ -49,7 +49,7 @@ class RatePoint:
 
     @property
     def label(self) -> str:
-        """"R = 100, float32", "step 1 σ", "as it is"."""
+        """ "R = 100, float32", "step 1 σ", "as it is"."""
         if self.family == "proxy":
             return f"R = {self.intermediate_dim}, {self.encoding}"
         if self.encoding.startswith(ROUNDED):

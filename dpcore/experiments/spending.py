@@ -110,9 +110,7 @@ class Account:
         if not partitions:
             return {}
         latest = partitions[-1]
-        named = sorted(
-            {s for r in ledger.releases if r.partition == latest for s in r.sites or ()}
-        )
+        named = sorted({s for r in ledger.releases if r.partition == latest for s in r.sites or ()})
         return {
             site: ledger.spent_by_site(
                 self.dataset, latest, _NOBODY if site is None else site

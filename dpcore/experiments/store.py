@@ -169,12 +169,8 @@ def _rows_here(draw: RunSpec) -> list[object]:
 
 
 def _cell_key(spec: RunSpec) -> str:
-    return json.dumps(
-        [spec.components, spec.intermediate_dim, spec.truncation, spec.encoding]
-    )
+    return json.dumps([spec.components, spec.intermediate_dim, spec.truncation, spec.encoding])
 
 
 def _checksum(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest().encode()
-
-

@@ -216,9 +216,7 @@ class Table1:
             batch = run_batch(
                 replace(spec, protocols=(protocol,)), problem, first=permutation * ROUNDS
             )
-            for number, (row, subspace) in enumerate(
-                zip(batch.rows, batch.subspaces, strict=True)
-            ):
+            for number, (row, subspace) in enumerate(zip(batch.rows, batch.subspaces, strict=True)):
                 # The same people train whatever the algorithm.
                 rng = stream(seed, Purpose.TRAINING, permutation, number)
                 accuracy, cost = classify(X @ subspace.components.T, labels, rng=rng)
@@ -234,9 +232,7 @@ class Table1:
         return tuple(
             verdict
             for task in self.tasks
-            for verdict in _check_task(
-                task, [row for row in rows if row["task"] == task.title]
-            )
+            for verdict in _check_task(task, [row for row in rows if row["task"] == task.title])
         )
 
 

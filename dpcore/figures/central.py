@@ -52,8 +52,7 @@ def accuracy_dots(
     """
     titles = {task: str(number) for number, task in enumerate(_in_order(rows, "task"), start=1)}
     labelled = [
-        {**row, "label": f"{titles[row['task']]}  {look_of(row['protocol']).label}"}
-        for row in rows
+        {**row, "label": f"{titles[row['task']]}  {look_of(row['protocol']).label}"} for row in rows
     ]
     figure = _lines_of_dots(labelled, "label", "accuracy", dark=dark, digits=2)
     places = {label: place for place, label in enumerate(_in_order(labelled, "label")[::-1])}

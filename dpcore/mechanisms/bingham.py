@@ -132,9 +132,7 @@ def sample_matrix_bingham(
     b, basis = _diagonalize(matrix)
     n_features = b.size
     if not 1 <= n_components <= n_features:
-        raise ParameterError(
-            "n_components", f"in [1, n_features={n_features}]", n_components
-        )
+        raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
 
     # A subspace of more than half of the dimensions is drawn through its complement, which is
     # Bingham with -B and smaller.

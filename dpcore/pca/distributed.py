@@ -111,9 +111,7 @@ def exact(draw: Draw) -> Subspace:
         "exact", (moments.centred() if draw.settings.mean_share else moments).pooled
     )
     eigenvalues, components = spectrum.leading(draw.settings.n_components)
-    return Subspace(
-        components, eigenvalues, no_guarantee(), bytes_sent=draw.raw_row_bytes()
-    )
+    return Subspace(components, eigenvalues, no_guarantee(), bytes_sent=draw.raw_row_bytes())
 
 
 def random(draw: Draw) -> Subspace:

@@ -7,9 +7,7 @@ import math
 import numpy as np
 
 
-def noise_edge(
-    sigma: np.ndarray, weights: np.ndarray, n_features: int, *, noise: str
-) -> float:
+def noise_edge(sigma: np.ndarray, weights: np.ndarray, n_features: int, *, noise: str) -> float:
     """Largest eigenvalue that noise alone would give the averaged matrix, about.
 
     A symmetric matrix with independent off-diagonal entries of standard deviation s has its

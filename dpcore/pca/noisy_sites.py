@@ -33,6 +33,7 @@ from dpcore.streams import Purpose, Repetition
 # over to a thread.
 THREADED_FROM_FEATURES = 256
 
+
 @dataclass(frozen=True)
 class Received:
     """What the aggregator has after hearing from every site.

@@ -49,9 +49,7 @@ with errors_shown():
         if key in can_run
     }
     st.markdown("##### What the components look like")
-    central.components(
-        spec, dataset, {key: found[key] for key in shown[:3] if key in found}
-    )
+    central.components(spec, dataset, {key: found[key] for key in shown[:3] if key in found})
     st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")
 
     st.markdown("##### What each promises")

@@ -28,9 +28,12 @@ with errors_shown():
     here = stepping.position()
     site = 0
     if spec.sites > 1:
-        site = st.number_input(
-            "Site in view", 1, spec.sites, 1, key="step_site", bind="query-params", width=160
-        ) - 1
+        site = (
+            st.number_input(
+                "Site in view", 1, spec.sites, 1, key="step_site", bind="query-params", width=160
+            )
+            - 1
+        )
     found = runs_steps.steps(spec, site)
     step = found.steps[here]
     words = stepping.WORDS[step.key]

@@ -44,9 +44,7 @@ with errors_shown():
         width="stretch",
         alt=f"{right} of 100 guesses right with the release, {blind} by luck.",
     )
-    words.caption(
-        "Grey: right by luck alone. Orange: right because of the release. Hollow: wrong."
-    )
+    words.caption("Grey: right by luck alone. Orange: right because of the release. Hollow: wrong.")
 
     st.markdown("##### The adversary's test")
     promising.test(guarantee)

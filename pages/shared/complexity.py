@@ -37,7 +37,8 @@ def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:
     slopes = _slopes(rows)
     with place:
         if len(slopes) < len(MECHANISMS) or len(rows) < len(_wanted(spec)):
-            big_number("d : d<sup>1.5</sup>",
+            big_number(
+                "d : d<sup>1.5</sup>",
                 "is how the people needed grow with **PPCA** and with **MOD-SuLQ**, the theorems "
                 "say. Measuring …",
             )

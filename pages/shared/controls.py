@@ -122,9 +122,7 @@ def _dataset() -> DatasetStatus:
         if status.default_components is not None
     }
     # Options are named as the address names them, so that ?dataset=mnist works on any machine.
-    dataset = statuses[
-        st.selectbox("Data set", list(statuses), key="dataset", bind="query-params")
-    ]
+    dataset = statuses[st.selectbox("Data set", list(statuses), key="dataset", bind="query-params")]
     state = "" if dataset.ready else ", not on this machine yet"
     st.caption(
         f"{dataset.title}: {dataset.n_samples:,} people × {dataset.n_features} features{state}"

@@ -38,9 +38,7 @@ def _strip(
     cosines = np.abs(np.einsum("kd,kd->k", aligned, exact[: len(aligned)]))
     st.markdown(f"**{title}**")
     st.image(
-        runs.shown(
-            (aligned.tobytes(), image_shape), lambda: component_strip(aligned, image_shape)
-        ),
+        runs.shown((aligned.tobytes(), image_shape), lambda: component_strip(aligned, image_shape)),
         width="stretch",
         alt=f"{title}: the {len(aligned)} leading components as pictures. Mean |cosine| to the "
         f"exact ones {cosines.mean():.2f}.",

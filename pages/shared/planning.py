@@ -62,9 +62,7 @@ class Question:
         held = replace(self.spec, repetitions=min(self.spec.repetitions, MAP_DRAWS))
         curve = replace(held, delta=DELTAS[-1])
         return {
-            "search": runs_plans.search_part(
-                self.spec, self.field, self.target, self.protocol
-            ),
+            "search": runs_plans.search_part(self.spec, self.field, self.target, self.protocol),
             "map": runs_plans.sweep_part(iso_energy_sweep(held, self.epsilons, self.people)),
             "curve": runs_plans.sweep_part(
                 Sweep(curve, (("epsilon", _covered(curve, _CURVE_EPSILONS)),))
@@ -96,9 +94,7 @@ def choose_question(spec: RunSpec, dataset: DatasetStatus) -> Question:
         raise ParameterError("protocol", "DPdisPCA to find R, which no other sends", protocol)
     each = dataset.n_samples // spec.sites
     people = sorted({*(n for n in PEOPLE_PER_SITE if n < each), each})[-_MAP_PEOPLE:]
-    return Question(
-        replace(spec, protocols=(protocol,)), field, target, protocol, tuple(people)
-    )
+    return Question(replace(spec, protocols=(protocol,)), field, target, protocol, tuple(people))
 
 
 def watch(

@@ -98,9 +98,7 @@ def verdicts(figure: PaperFigure, sides: Sequence[Sequence[Row]]) -> list[tuple[
 
 def say(under: str, verdict: Verdict) -> None:
     """One verdict: the claim, whether it holds in words, and the numbers."""
-    st.markdown(
-        f"- **{_MARKS[verdict.holds]}**, {under}: *{verdict.claim}* {verdict.sentence}"
-    )
+    st.markdown(f"- **{_MARKS[verdict.holds]}**, {under}: *{verdict.claim}* {verdict.sentence}")
 
 
 def say_across_panels(figure: PaperFigure) -> None:

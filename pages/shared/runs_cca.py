@@ -134,6 +134,4 @@ def compute_for(missing: Sequence[Cell], seconds: float) -> None:
 
 def _cell_rows(cell: Cell) -> list[Row]:
     source, spec, repetition = cell
-    return _rows().get(
-        cell, lambda: run_cca_repetition(spec, problem(source, spec), repetition)
-    )
+    return _rows().get(cell, lambda: run_cca_repetition(spec, problem(source, spec), repetition))

@@ -22,9 +22,7 @@ _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
 SWEEPS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 
 
-def watched(
-    spec: RunSpec, n_chains: int, n_sweeps: int
-) -> tuple[WatchedChains, WatchedChains]:
+def watched(spec: RunSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:
     """The chains for the sweeps asked for, and for as many as the sampler itself would run."""
     return (
         runs_central.chains(spec, n_chains, n_sweeps),

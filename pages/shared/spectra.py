@@ -77,8 +77,9 @@ def scree_of(
     strictest = specs[min(specs)]
     edge = noise_edge(
         subspace.sigma,
-        problem.moments.weights if METHODS[method].distributed and method != "local" else
-        np.ones(1),
+        problem.moments.weights
+        if METHODS[method].distributed and method != "local"
+        else np.ones(1),
         problem.n_features,
         noise=strictest.noise,
     )

@@ -243,9 +243,7 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
     return percent(curves.mean(lead, last)), sentence
 
 
-def difference(
-    rows: Sequence[Row], others: Mapping[str, Sequence[Row]], field: str
-) -> str:
+def difference(rows: Sequence[Row], others: Mapping[str, Sequence[Row]], field: str) -> str:
     """Where other choices are furthest from ours, for the first protocol; a sentence each."""
     return " ".join(
         filter(None, (_against(name, rows, theirs, field) for name, theirs in others.items()))

@@ -41,9 +41,7 @@ def draw_panels(sweeps: Sweeps, progress: Progress) -> None:
         st.html(legend_html(protocols, others, dark=is_dark()))
     # Panels under each other on a telephone, three in a row elsewhere.
     in_a_row = min(len(sides), IN_A_ROW)
-    columns = [
-        column for _ in range(0, len(sides), in_a_row) for column in st.columns(in_a_row)
-    ]
+    columns = [column for _ in range(0, len(sides), in_a_row) for column in st.columns(in_a_row)]
     for column, (name, every) in zip(columns, sides.items(), strict=False):
         key = f"tradeoffs_do_panel_{name}"
         with column:

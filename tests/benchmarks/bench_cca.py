@@ -44,9 +44,7 @@ def main() -> None:
     )
 
     def fit():
-        return distributed_cca(
-            moments, N_X, settings, protocol="pooled", repetition=Repetition(0)
-        )
+        return distributed_cca(moments, N_X, settings, protocol="pooled", repetition=Repetition(0))
 
     pairs = fit()
     noisy = pairs.joint_moment

@@ -74,8 +74,11 @@ def test_the_link_on_the_page_restores_every_control(server, open_page):
 def test_rows_script_and_notebook_give_the_numbers_on_the_page(server, open_page, tmp_path):
     page, _ = open_page(f"{server}/?epsilon=2&sites=3&repetitions=3&seed=5")
     saved = {}
-    for label, name in (("Rows (CSV)", "rows.csv"), ("Script (Python)", "run.py"),
-                        ("Notebook", "run.ipynb")):
+    for label, name in (
+        ("Rows (CSV)", "rows.csv"),
+        ("Script (Python)", "run.py"),
+        ("Notebook", "run.ipynb"),
+    ):
         with page.expect_download() as download:
             page.get_by_role("button", name=label).click()
         saved[name] = tmp_path / name
@@ -92,8 +95,12 @@ def test_rows_script_and_notebook_give_the_numbers_on_the_page(server, open_page
 
 def _output_of(script: Path) -> str:
     done = subprocess.run(
-        [sys.executable, str(script)], cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True, text=True, timeout=60,
+        [sys.executable, str(script)],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

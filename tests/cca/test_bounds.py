@@ -27,9 +27,7 @@ def some_views(seed=0, dtype=np.float64):
     dtype=st.sampled_from([np.float32, np.float64]),
     mode=st.sampled_from(["published", "private"]),
 )
-def test_no_joined_row_is_longer_than_one(
-    seed, x_share, x_norm_bound, y_norm_bound, dtype, mode
-):
+def test_no_joined_row_is_longer_than_one(seed, x_share, x_norm_bound, y_norm_bound, dtype, mode):
     views = bound_views(
         *some_views(seed, dtype),
         x_share=x_share,

@@ -116,8 +116,11 @@ def test_invariant_to_invertible_changes_of_either_view(seed):
     before = canonical_pairs(moment(X, Y), 7, 5)
     after = canonical_pairs(moment(X @ change_x, Y @ change_y), 7, 5)
     assert_allclose(after[2], before[2], atol=1e-8)
-    assert_allclose(change_x @ after[0] @ np.diag(np.sign(np.diag(
-        (change_x @ after[0]).T @ before[0]))), before[0], atol=1e-6)
+    assert_allclose(
+        change_x @ after[0] @ np.diag(np.sign(np.diag((change_x @ after[0]).T @ before[0]))),
+        before[0],
+        atol=1e-6,
+    )
 
 
 def test_directions_are_whitened_and_signs_fixed():
@@ -126,9 +129,7 @@ def test_directions_are_whitened_and_signs_fixed():
     x_rotations, y_rotations, correlations = canonical_pairs(joint, 7, 4)
     assert_allclose(x_rotations.T @ joint[:7, :7] @ x_rotations, np.eye(4), atol=1e-10)
     assert_allclose(y_rotations.T @ joint[7:, 7:] @ y_rotations, np.eye(4), atol=1e-10)
-    assert_allclose(
-        x_rotations.T @ joint[:7, 7:] @ y_rotations, np.diag(correlations), atol=1e-10
-    )
+    assert_allclose(x_rotations.T @ joint[:7, 7:] @ y_rotations, np.diag(correlations), atol=1e-10)
     assert (x_rotations.max(axis=0) >= -x_rotations.min(axis=0)).all()
 
 
@@ -161,9 +162,7 @@ def test_fewer_pairs_than_asked_leaves_zero_columns():
 def test_any_symmetric_matrix_gives_correlations_in_the_unit_interval(seed, n_x, n_y, floor):
     joint = wild_moment(seed, n_x + n_y)
     n_components = min(n_x, n_y)
-    x_rotations, y_rotations, correlations = canonical_pairs(
-        joint, n_x, n_components, floor=floor
-    )
+    x_rotations, y_rotations, correlations = canonical_pairs(joint, n_x, n_components, floor=floor)
     assert np.isfinite(x_rotations).all() and np.isfinite(y_rotations).all()
     assert (correlations >= 0).all() and (correlations <= 1).all()
     assert (np.diff(correlations) <= 1e-12).all()

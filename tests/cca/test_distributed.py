@@ -120,9 +120,7 @@ def test_guarantees_are_what_the_noise_gives(protocol, mean_share, calibration):
         local = distributed_cca(
             moments, N_X, settings, protocol="pooled", repetition=Repetition(0)
         ).guarantee
-        ratio = (guarantee.l2_sensitivity / guarantee.sigma) / (
-            local.l2_sensitivity / local.sigma
-        )
+        ratio = (guarantee.l2_sensitivity / guarantee.sigma) / (local.l2_sensitivity / local.sigma)
         assert_allclose(ratio**2, 1.5)
 
 

@@ -80,9 +80,7 @@ def test_rows_orthogonal_after_the_constant_attain_the_lifted_sensitivity():
 def test_constant_coordinate_gives_moment_and_mean_back():
     Z = rows_in_ball(np.random.default_rng(0), 30, 6) + 0.1
     lifted = with_constant(one_site(Z), 0.3)
-    assert_allclose(
-        lifted.second_moments[0], second_moment(np.column_stack([Z, np.full(30, 0.3)]))
-    )
+    assert_allclose(lifted.second_moments[0], second_moment(np.column_stack([Z, np.full(30, 0.3)])))
     centred, mean = without_constant(lifted.second_moments[0], 0.3)
     assert_allclose(mean, Z.mean(axis=0))
     assert_allclose(centred, np.cov(Z.T, bias=True), atol=1e-14)

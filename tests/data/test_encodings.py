@@ -31,9 +31,7 @@ def _encode(text: str, columns=COLUMNS):
 def test_a_table_becomes_numbers_by_its_code_book():
     X, labels = _encode("3, sea blue , 0, 25, yes.\n2, red, 1e6, 12, no.\n")
     assert X.dtype == np.float32
-    np.testing.assert_allclose(
-        X, [[0.5, 0, 0, 1, 0, 1 / 24], [0, 1, 0, 0, 1, 0.5]], rtol=1e-6
-    )
+    np.testing.assert_allclose(X, [[0.5, 0, 0, 1, 0, 1 / 24], [0, 1, 0, 0, 1, 0.5]], rtol=1e-6)
     np.testing.assert_array_equal(labels, [1, 0])
     assert feature_names(COLUMNS) == (
         "share", "colour=red", "colour=green", "colour=sea blue", "bytes", "hour",

@@ -101,9 +101,7 @@ def test_a_cell_gives_the_same_numbers_alone_and_in_a_sweep():
     )
     swept = list(cca_sweep(synthetic(), spec, over="samples", values=(1000, 4000)))
     alone = list(cca_sweep(synthetic(), replace(spec, epsilon=1.0), values=(1.0,)))
-    cell = list(
-        cca_sweep(synthetic(), replace(spec, samples=4000), over="epsilon", values=(1.0,))
-    )
+    cell = list(cca_sweep(synthetic(), replace(spec, samples=4000), over="epsilon", values=(1.0,)))
     assert [row["samples"] for row in swept] == [1000, 1000, 4000, 4000] * 2
     assert [row["protocol"] for row in swept[:2]] == ["dpdis", "full"]
     for row in swept + alone + cell:
@@ -180,9 +178,7 @@ def test_the_automatic_floor_is_close_to_the_best_fixed_one(epsilon):
                 [
                     row["correlation_share"]
                     for repetition in range(5)
-                    for row in run_cca_repetition(
-                        replace(spec, floor=floor), problem, repetition
-                    )
+                    for row in run_cca_repetition(replace(spec, floor=floor), problem, repetition)
                 ]
             )
             for floor in ("auto", *np.logspace(-5, -1, 9))

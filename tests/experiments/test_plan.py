@@ -97,9 +97,7 @@ def test_a_search_can_be_watched_and_stopped():
     assert all(isinstance(step, Tried) for step in steps[:-1])
     assert isinstance(steps[-1], Answer)
     asked = []
-    stopped = list(
-        search(SPEC, "epsilon", 0.7, should_stop=lambda: bool(asked) or asked.append(1))
-    )
+    stopped = list(search(SPEC, "epsilon", 0.7, should_stop=lambda: bool(asked) or asked.append(1)))
     assert not any(isinstance(step, Answer) for step in stopped)
 
 
@@ -146,9 +144,7 @@ def test_the_curve_is_exact_at_its_points_and_close_between():
     curve = NoiseCurve.from_rows(collect(Sweep(spec, (("epsilon", fine),))).rows, "dpdis")
     for epsilon in (fine[0], fine[5]):
         m = noise_multiplier(epsilon, 0.01, "published")
-        np.testing.assert_array_equal(
-            curve.energy(np.array(m)), energies(spec, "epsilon", epsilon)
-        )
+        np.testing.assert_array_equal(curve.energy(np.array(m)), energies(spec, "epsilon", epsilon))
     for epsilon, delta in ((0.8, 1e-2), (2.0, 1e-4), (3.0, 1e-3)):
         (mean,) = curve.map((epsilon,), (delta,))[0]
         real = fmean(energies(replace(spec, delta=delta), "epsilon", epsilon))

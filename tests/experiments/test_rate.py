@@ -43,17 +43,11 @@ def test_the_frontier_has_no_point_that_another_beats():
         assert point.is_best == (not beaten)
 
 
-def test_on_mnist_rounding_beats_truncation_with_a_quarter_of_the_bytes(
-    datasets_home, monkeypatch
-):
+def test_on_mnist_rounding_beats_truncation_with_a_quarter_of_the_bytes(datasets_home, monkeypatch):
     """N = 60000, S = 10, K = 50, epsilon = 1, isometric, psd: a step of one sigma, R = 100."""
     monkeypatch.setenv("DPCORE_DATA", str(datasets_home))
-    spec = RunSpec(
-        dataset="mnist", sites=10, noise="isometric", truncation="psd", repetitions=1
-    )
-    points = {
-        p.label: p for p in points_of(spec, ratios=(2,), precisions=("float32",), steps=(1,))
-    }
+    spec = RunSpec(dataset="mnist", sites=10, noise="isometric", truncation="psd", repetitions=1)
+    points = {p.label: p for p in points_of(spec, ratios=(2,), precisions=("float32",), steps=(1,))}
     proxy, rounded = points["R = 100, float32"], points["step 1 σ"]
     assert proxy.bytes_per_site == pytest.approx(313_636, abs=100)
     assert rounded.bytes_per_site < proxy.bytes_per_site / 4

@@ -55,9 +55,7 @@ def test_the_number_of_workers_changes_nothing(workers):
 def test_large_matrices_agree_to_the_last_digit_too():
     """Above 256 features runs use threads within a repetition, and eigenpairs come in blocks."""
     spec = RunSpec(dataset="patches", samples=2000, sites=2, repetitions=1, epsilon=5.0)
-    sweep = Sweep(
-        spec, (("intermediate_dim", (10, 60, 200, 300, 784)), ("components", (7, 50)))
-    )
+    sweep = Sweep(spec, (("intermediate_dim", (10, 60, 200, 300, 784)), ("components", (7, 50))))
     assert numbers(collect(sweep, workers=2).rows) == numbers(alone(sweep))
 
 

@@ -67,9 +67,7 @@ def test_small_chances_are_labelled_as_powers_of_ten():
 def test_a_direction_by_its_strongest_columns():
     exact = np.arange(20.0)
     names = [f"c{j}" * 9 for j in range(20)]
-    figure = direction_bars(
-        exact, -exact, names, protocol="pooled", titles=("exact", "private")
-    )
+    figure = direction_bars(exact, -exact, names, protocol="pooled", titles=("exact", "private"))
     private, true = figure.data
     assert true.customdata[-1] == "c19" * 9 and len(true.y) == 12
     assert figure.layout.yaxis.ticktext[-1] == "c19c19c19c19c19c19c19c1…"

@@ -11,9 +11,7 @@ from dpcore.mechanisms import rank_normalized_r_hat, sample_matrix_bingham
 
 def test_a_draw_is_orthonormal_and_repeatable():
     b = np.linspace(0, 30, 20)
-    first, again = (
-        sample_matrix_bingham(b, 5, rng=np.random.default_rng(1)) for _ in range(2)
-    )
+    first, again = (sample_matrix_bingham(b, 5, rng=np.random.default_rng(1)) for _ in range(2))
     assert first.method == "rotation" and first.converged
     np.testing.assert_allclose(first.components @ first.components.T, np.eye(5), atol=1e-13)
     np.testing.assert_array_equal(first.components, again.components)

@@ -124,13 +124,9 @@ def test_rotations_one_eigenvalue(n_components, kappa):
 def test_rotations_general_spectrum(n_components, top):
     rng = np.random.default_rng(5)
     b = rng.permutation(np.linspace(-1, top, 8))
-    draw = sample_matrix_bingham(
-        b, n_components, method="rotation", n_chains=N_CHAINS, rng=rng
-    )
+    draw = sample_matrix_bingham(b, n_components, method="rotation", n_chains=N_CHAINS, rng=rng)
     energies = draw.energies[:, -1]
-    assert_same_mean(
-        energies.mean(), stats.sem(energies), *importance_energy(b, n_components, rng)
-    )
+    assert_same_mean(energies.mean(), stats.sem(energies), *importance_energy(b, n_components, rng))
 
 
 @pytest.mark.parametrize("n_components", [2, 6])
@@ -165,8 +161,10 @@ def test_a_sweep_leaves_the_law_as_it_is(b):
 def test_no_concentration_is_uniform(n_components):
     rng = np.random.default_rng(8)
     draws = np.array(
-        [sample_matrix_bingham(np.full(6, 3.0), n_components, rng=rng).components
-         for _ in range(2_000)]
+        [
+            sample_matrix_bingham(np.full(6, 3.0), n_components, rng=rng).components
+            for _ in range(2_000)
+        ]
     )
     share = (draws[:, :, 0] ** 2).sum(axis=1)
     assert_law(share, stats.beta(n_components / 2, (6 - n_components) / 2).cdf)
@@ -177,9 +175,7 @@ def test_high_concentration_is_the_leading_subspace(n_components):
     # Near the mode the exponent falls short of its maximum by half a chi-square with K (D - K)
     # degrees of freedom, up to terms of the order of 1 / 1e6.
     b = 1e6 * np.arange(7.0)[::-1]
-    draw = sample_matrix_bingham(
-        b, n_components, n_chains=N_CHAINS, rng=np.random.default_rng(9)
-    )
+    draw = sample_matrix_bingham(b, n_components, n_chains=N_CHAINS, rng=np.random.default_rng(9))
     assert draw.converged
     shortfall = b[:n_components].sum() - draw.energies[:, -1]
     assert_law(shortfall, stats.gamma(n_components * (7 - n_components) / 2).cdf)

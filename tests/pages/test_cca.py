@@ -54,8 +54,9 @@ def test_only_the_directions_leaves_nobody_on_the_page():
     assert not at.metric
     assert "Projecting and clustering people" not in texts(at)
     assert any("Release the directions" in info.value for info in at.info)
-    assert not any(chart["layout"]["xaxis"]["title"]["text"] == "top half, pair 1"
-                   for chart in charts(at))
+    assert not any(
+        chart["layout"]["xaxis"]["title"]["text"] == "top half, pair 1" for chart in charts(at)
+    )
 
 
 def test_curves_fill_in_and_say_where_half_is_captured():

@@ -59,9 +59,7 @@ def test_out_of_reach_says_the_most_there_is(open_page):
 
 
 def test_only_dpdispca_has_an_r(open_page):
-    at = open_page(
-        "use/plan", **QUICK, plan_find="the smallest R", plan_protocol="Full matrices"
-    )
+    at = open_page("use/plan", **QUICK, plan_find="the smallest R", plan_protocol="Full matrices")
     assert not at.exception
     assert len(at.error) == 1 and "DPdisPCA to find R" in at.error[0].value
 

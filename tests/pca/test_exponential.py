@@ -51,9 +51,7 @@ def test_the_bound_is_attained(n_components):
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1), epsilon=st.floats(0.05, 8), n_samples=st.integers(1, 30)
-)
+@given(seed=st.integers(0, 2**32 - 1), epsilon=st.floats(0.05, 8), n_samples=st.integers(1, 30))
 def test_densities_of_neighbours_differ_by_at_most_the_promise(seed, epsilon, n_samples):
     # In the plane the density over directions can be written down and integrated.
     rng = np.random.default_rng(seed)
@@ -64,8 +62,11 @@ def test_densities_of_neighbours_differ_by_at_most_the_promise(seed, epsilon, n_
     neighbour[0] = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]][rng.integers(3)]
 
     def log_density(people):
-        exponent = n_samples * epsilon / 2 * np.einsum(
-            "ai,ij,aj->a", directions, people.T @ people / n_samples, directions
+        exponent = (
+            n_samples
+            * epsilon
+            / 2
+            * np.einsum("ai,ij,aj->a", directions, people.T @ people / n_samples, directions)
         )
         return exponent - np.log(np.mean(np.exp(exponent - exponent.max()))) - exponent.max()
 

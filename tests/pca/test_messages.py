@@ -49,9 +49,7 @@ def test_native_messages_come_back_as_they_were(rng, make, dtype):
     found = decode_message(data)
     assert_same_frame(found, message)
     np.testing.assert_array_equal(found.values, message.values)
-    length = message_length(
-        *message.values.shape, message.values.itemsize, whole=message.whole
-    )
+    length = message_length(*message.values.shape, message.values.itemsize, whole=message.whole)
     assert len(data) == length
 
 

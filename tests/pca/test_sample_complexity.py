@@ -23,9 +23,7 @@ from dpcore.pca.sample_complexity import (
 
 
 def test_theorem_3_by_hand():
-    n = ppca_sufficient_samples(
-        10, 0.5, 0.2, 0.9, leading_eigenvalue=0.4, failure_probability=0.05
-    )
+    n = ppca_sufficient_samples(10, 0.5, 0.2, 0.9, leading_eigenvalue=0.4, failure_probability=0.05)
     expected = 10 / (0.5 * 0.1 * 0.2) * (math.log(20) / 10 + math.log(1.6 / (0.19 * 0.2)))
     assert n == pytest.approx(expected)
 
