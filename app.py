@@ -4,17 +4,19 @@
 as a script (`__main__`) for every visitor.
 """
 
+import threading
+from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.shared import controls, runs
-from pages.shared.navigation import DEFAULT_PAGE, PAGES
-
 
 def show_page() -> None:
     """One run of the script: the page the address asks for, its controls in the sidebar."""
+    from pages.shared import controls, turns
+    from pages.shared.navigation import DEFAULT_PAGE, PAGES
+
     st.set_page_config(
         page_title="DP-PCA Lab",
         page_icon=str(Path(__file__).parent / "assets" / "icon.png"),
@@ -22,13 +24,12 @@ def show_page() -> None:
     )
     sections: dict[str, list] = {}
     for place in PAGES.values():
-        page = st.Page(
-            place.path, title=place.title, url_path=place.name, default=place.is_default
-        )
+        page = st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
         sections.setdefault(place.section, []).append(page)
     page = st.navigation(sections, expanded=True)
-    controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
-    page.run()
+    with turns.taken():
+        controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
+        page.run()
 
 
 if __name__ == "__main__":
@@ -38,5 +39,6 @@ else:
     # st.navigation call, and greets whoever follows a link to a page of a server that has just
     # started with "Page not found". Nobody has called st.navigation yet; say it for them.
     PagesManager.uses_pages_directory = False
-    runs.one_blas_thread()
+    # The first visitor's browser is busy with Streamlit itself for a second: time to import.
+    threading.Thread(target=import_module, args=("pages.shared.warm",), daemon=True).start()
     app = st.App(__file__)

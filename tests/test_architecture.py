@@ -40,7 +40,7 @@ ARROWS = {
     "command_line": TOOLS | ALGORITHMS | {"experiments", "figures"},
     "__main__": {"command_line"},
 }
-HEAVY = ("streamlit", "sklearn", "plotly", "dp_accounting", "pandas")
+HEAVY = ("streamlit", "sklearn", "scipy.stats", "plotly", "dp_accounting", "pandas")
 LIGHT_ROOMS = (
     "dpcore",
     "dpcore.privacy",

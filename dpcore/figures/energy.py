@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 
 from dpcore.figures.style import (
     GREY,
-    base_figure,
+    Look,
+    assembled,
     faded,
     horizontal,
     ink,
@@ -33,43 +34,22 @@ def protocol_dots(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
         With protocol, energy_ratio, random_ratio; all of one setting.
     """
     order = list(dict.fromkeys(row["protocol"] for row in rows))[::-1]
-    figure = base_figure(90 + 46 * len(order))
+    traces = []
     for position, key in enumerate(order):
-        look = look_of(key, dark=dark)
         ratios = [row["energy_ratio"] for row in rows if row["protocol"] == key]
-        mean = fmean(ratios)
-        figure.add_scatter(
-            x=ratios,
-            y=[position] * len(ratios),
-            mode="markers",
-            marker={"color": faded(look.colour, 0.35), "size": 9, "symbol": "circle"},
-            hovertemplate="%{x:.1%} in one draw<extra>" + look.label + "</extra>",
-        )
-        figure.add_scatter(
-            x=[mean],
-            y=[position],
-            mode="markers+text",
-            marker={"color": look.colour, "size": 15, "symbol": look.symbol},
-            text=[f"  {mean:.0%}  "],
-            textposition="middle left" if mean > 0.5 else "middle right",
-            textfont={"size": 14},
-            cliponaxis=False,
-            hovertemplate=f"%{{x:.1%}} on average over {len(ratios)} draws"
-            f"<extra>{look.label}</extra>",
-        )
+        traces += _dots_and_mean(ratios, position, look_of(key, dark=dark))
     floor = rows[0]["random_ratio"]
-    figure.update_layout(
-        margin={"t": 26},
+    return assembled(
+        traces,
+        height=90 + 46 * len(order),
+        dark=dark,
+        margin={"l": 8, "r": 8, "t": 26, "b": 8},
         shapes=[
             vertical(1, colour=ink(dark), dash="dash"),
             vertical(floor, colour=GREY, dash="dot", width=2),
         ],
         annotations=[_above(floor, "random"), _above(1, "exact")],
-        xaxis={
-            "range": PERCENT_RANGE,
-            "tickformat": ".0%",
-            "title": "captured energy, share of exact PCA",
-        },
+        xaxis=_energy_axis(),
         yaxis={
             "tickvals": list(range(len(order))),
             "ticktext": [look_of(key).label for key in order],
@@ -77,7 +57,37 @@ def protocol_dots(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
             "zeroline": False,
         },
     )
-    return figure
+
+
+def _dots_and_mean(ratios: list[float], position: int, look: Look) -> list[dict]:
+    mean = fmean(ratios)
+    dots = {
+        "type": "scatter",
+        "x": ratios,
+        "y": [position] * len(ratios),
+        "mode": "markers",
+        "marker": {"color": faded(look.colour, 0.35), "size": 9, "symbol": "circle"},
+        "hovertemplate": "%{x:.1%} in one draw<extra>" + look.label + "</extra>",
+    }
+    middle = {
+        "type": "scatter",
+        "x": [mean],
+        "y": [position],
+        "mode": "markers+text",
+        "marker": {"color": look.colour, "size": 15, "symbol": look.symbol},
+        "text": [f"  {mean:.0%}  "],
+        "textposition": "middle left" if mean > 0.5 else "middle right",
+        "textfont": {"size": 14},
+        "cliponaxis": False,
+        "hovertemplate": f"%{{x:.1%}} on average over {len(ratios)} draws"
+        f"<extra>{look.label}</extra>",
+    }
+    return [dots, middle]
+
+
+def _energy_axis() -> dict:
+    title = "captured energy, share of exact PCA"
+    return {"range": list(PERCENT_RANGE), "tickformat": ".0%", "title": title}
 
 
 def _above(x: float, text: str) -> dict:
@@ -113,11 +123,11 @@ def energy_curves(
     marker : float, optional
         The present setting, drawn as a vertical line.
     """
-    figure = base_figure(height)
     values = sorted({float(row[field]) for row in rows})
     low, high = axis_range or (values[0], values[-1])
+    traces = []
     for key in dict.fromkeys(row["protocol"] for row in rows):
-        _add_curve(figure, [row for row in rows if row["protocol"] == key], field, key, dark)
+        traces += _curve([row for row in rows if row["protocol"] == key], field, key, dark)
     shapes = [horizontal(1.0, colour=ink(dark), dash="dash")]
     # Each label stands at the end of its line that curves keep away from.
     annotations = [_along(1.0, "exact PCA", 0)]
@@ -128,37 +138,40 @@ def energy_curves(
         annotations.append(_along(floor, "random subspace", 1))
     elif floors:
         # K on the axis: every value has a floor of its own.
-        figure.add_scatter(
-            x=values,
-            y=list(floors.values()),
-            mode="lines+text",
-            name="Random subspace",
-            text=[""] * (len(values) - 1) + ["random subspace"],
-            textposition="bottom left",
-            textfont={"size": 12, "color": ink(dark)},
-            line={"color": GREY, "dash": "dot", "width": 2},
-            showlegend=False,
-            hoverinfo="skip",
-        )
+        traces.append(_floor_curve(floors, dark))
     if marker is not None:
         shapes.append(vertical(marker, colour=ink(dark), width=1))
     ticks = {}
     if logarithmic:
         positions, labels = log_ticks([low, high])
         ticks = {"type": "log", "tickvals": positions, "ticktext": labels}
-    figure.update_layout(
+    return assembled(
+        traces,
+        height=height,
+        dark=dark,
         shapes=shapes,
         annotations=annotations,
         xaxis={"title": axis_title, "range": _with_margin(low, high, logarithmic)} | ticks,
-        yaxis={
-            "range": PERCENT_RANGE,
-            "tickformat": ".0%",
-            "title": "captured energy, share of exact PCA",
-        },
+        yaxis=_energy_axis(),
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
-    return figure
+
+
+def _floor_curve(floors: dict[float, float], dark: bool) -> dict:
+    return {
+        "type": "scatter",
+        "x": list(floors),
+        "y": list(floors.values()),
+        "mode": "lines+text",
+        "name": "Random subspace",
+        "text": [""] * (len(floors) - 1) + ["random subspace"],
+        "textposition": "bottom left",
+        "textfont": {"size": 12, "color": ink(dark)},
+        "line": {"color": GREY, "dash": "dot", "width": 2},
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
 
 
 def _along(y: float, text: str, end: int) -> dict:
@@ -174,31 +187,34 @@ def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _add_curve(figure: go.Figure, rows: list[Row], field: str, key: str, dark: bool) -> None:
+def _curve(rows: list[Row], field: str, key: str, dark: bool) -> list[dict]:
+    """The spread of the draws, where there are several, and the line of their means."""
     look = look_of(key, dark=dark)
     values = sorted({float(row[field]) for row in rows})
     ratios = {
         value: [row["energy_ratio"] for row in rows if row[field] == value] for value in values
     }
     draws = max(len(r) for r in ratios.values())
-    if draws > 1:
-        figure.add_scatter(
-            x=values + values[::-1],
-            y=[max(ratios[v]) for v in values] + [min(ratios[v]) for v in values[::-1]],
-            fill="toself",
-            fillcolor=faded(look.colour, 0.15),
-            line={"width": 0},
-            mode="lines",
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    figure.add_scatter(
-        x=values,
-        y=[fmean(ratios[value]) for value in values],
-        mode="lines+markers",
-        name=look.label,
-        line={"color": look.colour, "dash": look.dash, "width": 2.5},
-        marker={"symbol": look.symbol, "size": 9},
-        customdata=[[value, key] for value in values],
-        hovertemplate=f"%{{y:.1%}} at %{{x}}, mean of {draws} draws<extra>{look.label}</extra>",
-    )
+    spread = {
+        "type": "scatter",
+        "x": values + values[::-1],
+        "y": [max(ratios[v]) for v in values] + [min(ratios[v]) for v in values[::-1]],
+        "fill": "toself",
+        "fillcolor": faded(look.colour, 0.15),
+        "line": {"width": 0},
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    line = {
+        "type": "scatter",
+        "x": values,
+        "y": [fmean(ratios[value]) for value in values],
+        "mode": "lines+markers",
+        "name": look.label,
+        "line": {"color": look.colour, "dash": look.dash, "width": 2.5},
+        "marker": {"symbol": look.symbol, "size": 9},
+        "customdata": [[value, key] for value in values],
+        "hovertemplate": f"%{{y:.1%}} at %{{x}}, mean of {draws} draws<extra>{look.label}</extra>",
+    }
+    return [spread, line] if draws > 1 else [line]

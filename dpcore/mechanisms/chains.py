@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from dpcore.errors import ParameterError
 
@@ -27,6 +26,9 @@ def split_chains(draws: np.ndarray) -> np.ndarray:
 
 def rank_normalize(draws: np.ndarray) -> np.ndarray:
     """Normal scores of the ranks over all chains, ties averaged (equation 14)."""
+    # Takes longer to import than this whole package, and only diagnostics need it.
+    from scipy.stats import rankdata
+
     ranks = rankdata(draws, method="average").reshape(draws.shape)
     return ndtri((ranks - 3 / 8) / (draws.size + 1 / 4))
 

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtr, ndtri, owens_t
-from scipy.stats import rankdata
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.gaussian import gaussian_epsilon
@@ -311,6 +310,9 @@ def _lower_limit(successes: np.ndarray, n: int, alpha: float) -> np.ndarray:
 def _area_and_spread(d: np.ndarray, d_prime: np.ndarray) -> tuple[float, float]:
     """Mann-Whitney area and its standard error (DeLong, DeLong & Clarke-Pearson 1988)."""
     n = len(d)
+    # Takes longer to import than everything the command line needs.
+    from scipy.stats import rankdata
+
     ranks = rankdata(np.concatenate((d, d_prime)))
     below = (ranks[:n] - rankdata(d)) / n
     above = 1 - (ranks[n:] - rankdata(d_prime)) / n

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.shared import rates, runs_plans
-from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.cards import dataset_ready, errors_shown, explained, not_private
 from pages.shared.controls import current
 from pages.shared.downloads import downloads
 from pages.shared.formulas_plans import HOW_BYTES_ARE_COUNTED
@@ -34,5 +34,4 @@ with errors_shown():
     st.markdown("##### Take it away")
     downloads(PAGE, [] if work is None else rates.rows_of(work.progress()))
 not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
-with st.expander("How this is computed"):
-    st.markdown(HOW_BYTES_ARE_COUNTED)
+explained("bytes", HOW_BYTES_ARE_COUNTED)

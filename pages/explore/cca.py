@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.experiments.cca_findings import captured, cca_comparison, cca_headline
 from dpcore.experiments.findings import percent
 from pages.shared import cca_panels, runs_cca
-from pages.shared.cards import big_number, errors_shown, guarantee_card, not_private
+from pages.shared.cards import big_number, errors_shown, explained, guarantee_card, not_private
 from pages.shared.cca import choose_run, choose_views
 from pages.shared.cca_curves import three_curves
 from pages.shared.cca_formulas import HOW_CCA_IS_COMPUTED, ONLY_DIRECTIONS
@@ -79,5 +79,4 @@ with errors_shown():
     st.caption(views.provenance)
     st.markdown("##### Take it away")
     cca_panels.carry_off(choice, rows, figure)
-    with st.expander("How this is computed"):
-        st.markdown(HOW_CCA_IS_COMPUTED)
+    explained("cca", HOW_CCA_IS_COMPUTED)

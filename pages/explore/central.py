@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.experiments.central import VARIANTS, central_spec
 from pages.shared import central, runs, runs_central
-from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.cards import dataset_ready, errors_shown, explained, not_private
 from pages.shared.controls import current, redraw_noise
 from pages.shared.downloads import downloads
 from pages.shared.formulas_central import CENTRAL
@@ -63,5 +63,4 @@ with errors_shown():
 
     st.markdown("##### Take it away")
     downloads("central", rows)
-with st.expander("How this is computed"):
-    st.markdown(CENTRAL)
+explained("central", CENTRAL)

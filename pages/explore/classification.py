@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.shared import classification, runs_learning, splitting
-from pages.shared.cards import dataset_ready, errors_shown
+from pages.shared.cards import dataset_ready, errors_shown, explained
 from pages.shared.classification_controls import choose_spec, redraw_button
 from pages.shared.controls import current
 from pages.shared.formulas_learning import CLASSIFICATION
@@ -49,5 +49,4 @@ with errors_shown():
         classification.inside(spec, halves)
         redraw_button()
     st.caption(halves.statement)
-    with st.expander("How this is computed"):
-        st.markdown(CLASSIFICATION)
+    explained("classification", CLASSIFICATION)

@@ -11,7 +11,7 @@ from dpcore.experiments.findings import percent
 from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.methods import METHODS
 from pages.shared import pictures, runs, spectra, spent
-from pages.shared.cards import dataset_ready, errors_shown, guarantee_card, not_private
+from pages.shared.cards import dataset_ready, errors_shown, guarantee_tabs, not_private
 from pages.shared.choice import plain
 from pages.shared.controls import current
 
@@ -83,7 +83,8 @@ with errors_shown():
         st.markdown("##### Eigenvalues against the edge of pure noise")
         spectra.scree_of(specs, method, problem, say)
         st.markdown("##### What it promises")
-        tabs = st.tabs([f"ε = {say(epsilon)}" for epsilon in found])
-        for tab, subspace in zip(tabs, found.values(), strict=True):
-            with tab:
-                guarantee_card(subspace.guarantee, preparation=choice.spec.preparation)
+        guarantee_tabs(
+            {f"ε = {say(epsilon)}": subspace.guarantee for epsilon, subspace in found.items()},
+            preparation=choice.spec.preparation,
+            key="eigen_promises",
+        )

@@ -15,7 +15,8 @@ from pages.shared.cards import (
     big_number,
     dataset_ready,
     errors_shown,
-    guarantee_card,
+    explained,
+    guarantee_tabs,
     not_private,
     take_away,
 )
@@ -71,20 +72,19 @@ with errors_shown():
     everything = runs.subspaces(spec)
     spent.record_run(spec, everything, draws=spec.repetitions)
     spent.so_far(dataset, spec.delta)
-    for tab, subspace in zip(st.tabs(list(titles.values())), everything.values(), strict=True):
-        with tab:
-            guarantee_card(subspace.guarantee, preparation=spec.preparation)
+    guarantee_tabs(
+        {titles[key]: subspace.guarantee for key, subspace in everything.items()},
+        preparation=spec.preparation,
+        key="playground_promises",
+    )
     not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
     if spec.preparation == "published":
         not_private("Published preparation", runs.statement(spec))
 
     st.markdown("##### What travelled")
     one_draw = replace(spec, repetitions=1)
-    travelled(
-        runs.rows(one_draw), runs.rows(replace(one_draw, protocols=("full", "pooled")))
-    )
+    travelled(runs.rows(one_draw), runs.rows(replace(one_draw, protocols=("full", "pooled"))))
 
     st.markdown("##### Take it away")
     take_away(rows, lambda: protocol_dots(rows), spec, choice.query)
-    with st.expander("How this is computed"):
-        st.markdown(HOW_IT_IS_COMPUTED)
+    explained("playground", HOW_IT_IS_COMPUTED)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.experiments import statistic_runs
 from pages.shared import statistics
-from pages.shared.cards import dataset_ready, errors_shown, guarantee_card, not_private
+from pages.shared.cards import dataset_ready, errors_shown, explained, guarantee_card, not_private
 from pages.shared.controls import current, redraw_noise
 from pages.shared.formulas_learning import STATISTICS
 
@@ -41,5 +41,4 @@ with errors_shown():
     not_private("True values, errors and bias", "read the values without any noise.")
     st.markdown("##### Take it away")
     statistics.take_away(data, spec, rows)
-    with st.expander("How this is computed"):
-        st.markdown(STATISTICS)
+    explained("statistics", STATISTICS)

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from dpcore.experiments.sweep import Sweep
-from pages.shared.cards import chart, dataset_ready, errors_shown, not_private
+from pages.shared.cards import chart, dataset_ready, errors_shown, explained, not_private
 from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 from pages.shared.jobs import (
@@ -58,5 +58,4 @@ with errors_shown():
         else:
             watch(PAGE, job, partial(draw_panels, sweeps))
     not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")
-    with st.expander("How this is computed"):
-        st.markdown(HOW_IT_IS_COMPUTED)
+    explained("tradeoffs", HOW_IT_IS_COMPUTED)

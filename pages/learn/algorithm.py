@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.experiments.findings import percent
 from dpcore.experiments.stepping import AT_AGGREGATOR, AT_SITE
 from pages.shared import pictures, runs, runs_steps, spent, stepping
-from pages.shared.cards import dataset_ready, errors_shown, guarantee_card, not_private
+from pages.shared.cards import dataset_ready, errors_shown, explained, guarantee_card, not_private
 from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 
@@ -72,5 +72,4 @@ with errors_shown():
     guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)
     spent.record_run(spec, released)
     spent.so_far(dataset, spec.delta)
-with st.expander("How this is computed"):
-    st.markdown(HOW_IT_IS_COMPUTED)
+explained("algorithm", HOW_IT_IS_COMPUTED)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.experiments.attack import CONFIDENCE, TRIALS, named_cases
 from pages.shared import auditing
-from pages.shared.cards import errors_shown
+from pages.shared.cards import errors_shown, explained
 from pages.shared.formulas_privacy import HOW_THE_ATTACK_WORKS
 
 FIRST_SHOWN = "second-moment-analytic-isometric"
@@ -61,5 +61,4 @@ with st.container(border=True):
         language="bash",
         wrap_lines=True,
     )
-with st.expander("How this is computed"):
-    st.markdown(HOW_THE_ATTACK_WORKS)
+explained("audit", HOW_THE_ATTACK_WORKS)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.experiments.central import central_spec
 from pages.shared import sampler
-from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.cards import dataset_ready, errors_shown, explained, not_private
 from pages.shared.controls import current, redraw_noise
 from pages.shared.formulas_central import CHAINS
 
@@ -47,5 +47,4 @@ with errors_shown():
     sampler.traces(chains, enough)
     sampler.diagnostics(chains)
     sampler.what_it_means(chains, enough, spec)
-with st.expander("How this is computed"):
-    st.markdown(CHAINS)
+explained("sampler", CHAINS)

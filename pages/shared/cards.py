@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from typing import TypeVar
 
 import plotly.graph_objects as go
@@ -17,6 +18,7 @@ from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
 from dpcore.figures.style import ink
 from dpcore.privacy import EXPLANATIONS, Guarantee, describe
+from dpcore.privacy.card import CardRow
 from pages.shared import runs
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
@@ -108,22 +110,52 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> Non
     promise and are not part of it.
     """
     card = runs.shown(guarantee, lambda: describe(guarantee))
+    said = [
+        " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
+        + f" {card.headline}"
+    ]
+    if preparation == "published" and guarantee.is_private:
+        said.append(
+            ":red-badge[preparation not private] This promise starts after centring and "
+            "scaling, which read the rows. Choose the private preparation to have it all."
+        )
     with st.container(border=True):
-        badges = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
-        st.markdown(f"{badges} {card.headline}")
-        if preparation == "published" and guarantee.is_private:
-            st.markdown(
-                ":red-badge[preparation not private] This promise starts after centring and "
-                "scaling, which read the rows. Choose the private preparation to have it all."
-            )
-        columns = st.columns(2)
-        for number, row in enumerate(card.rows):
-            columns[number % 2].markdown(
-                f"{row.label}: **{row.value}**", help=EXPLANATIONS[row.explanation]
-            )
+        st.markdown("\n\n".join(said))
+        st.html(_definitions(card.rows))
         if card.assumptions:
             with st.expander("It holds where all of this is true"):
                 st.markdown("\n".join(f"- {sentence}" for sentence in card.assumptions))
+
+
+def _definitions(rows: Sequence[CardRow]) -> str:
+    """The numbers of a card as one list: an element each would cost more than their chart."""
+    entries = "".join(
+        f'<div title="{escape(EXPLANATIONS[row.explanation])}">'
+        f'<dt style="display:inline;text-decoration:underline dotted;cursor:help">'
+        f"{escape(row.label)}</dt>: "
+        f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
+        for row in rows
+    )
+    grid = "display:grid;gap:.5rem 2rem;margin:0;grid-template-columns:repeat(auto-fit,minmax"
+    return f'<dl style="{grid}(min(20rem,100%),1fr))">{entries}</dl>'
+
+
+def guarantee_tabs(
+    guarantees: Mapping[str, Guarantee], *, preparation: str = "private", key: str
+) -> None:
+    """The cards of several releases, a tab each. Only the open one is drawn."""
+    tabs = st.tabs(list(guarantees), on_change="rerun", key=key)
+    for tab, guarantee in zip(tabs, guarantees.values(), strict=True):
+        if tab.open:
+            with tab:
+                guarantee_card(guarantee, preparation=preparation)
+
+
+def explained(key: str, text: str) -> None:
+    """How the page's numbers are computed, sent to the browser only when somebody opens it."""
+    with st.expander("How this is computed", on_change="rerun", key=f"{key}_explained") as opened:
+        if opened.open:
+            st.markdown(text)
 
 
 def not_private(what: str, why: str) -> None:

@@ -20,7 +20,7 @@ from dpcore.figures.central import variant_dots
 from dpcore.figures.energy import energy_curves
 from dpcore.pca import Subspace
 from pages.shared import pictures, runs, runs_central
-from pages.shared.cards import big_number, chart, guarantee_card, is_dark
+from pages.shared.cards import big_number, chart, guarantee_tabs, is_dark
 from pages.shared.choice import plain
 from pages.shared.runs_central import Cell
 from pages.shared.slices import fill_in
@@ -190,10 +190,11 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
             "Exact ε = 0: the noise is so large that δ alone covers all that a release can tell. "
             "Its bound grows with the dimension; what it has to hide does not."
         )
-    tabs = st.tabs([VARIANTS[key].label for key in found])
-    for tab, subspace in zip(tabs, found.values(), strict=True):
-        with tab:
-            guarantee_card(subspace.guarantee, preparation=spec.preparation)
+    guarantee_tabs(
+        {VARIANTS[key].label: subspace.guarantee for key, subspace in found.items()},
+        preparation=spec.preparation,
+        key="central_promises",
+    )
 
 
 def chain_state(subspace: Subspace) -> None:
@@ -210,9 +211,7 @@ def chain_state(subspace: Subspace) -> None:
     if state["converged"]:
         st.markdown(f":green-badge[chains converged] PPCA: {numbers}.")
     else:
-        st.markdown(
-            f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**"
-        )
+        st.markdown(f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**")
 
 
 def _number(epsilon: float) -> str:

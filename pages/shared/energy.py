@@ -12,7 +12,7 @@ from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.figures.energy import energy_curves, protocol_dots
 from pages.shared import runs
-from pages.shared.cards import chart, is_dark, readable
+from pages.shared.cards import chart, is_dark
 from pages.shared.controls import move
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
@@ -24,9 +24,7 @@ def dots(spec: RunSpec, rows: list[Row]) -> None:
     """Every draw of every protocol of a spec, whose rows these are."""
     dark = is_dark()
     chart(
-        runs.shown(
-            ("dots", spec, dark), lambda: readable(protocol_dots(rows, dark=dark), dark=dark)
-        ),
+        runs.shown(("dots", spec, dark), lambda: protocol_dots(rows, dark=dark)),
         key="dots",
         alt="Captured energy of each protocol as a share of exact PCA, one dot a draw.",
     )
@@ -34,16 +32,16 @@ def dots(spec: RunSpec, rows: list[Row]) -> None:
 
 def epsilon_curve(spec: RunSpec) -> None:
     """Energy against ε at the present settings; clicking a point moves ε there."""
-    specs = [
+    specs = tuple(
         replace(spec, epsilon=epsilon)
         for epsilon in CURVE_EPSILONS
         if spec.calibration != "classic" or epsilon <= 1
-    ]
+    )
     unfinished = bool(runs.finished_rows(specs)[1])
     st.fragment(_draw_curve, run_every=0.05 if unfinished else None)(spec, specs, unfinished)
 
 
-def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> None:
+def _draw_curve(spec: RunSpec, specs: tuple[RunSpec, ...], was_unfinished: bool) -> None:
     if st.session_state.pop("_curve_clicked", False):
         # A click runs this fragment alone; the slider it moved belongs to the whole page.
         st.rerun()
@@ -58,7 +56,7 @@ def _draw_curve(spec: RunSpec, specs: list[RunSpec], was_unfinished: bool) -> No
         chart(
             runs.shown(
                 ("curve", spec, len(rows), dark),
-                lambda: readable(_curve(rows, spec.epsilon, dark), dark=dark),
+                lambda: _curve(rows, spec.epsilon, dark),
             ),
             key="curve",
             on_select=_move_to_point,

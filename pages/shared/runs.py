@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import TypeVar
@@ -126,6 +126,11 @@ def _rows() -> Finished:
 
 
 @st.cache_resource
+def _whole_curves() -> Finished:
+    return Finished(max_entries=128)
+
+
+@st.cache_resource
 def _subspaces() -> Finished:
     return Finished(max_entries=64)
 
@@ -174,8 +179,12 @@ def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     )
 
 
-def finished_rows(specs: Iterable[RunSpec]) -> tuple[list[Row], list[Cell]]:
+def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[Row], list[Cell]]:
     """Rows there already, and the cells still to be computed."""
+    # A slider that is moved asks for the same finished curve again and again.
+    whole = _whole_curves().peek(specs)
+    if whole is not None:
+        return whole, []
     store = _rows()
     found: list[Row] = []
     missing: list[Cell] = []
@@ -185,6 +194,8 @@ def finished_rows(specs: Iterable[RunSpec]) -> tuple[list[Row], list[Cell]]:
             missing.append(cell)
         else:
             found.extend(rows_there)
+    if not missing:
+        _whole_curves().get(specs, lambda: found)
     return found, missing
 
 

@@ -33,17 +33,19 @@ def travelled(rows: list[Row], reference: list[Row]) -> None:
         width="stretch",
         alt=f"{lead['sites']} sites each send {sent} to one aggregator.",
     )
-    table.table(
-        [
-            {
-                "Protocol": METHODS[row["protocol"]].title,
-                "Each site": bytes_in_words(row["bytes_per_site"]),
-                "All sites": bytes_in_words(row["bytes_sent"]),
-                "Of whole matrices": _share(row["bytes_sent"], whole),
-                "Of raw rows": _share(row["bytes_sent"], raw),
-            }
-            for row in rows
-        ]
+    lines = (
+        (
+            METHODS[row["protocol"]].title,
+            bytes_in_words(row["bytes_per_site"]),
+            bytes_in_words(row["bytes_sent"]),
+            _share(row["bytes_sent"], whole),
+            _share(row["bytes_sent"], raw),
+        )
+        for row in rows
+    )
+    head = ("Protocol", "Each site", "All sites", "Of whole matrices", "Of raw rows")
+    table.markdown(
+        "\n".join(f"| {' | '.join(line)} |" for line in (head, ("--",) * len(head), *lines))
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.shared import planning
-from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.cards import dataset_ready, errors_shown, explained, not_private
 from pages.shared.controls import current
 from pages.shared.downloads import downloads
 from pages.shared.formulas_plans import HOW_A_PLAN_IS_FOUND
@@ -65,5 +65,4 @@ not_private(
     "compares real runs with exact PCA on the same people. To plan a release without spending "
     "anything, run it on public data of the same kind.",
 )
-with st.expander("How this is computed"):
-    st.markdown(HOW_A_PLAN_IS_FOUND)
+explained("plan", HOW_A_PLAN_IS_FOUND)

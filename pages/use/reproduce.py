@@ -8,7 +8,7 @@ import streamlit as st
 from dpcore.experiments.published import published_citation, published_points_of
 from dpcore.experiments.sweep import dataset_status
 from dpcore.figures.panels import energy_panel
-from pages.shared.cards import big_number, chart, dataset_ready, errors_shown, is_dark
+from pages.shared.cards import big_number, chart, dataset_ready, errors_shown, explained, is_dark
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 from pages.shared.jobs import (
     keep_controls,
@@ -107,5 +107,4 @@ with errors_shown():
             st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
             watch(PAGE, job, draw)
-    with st.expander("How this is computed"):
-        st.markdown(HOW_IT_IS_COMPUTED)
+    explained("reproduce", HOW_IT_IS_COMPUTED)

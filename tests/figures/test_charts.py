@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 
+import plotly.graph_objects as go
 import pytest
 
 from dpcore.experiments.methods import METHODS
@@ -28,6 +30,20 @@ def rows_at(epsilons=EPSILONS, protocols=tuple(RATIOS), repetitions=2):
         for protocol in protocols
         for repetition in range(repetitions)
     ]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_parts_that_are_taken_as_they_are_pass_plotlys_own_check(dark):
+    several_k = [
+        row | {"components": k, "random_ratio": k / 10} for k in (1, 2) for row in rows_at((1.0,))
+    ]
+    for figure in (
+        protocol_dots(rows_at((1.0,)), dark=dark),
+        energy_curves(rows_at(), "epsilon", axis_title="ε", marker=1.0, dark=dark),
+        energy_curves(several_k, "components", axis_title="K", logarithmic=False, dark=dark),
+    ):
+        checked = go.Figure(figure.to_dict()).update_layout(template=None)
+        assert json.loads(checked.to_json()) == json.loads(figure.to_json())
 
 
 def levels(figure, axis):

@@ -28,7 +28,8 @@ def opened(page: str | None = None, **query: str) -> AppTest:
 
 
 def words(at: AppTest) -> str:
-    return "\n".join(element.value for element in at.markdown)
+    said = [element.value for element in at.markdown]
+    return "\n".join([*said, *(element.proto.body for element in at.get("html"))])
 
 
 def traces(at: AppTest, index: int) -> list[dict]:
