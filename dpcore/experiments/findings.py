@@ -54,11 +54,10 @@ def headline(rows: Sequence[Row], titles: dict[str, str]) -> str:
 
 
 def comparison(rows: Sequence[Row], titles: dict[str, str]) -> str:
-    """What the other protocols and a random subspace keep, as one sentence."""
-    protocols = list(dict.fromkeys(row["protocol"] for row in rows))
-    others = [f"{titles[key]} keeps {percent(spread_of(rows, key).mean)}" for key in protocols[1:]]
-    floor = f"a random subspace {percent(rows[0]['random_ratio'])}"
-    return f"{', '.join([*others, floor])}.".replace("a random", "A random", not others)
+    """What the other protocols and a random subspace keep, in one line."""
+    others = list(dict.fromkeys(row["protocol"] for row in rows))[1:]
+    kept = [f"{titles[key]} {percent(spread_of(rows, key).mean)}" for key in others]
+    return " · ".join([*kept, f"A random subspace {percent(rows[0]['random_ratio'])}"])
 
 
 def bytes_in_words(count: float) -> str:

@@ -57,7 +57,7 @@ with errors_shown():
         st.markdown("##### The same at every ε (click a point to go there)")
         energy.epsilon_curve(spec)
 
-    st.markdown("##### What the components look like")
+    st.markdown("##### What the components look like (below each, its |cosine| to the exact one)")
     problem = runs.problem(spec.problem_key())
     shown = runs.subspaces(replace(spec, protocols=tuple({spec.protocols[0]: 0, "local": 0})))
     pictures.component_rows(

@@ -41,13 +41,13 @@ def test_the_headline_is_about_the_first_protocol():
     sentence = headline(rows, TITLES)
     assert sentence.startswith("of the energy that exact PCA captures is kept by **DPdisPCA**")
     assert "**ε = 0.5** with 4 sites of 1,001 people (40 % to 60 % over 2 draws)." in sentence
-    assert comparison(rows, TITLES) == "One site alone keeps 20 %, a random subspace 8.0 %."
+    assert comparison(rows, TITLES) == "One site alone 20 % · A random subspace 8.0 %"
 
 
 def test_one_draw_has_no_spread_and_one_protocol_no_company():
     rows = rows_of(dpdis=[0.5])
     assert "draws" not in headline(rows, TITLES)
-    assert comparison(rows, TITLES) == "A random subspace 8.0 %."
+    assert comparison(rows, TITLES) == "A random subspace 8.0 %"
 
 
 @pytest.mark.parametrize(

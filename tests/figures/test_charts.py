@@ -42,7 +42,7 @@ def test_parts_that_are_taken_as_they_are_pass_plotlys_own_check(dark):
         energy_curves(rows_at(), "epsilon", axis_title="ε", marker=1.0, dark=dark),
         energy_curves(several_k, "components", axis_title="K", logarithmic=False, dark=dark),
     ):
-        checked = go.Figure(figure.to_dict()).update_layout(template=None)
+        checked = go.Figure(figure.to_dict())
         assert json.loads(checked.to_json()) == json.loads(figure.to_json())
 
 
