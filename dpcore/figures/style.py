@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 
 INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"
+# Pixels under a plot for tick labels and a title.
+_AXIS_ROOM = 56
 
 
 @dataclass(frozen=True)
@@ -60,21 +62,33 @@ def base_figure(height: int) -> go.Figure:
 
 
 def assembled(
-    traces: list[dict], *, height: int, dark: bool, xaxis: dict, yaxis: dict, **layout: object
+    traces: list[dict],
+    *,
+    height: int,
+    left: int,
+    dark: bool,
+    xaxis: dict,
+    yaxis: dict,
+    **layout: object,
 ) -> go.Figure:
     """A figure from finished parts, with labels readable on its page.
 
     Plotly checks every property as it is set, which takes ten times as long as all the rest of a
     small chart; these are taken as they are, and the tests have Plotly check them instead.
+    `left` is the room for the vertical axis in pixels.
     """
     font = {"color": ink(dark)}
     base = _base_layout(height)
     axes = {
-        name: axis | {"tickfont": font, "title": {"text": axis.get("title", ""), "font": font}}
+        name: axis
+        | {"tickfont": font, "title": {"text": axis.get("title", ""), "font": font}}
+        # Finding out by itself how much room labels need makes Plotly draw everything twice.
+        | {"automargin": False}
         for name, axis in (("xaxis", xaxis), ("yaxis", yaxis))
     }
     legend = {"font": font} | layout.pop("legend", {})
-    shared = {"font": base["font"] | font, "legend": legend}
+    margin = {"l": left, "r": 8, "t": 26, "b": _AXIS_ROOM}
+    shared = {"font": base["font"] | font, "legend": legend, "margin": margin}
     return go.Figure({"data": traces, "layout": base | shared | axes | layout}, _validate=False)
 
 

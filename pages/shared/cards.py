@@ -136,8 +136,9 @@ def _definitions(rows: Sequence[CardRow]) -> str:
         f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
         for row in rows
     )
-    grid = "display:grid;gap:.5rem 2rem;margin:0;padding:0;grid-template-columns:repeat(auto-fit,minmax"
-    return f'<dl style="{grid}(min(20rem,100%),1fr))">{entries}</dl>'
+    columns = "repeat(auto-fit,minmax(min(20rem,100%),1fr))"
+    style = f"display:grid;gap:.5rem 2rem;margin:0;padding:0;grid-template-columns:{columns}"
+    return f'<dl style="{style}">{entries}</dl>'
 
 
 def guarantee_tabs(

@@ -55,13 +55,14 @@ def levels(figure, axis):
 def test_dots_show_every_draw_and_the_mean(dark):
     rows = rows_at(epsilons=(1.0,), repetitions=3)
     figure = protocol_dots(rows, dark=dark)
-    draws, means = figure.data[0::2], figure.data[1::2]
+    draws, means = figure.data
     # Drawn from the bottom up, so that the first protocol comes out on top.
-    for trace, mean, key in zip(draws, means, ("pooled", "dpdis"), strict=True):
+    for place, key in enumerate(("pooled", "dpdis")):
         expected = [row["energy_ratio"] for row in rows if row["protocol"] == key]
-        assert list(trace.x) == expected
-        assert mean.x[0] == pytest.approx(sum(expected) / 3)
-        assert mean.text[0].strip() == f"{mean.x[0]:.0%}"
+        assert [x for x, y in zip(draws.x, draws.y, strict=True) if y == place] == expected
+        assert means.x[place] == pytest.approx(sum(expected) / 3)
+        assert means.text[place].strip() == f"{means.x[place]:.0%}"
+        assert means.marker.color[place] == look_of(key).colour
     assert list(figure.layout.yaxis.ticktext) == ["Pooled, trusted", "DPdisPCA"]
     assert figure.layout.xaxis.title.text
     assert levels(figure, "x") == [0.15, 1]
