@@ -10,7 +10,7 @@ from dpcore.experiments.findings import comparison, headline, percent, spread_of
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.spec import as_published
 from dpcore.figures.energy import protocol_dots
-from pages.shared import energy, pictures, runs, spent, stories
+from pages.shared import energy, pictures, runs, spent, stories, turns
 from pages.shared.cards import (
     big_number,
     dataset_ready,
@@ -53,6 +53,7 @@ with errors_shown():
     with left:
         st.markdown("##### Every draw of the noise")
         energy.dots(spec, rows)
+    turns.breath()
     with right:
         st.markdown("##### The same at every ε (click a point to go there)")
         energy.epsilon_curve(spec)

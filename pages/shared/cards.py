@@ -20,6 +20,7 @@ from dpcore.figures.style import ink
 from dpcore.privacy import EXPLANATIONS, Guarantee, describe
 from dpcore.privacy.card import CardRow
 from pages.shared import runs
+from pages.shared.downloads import link_to
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
 CHART_CONFIG = {
@@ -187,9 +188,5 @@ def take_away(
             ("Notebook", lambda: notebook(spec), "run.ipynb", "application/x-ipynb+json"),
         ):
             st.download_button(label, data, name, mime, on_click="ignore", key=f"save_{name}")
-    st.caption(
-        "The camera in a chart's corner saves it as SVG. This link restores every control, "
-        "on any server that runs the lab:"
-    )
-    link = f"{st.context.url}?{query}" if query else st.context.url
-    st.code(link, language=None, wrap_lines=True)
+        link_to(query)
+    st.caption("The camera in a chart's corner saves it as SVG.")

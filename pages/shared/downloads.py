@@ -35,7 +35,18 @@ def downloads(key: str, rows: Sequence[Row], *, script: str = "", notebook: str 
                     on_click="ignore",
                     key=f"{key}_save_{suffix}",
                 )
-    query = urlencode(
-        [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
-    )
-    st.code(f"{st.context.url}{'?' if query else ''}{query}", language=None, wrap_lines=True)
+        link_to(
+            urlencode(
+                [(name, v) for name in st.query_params for v in st.query_params.get_all(name)]
+            )
+        )
+
+
+def link_to(query: str) -> None:
+    """The address that restores every control, to copy; sent only when somebody asks for it."""
+    with st.popover("Link to this view", on_change="rerun", key="link") as asked:
+        if asked.open:
+            st.caption("It restores every control, on any server that runs the lab.")
+            st.code(
+                f"{st.context.url}{'?' if query else ''}{query}", language=None, wrap_lines=True
+            )

@@ -18,6 +18,8 @@ from pages.shared.controls import move
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
 _SLICE_SECONDS = 0.2
+# Leaves the browser time to draw between two slices.
+_TICK_SECONDS = 0.25
 
 
 def dots(spec: RunSpec, rows: list[Row]) -> None:
@@ -38,7 +40,8 @@ def epsilon_curve(spec: RunSpec) -> None:
         if spec.calibration != "classic" or epsilon <= 1
     )
     unfinished = bool(runs.finished_rows(specs)[1])
-    st.fragment(_draw_curve, run_every=0.05 if unfinished else None)(spec, specs, unfinished)
+    every = _TICK_SECONDS if unfinished else None
+    st.fragment(_draw_curve, run_every=every)(spec, specs, unfinished)
 
 
 def _draw_curve(spec: RunSpec, specs: tuple[RunSpec, ...], was_unfinished: bool) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
+from html import escape
 
 import numpy as np
 import streamlit as st
@@ -27,26 +29,31 @@ def component_rows(
     if dataset.image_shape is None:
         _bars(rows, exact, feature_names)
         return
-    for title, components in rows.items():
+    strips = (
         _strip(title, components[:MOST_SHOWN], exact, dataset.image_shape)
+        for title, components in rows.items()
+    )
+    st.html("".join(strips))
 
 
 def _strip(
     title: str, components: np.ndarray, exact: np.ndarray, image_shape: tuple[int, int]
-) -> None:
+) -> str:
+    """One row of pictures with its title and cosines, the picture inside: nothing to fetch."""
     aligned = align_signs(components, exact[: len(components)])
     cosines = np.abs(np.einsum("kd,kd->k", aligned, exact[: len(aligned)]))
-    st.markdown(f"**{title}**")
-    st.image(
-        runs.shown((aligned.tobytes(), image_shape), lambda: component_strip(aligned, image_shape)),
-        width="stretch",
-        alt=f"{title}: the {len(aligned)} leading components as pictures. Mean |cosine| to the "
-        f"exact ones {cosines.mean():.2f}.",
+    png = runs.shown(
+        (aligned.tobytes(), image_shape),
+        lambda: b64encode(component_strip(aligned, image_shape)).decode(),
     )
     cells = "".join(f"<span>{cosine:.2f}</span>" for cosine in cosines)
-    st.html(
+    return (
+        f'<figure style="margin:0 0 1rem"><figcaption style="font-weight:600;margin-bottom:.4rem">'
+        f'{escape(title)}</figcaption><img src="data:image/png;base64,{png}" '
+        f'style="width:100%;border-radius:4px" alt="{escape(title)}: the {len(aligned)} leading '
+        f'components as pictures. Mean |cosine| to the exact ones {cosines.mean():.2f}.">'
         f'<div style="display:grid;grid-template-columns:repeat({len(cosines)},1fr);'
-        f'text-align:center;font-size:.8rem;opacity:.75;margin-top:-.8rem">{cells}</div>'
+        f'text-align:center;font-size:.8rem;opacity:.75">{cells}</div></figure>'
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import streamlit as st
 
 from dpcore.experiments.findings import bytes_in_words
@@ -28,10 +30,10 @@ def travelled(rows: list[Row], reference: list[Row]) -> None:
     )
     sent = bytes_in_words(lead["bytes_per_site"])
     picture, table = st.columns([2, 3], gap="large", vertical_alignment="center")
-    picture.image(
-        network_svg(lead["sites"], sent, protocol=lead["protocol"], dark=is_dark()),
-        width="stretch",
-        alt=f"{lead['sites']} sites each send {sent} to one aggregator.",
+    svg = network_svg(lead["sites"], sent, protocol=lead["protocol"], dark=is_dark())
+    picture.html(
+        f'<img src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" '
+        f'style="width:100%" alt="{lead["sites"]} sites each send {sent} to one aggregator.">'
     )
     lines = (
         (

@@ -65,6 +65,7 @@ def test_controls_survive_a_visit_to_another_page_and_the_back_button(server, op
 def test_the_link_on_the_page_restores_every_control(server, open_page):
     query = "epsilon=0.5&sites=3&calibration=published&noise=triangle&repetitions=4&seed=9"
     page, _ = open_page(f"{server}/?{query}")
+    page.get_by_role("button", name="Link to this view").click()
     link = page.locator("[data-testid=stCode]").last.inner_text().strip()
     again, _ = open_page(link)
     assert headline(again) == headline(page)
