@@ -14,7 +14,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 def show_page() -> None:
     """One run of the script: the page the address asks for, its controls in the sidebar."""
-    from pages.shared import controls, turns
+    from pages.shared import address, controls, turns
     from pages.shared.navigation import DEFAULT_PAGE, PAGES
 
     st.set_page_config(
@@ -27,7 +27,7 @@ def show_page() -> None:
         page = st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
         sections.setdefault(place.section, []).append(page)
     page = st.navigation(sections, expanded=True)
-    with turns.taken():
+    with turns.taken(), address.checked():
         controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
         page.run()
 

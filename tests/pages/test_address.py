@@ -1,0 +1,43 @@
+"""What an address asks for and cannot have is named, on the page, beside what is shown instead."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("epsilon", "-3", "1"),
+        ("delta", "2", "0.01"),
+        ("sites", "5000", "5"),
+        ("components", "1000", "10"),
+        ("dataset", "nonesuch", "digits"),
+        ("calibration", "hopeful", "analytic"),
+        ("seed", "-1", "0"),
+    ],
+)
+def test_a_value_out_of_range_is_named(open_page, name, value, shown):
+    at = open_page("explore/playground", **{name: value})
+    assert not at.exception
+    assert [warning.value for warning in at.warning] == [
+        f"The address asks for {name} = {value}, which its control does not offer: showing {shown}."
+    ]
+
+
+def test_the_sentence_goes_when_the_control_is_moved(open_page):
+    at = open_page("explore/playground", epsilon="-3").run()
+    assert len(at.warning) == 1
+    at.select_slider(key="epsilon").set_value(2.0).run()
+    assert not at.warning
+
+
+def test_a_page_s_own_controls_are_watched_too(open_page):
+    at = open_page("explore/cca", cca_pairs="-7")
+    assert any("cca_pairs = -7" in warning.value for warning in at.warning)
+
+
+def test_a_good_address_is_not_commented_on(open_page):
+    assert not open_page(
+        "explore/playground", epsilon="0.5", dataset="digits", repetitions="2", sites="5"
+    ).warning
