@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from dpcore.experiments.methods import METHODS
-from pages.shared.choice import plain
+from pages.shared.choice import OFFERED, plain
 
 _REFUSED = "_refused"
 
@@ -46,8 +46,8 @@ def _refused(asked: dict[str, list[str]]) -> dict[str, tuple[str, object]]:
         shown = st.session_state[name]
         if values != _as_addressed(shown):
             found[name] = (
-                f"The address asks for {name} = {', '.join(values)}, which its control does not "
-                f"offer: showing {', '.join(_as_addressed(shown))}.",
+                f"In the address, {name} must be {OFFERED.get(name, 'what its control offers')}, "
+                f"got {', '.join(values)}: showing {', '.join(_as_addressed(shown))}.",
                 shown,
             )
     return found

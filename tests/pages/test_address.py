@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pages.shared.choice import DEFAULTS, OFFERED
+
 
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
@@ -20,9 +22,9 @@ import pytest
 def test_a_value_out_of_range_is_named(open_page, name, value, shown):
     at = open_page("explore/playground", **{name: value})
     assert not at.exception
-    assert [warning.value for warning in at.warning] == [
-        f"The address asks for {name} = {value}, which its control does not offer: showing {shown}."
-    ]
+    (sentence,) = (warning.value for warning in at.warning)
+    assert sentence.startswith(f"In the address, {name} must be {OFFERED[name]}, got {value}: ")
+    assert sentence.endswith(f"showing {shown}.")
 
 
 def test_the_sentence_goes_when_the_control_is_moved(open_page):
@@ -34,10 +36,17 @@ def test_the_sentence_goes_when_the_control_is_moved(open_page):
 
 def test_a_page_s_own_controls_are_watched_too(open_page):
     at = open_page("explore/cca", cca_pairs="-7")
-    assert any("cca_pairs = -7" in warning.value for warning in at.warning)
+    assert any(
+        "cca_pairs must be" in warning.value and "got -7" in warning.value for warning in at.warning
+    )
 
 
 def test_a_good_address_is_not_commented_on(open_page):
     assert not open_page(
         "explore/playground", epsilon="0.5", dataset="digits", repetitions="2", sites="5"
     ).warning
+
+
+def test_every_shared_control_says_what_it_offers():
+    switches = {"compare", "concentration"}
+    assert set(OFFERED) | switches == set(DEFAULTS) | {"components", "intermediate"} | switches
