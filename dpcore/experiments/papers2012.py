@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.central import central_problem, raw_second_moment, run_batch
 from dpcore.experiments.claims import Verdict
@@ -23,7 +24,6 @@ from dpcore.experiments.claims2012 import check_privacy_curve, check_sample_curv
 from dpcore.experiments.problem import load_prepared
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.sweep import dataset_status
 from dpcore.experiments.table1 import Table1
 
 PROTOCOLS = ("exact", "ppca", "modsulq", "random")

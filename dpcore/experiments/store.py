@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dpcore.data import list_datasets
+from dpcore.data import dataset_status
 from dpcore.experiments.software import software_fingerprint
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.units import Finished, Unit
@@ -162,10 +162,8 @@ class Store:
 
 def _rows_here(draw: RunSpec) -> list[object]:
     # A part of a data set has other rows than the whole, under the same name.
-    for status in list_datasets():
-        if status.name == draw.dataset:
-            return [status.n_samples, status.n_features, status.is_part]
-    return []
+    status = dataset_status(draw.dataset)
+    return [status.n_samples, status.n_features, status.is_part]
 
 
 def _cell_key(spec: RunSpec) -> str:

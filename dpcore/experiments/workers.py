@@ -18,8 +18,7 @@ from threading import Event
 from joblib import Parallel, delayed
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.problem import ProblemSource
-from dpcore.experiments.run import local_problem
+from dpcore.experiments.problem import ProblemSource, local_problem
 from dpcore.experiments.software import software_fingerprint
 from dpcore.experiments.store import Claim, Store
 from dpcore.experiments.units import Finished, Unit, run_unit

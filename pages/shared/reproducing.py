@@ -8,6 +8,7 @@ from statistics import fmean
 
 import streamlit as st
 
+from dpcore.data import dataset_status
 from dpcore.experiments.claims import (
     Verdict,
     check_claims,
@@ -20,7 +21,7 @@ from dpcore.experiments.methods import METHODS
 from dpcore.experiments.papers import FIGURES, PaperFigure
 from dpcore.experiments.published import compare_with_published
 from dpcore.experiments.run import Row
-from dpcore.experiments.sweep import Sweep, dataset_status
+from dpcore.experiments.sweep import Sweep
 from pages.shared import runs_sweeps
 
 LINEAR = ("intermediate_ratio",)

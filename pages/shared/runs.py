@@ -11,14 +11,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 import streamlit as st
 from threadpoolctl import threadpool_limits
 
-from dpcore.data import DatasetStatus, Prepared, list_datasets, load_dataset, prepare
-from dpcore.experiments.problem import Problem, build_problem, whole_second_moment
+from dpcore.data import DatasetStatus, Prepared, list_datasets
+from dpcore.experiments.problem import Problem, Problems, load_prepared
 from dpcore.experiments.run import Row, draw_subspaces, run_repetition
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
@@ -32,20 +33,29 @@ def one_blas_thread() -> None:
     threadpool_limits(limits=1, user_api="blas")
 
 
-@st.cache_resource(max_entries=2, show_spinner="Reading the data set …")
+@st.cache_resource
+def problems() -> Problems:
+    """Data sets and site moments in memory, for pages and for the jobs that run beside them."""
+    return Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
+
+
 def prepared(name: str, preparation: str, norm_bound: float | None) -> Prepared:
-    return prepare(load_dataset(name, download=False), mode=preparation, norm_bound=norm_bound)
+    """A data set ready for a private algorithm."""
+    source, data = problems().prepared, (name, preparation, norm_bound)
+    if source.peek(*data) is None:
+        with st.spinner("Reading the data set …"):
+            return source(*data)
+    return source(*data)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _whole(name: str, preparation: str, norm_bound: float | None) -> np.ndarray:
-    return whole_second_moment(prepared(name, preparation, norm_bound))
-
-
-@st.cache_resource(max_entries=6, show_spinner="Computing the sites' second moments …")
 def problem(key: ProblemKey) -> Problem:
-    data = (key.dataset, key.preparation, key.norm_bound)
-    return build_problem(key, prepared(*data), lambda: _whole(*data))
+    """Site moments and exact answer for one key."""
+    source = problems()
+    if source.peek(key) is None:
+        prepared(key.dataset, key.preparation, key.norm_bound)
+        with st.spinner("Computing the sites' second moments …"):
+            return source(key)
+    return source(key)
 
 
 def feature_names(spec: RunSpec) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.data import dataset_status
 from dpcore.experiments.published import published_citation, published_points_of
-from dpcore.experiments.sweep import dataset_status
 from dpcore.figures.panels import energy_panel
 from pages.shared.cards import big_number, chart, dataset_ready, errors_shown, is_dark
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
