@@ -173,12 +173,12 @@ class Problems:
         """The problem if it is there; None where one would have to wait for it."""
         return self._problems.peek(key)
 
-    def beside(self) -> ProblemSource:
-        """A source for sweeps: on the same data, and with one problem of its own.
+    def beside(self, keep: int = 1) -> ProblemSource:
+        """A source for sweeps: on the same data, and with a few problems of its own.
 
         The many problems of a sweep then push out none of these.
         """
-        own = Latest(self._build, keep=1)
+        own = Latest(self._build, keep)
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
     def _build(self, key: ProblemKey) -> Problem:

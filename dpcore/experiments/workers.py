@@ -9,6 +9,7 @@ moments, and every process would hold them again.
 
 from __future__ import annotations
 
+import itertools
 import queue
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -122,10 +123,14 @@ def _in_threads(
         if stop.is_set():
             raise _Stopped
 
-    def task(unit: Unit) -> tuple[Unit, tuple[Finished, ...]]:
+    def task(unit: Unit, threads: int = 1) -> tuple[Unit, tuple[Finished, ...]]:
         checkpoint()
-        return unit, run_unit(unit, problems, checkpoint)
+        return unit, run_unit(unit, problems, checkpoint, threads=threads)
 
+    units = iter(units)
+    # The first alone, its sites shared out: whoever watches waits for this one.
+    for unit in itertools.islice(units, 1):
+        yield task(unit, workers)
     pool = Parallel(
         n_jobs=workers,
         prefer="threads",

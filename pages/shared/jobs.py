@@ -57,7 +57,10 @@ def started_job(page: str, sweeps: Sweeps) -> Job | None:
         )
     if not draws:
         _skipped_table([cell.as_row() for cell in cells])
-    return runs_sweeps.find(sweeps)
+    job = runs_sweeps.find(sweeps)
+    if job is None:
+        runs_sweeps.read_ahead(sweeps)
+    return job
 
 
 def watch(page: str, job: Job, draw: Callable[[Progress], None]) -> None:
@@ -78,6 +81,10 @@ def _watch(page: str, job: Job, draw: Callable[[Progress], None], went_on: bool)
         st.switch_page(page_path("playground"), query_params={})
     progress = job.progress()
     _say_how_far(page, job, progress)
+    if progress.goes_on and not progress.done:
+        # Instead of coming back in a while: the first rows are drawn the moment they are there.
+        job.wait_for_rows(_POLL_SECONDS)
+        progress = job.progress()
     draw(progress)
     _skipped_table(progress.skipped)
     if went_on and not progress.goes_on:

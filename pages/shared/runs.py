@@ -13,17 +13,22 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
+from uuid import uuid4
 
 import numpy as np
 import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
-from dpcore.experiments.problem import Problem, Problems, load_prepared
+from dpcore.experiments.problem import Problem, Problems, ProblemSource, load_prepared
 from dpcore.experiments.run import Row, draw_subspaces, run_repetition
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
+from pages.shared.turns import Turns
 
+# A job takes every processor, so that a second one makes neither faster. But two at once end no
+# later than one after the other, and a short one then need not wait for a long one to end.
+JOBS_AT_ONCE = 2
 Cell = tuple[RunSpec, int]
 T = TypeVar("T")
 
@@ -37,6 +42,23 @@ def one_blas_thread() -> None:
 def problems() -> Problems:
     """Data sets and site moments in memory, for pages and for the jobs that run beside them."""
     return Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
+
+
+@st.cache_resource
+def problems_of_jobs() -> ProblemSource:
+    """The same for sweeps, which come to more problems than a page may push out."""
+    return problems().beside(keep=JOBS_AT_ONCE)
+
+
+def visitor() -> str:
+    """A name for whoever looks at the page, by which jobs know their owner."""
+    return st.session_state.setdefault("_visitor", uuid4().hex)
+
+
+@st.cache_resource
+def turns() -> Turns:
+    """Who may compute beside the pages."""
+    return Turns(JOBS_AT_ONCE)
 
 
 def prepared(name: str, preparation: str, norm_bound: float | None) -> Prepared:

@@ -41,7 +41,7 @@ _STOPWATCH = """condition => {
     }, {capture: true, once: true});
 }"""
 # Long enough that it is still going on when it is cancelled.
-_MANY_DRAWS = 500
+_MANY_DRAWS = 50
 
 
 def waited_after_click(page: Page, button: str, condition: str) -> float:
