@@ -24,7 +24,7 @@ from dpcore.experiments.problem import Problem, Problems, ProblemSource, load_pr
 from dpcore.experiments.run import Row, draw_subspaces, run_repetition
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
-from pages.shared.turns import Turns
+from pages.shared.job_turns import Turns
 
 # A job takes every processor, so that a second one makes neither faster. But two at once end no
 # later than one after the other, and a short one then need not wait for a long one to end.

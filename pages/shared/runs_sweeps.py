@@ -9,6 +9,9 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+# Here, where a page begins, and not while jobs read data: in another thread, Plotly takes a
+# pandas that is only half imported for a whole one.
+import pandas as pd  # noqa: F401
 import streamlit as st
 
 from dpcore.errors import ParameterError
@@ -36,6 +39,8 @@ class Progress:
         Cells that cannot run, with their reasons.
     done, total : int
         Draws.
+    stored : int
+        How many of those done were in the store.
     seconds_left : float or None
         None before the first draw was computed.
     state : {"waiting", "running", "finished", "cancelled", "failed"}
@@ -47,6 +52,7 @@ class Progress:
     skipped: tuple[Row, ...]
     done: int
     total: int
+    stored: int
     seconds_left: float | None
     state: str
     sentence: str = ""
@@ -120,6 +126,7 @@ class Job:
                 skipped=tuple(self._skipped),
                 done=self._done,
                 total=self._total,
+                stored=self._stored,
                 seconds_left=seconds / computed * (self._total - self._done) if computed else None,
                 state=self._state,
                 sentence="" if self._error is None else str(self._error),

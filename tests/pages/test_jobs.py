@@ -11,9 +11,9 @@ from dpcore.experiments.problem import Problems
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep
 from pages.shared import runs
+from pages.shared.job_turns import Turns
 from pages.shared.runs_plans import Work, search_part
 from pages.shared.runs_sweeps import Job, ReadingAhead
-from pages.shared.turns import Turns
 
 LONG = Sweep(RunSpec(repetitions=5000), (("epsilon", (0.1, 1.0)),))
 SHORT = Sweep(RunSpec(protocols=("pooled",), repetitions=2), (("epsilon", (0.1, 1.0)),))
