@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.findings import counted
+from dpcore.experiments.recipes import notebook_of_sweeps, script_of_sweeps
 from dpcore.experiments.run import Row
 from pages.shared import runs_sweeps
 from pages.shared.downloads import downloads
@@ -150,9 +151,13 @@ def _skipped_table(skipped: Sequence[Row]) -> None:
 
 
 def take_away_sweep(
-    page: str, rows: Sequence[Row], figures: dict[str, go.Figure], commands: Sequence[str]
+    page: str,
+    sweeps: Sweeps,
+    rows: Sequence[Row],
+    figures: dict[str, go.Figure],
+    commands: Sequence[str],
 ) -> None:
-    """Rows, figures, the commands that give the same, and the link to the page."""
+    """Rows, figures, what gives the same elsewhere, and the link to the page."""
     st.markdown("##### Take it away")
     with st.container(horizontal=True):
         for name, figure in figures.items():
@@ -166,5 +171,10 @@ def take_away_sweep(
             )
     st.caption("The same rows from the command line:")
     st.code("\n".join(commands), language=None, wrap_lines=True)
-    st.caption("The rows as a table, and the link that restores this page:")
-    downloads(f"{page}_do", rows)
+    st.caption("The rows, what computes them, and the link that restores this page:")
+    downloads(
+        f"{page}_do",
+        rows,
+        script=script_of_sweeps(sweeps),
+        notebook=notebook_of_sweeps(sweeps),
+    )

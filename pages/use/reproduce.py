@@ -82,7 +82,7 @@ def take_away(progress: Progress) -> None:
     if repaired:
         commands += [command_of(sweep, n) for n, sweep in enumerate(sweeps, start=1)]
     rows = [row for side in progress.rows for row in side]
-    take_away_sweep(PAGE, rows, {figure.name: panel_of(progress)}, commands)
+    take_away_sweep(PAGE, sweeps, rows, {figure.name: panel_of(progress)}, commands)
     if published:
         st.caption(published_citation())
 
