@@ -17,6 +17,7 @@ from pages.shared.jobs import (
     take_away_sweep,
     watch,
 )
+from pages.shared.reproduced import overview_shown
 from pages.shared.reproducing import (
     ENOUGH_DRAWS,
     LINEAR,
@@ -107,5 +108,6 @@ with errors_shown():
             st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
             watch(PAGE, job, draw)
+    overview_shown()
     with st.expander("How this is computed"):
         st.markdown(HOW_IT_IS_COMPUTED)
