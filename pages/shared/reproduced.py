@@ -13,6 +13,7 @@ from dpcore.data import dataset_status
 from dpcore.experiments.findings import counted
 from dpcore.experiments.overview import PanelState
 from dpcore.experiments.published import published_points_of
+from dpcore.figures.panels import legend_html
 from dpcore.figures.thumbnails import energy_thumbnail
 from pages.shared import runs_panels
 from pages.shared.cards import is_dark
@@ -28,7 +29,8 @@ def overview_shown() -> None:
     states = runs_panels.panel_states()
     st.markdown(f"##### All {len(states)} panels\n{summary(states)}")
     tiles = "".join(_tile(state, is_dark()) for state in states)
-    st.html(f'<div style="{_GRID}">{tiles}</div>')
+    legend = legend_html(states[0].figure.base.protocols, (), dark=is_dark())
+    st.html(f'{legend}<div style="{_GRID}">{tiles}</div>')
     st.caption(
         "Lines: rows kept on this machine, from pages and from the command line. Hollow: the "
         "authors' own. `python -m dpcore reproduce all --out results` runs whatever is missing."
@@ -53,7 +55,7 @@ def summary(states: Sequence[PanelState]) -> str:
     untold = len(ran) - agree - fail
     return (
         f"**{len(ran)} of {len(states)}** have been run. Every claim of the paper holds on "
-        f"**{agree}**, one fails on {fail}, and on {untold} the draws are too few to tell."
+        f"**{agree}**, one fails on {fail}, and on {untold} it cannot be told from luck."
         f"{closeness}"
     )
 
