@@ -59,7 +59,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    names = [*FIGURES, *FIGURES_2012] if arguments.figure == ALL else [arguments.figure]
+    every = [*FIGURES, *FIGURES_2012]
+    if arguments.figure not in (ALL, *every):
+        raise ParameterError("figure", f"{ALL} or one of {', '.join(every)}", arguments.figure)
+    names = every if arguments.figure == ALL else [arguments.figure]
     if arguments.figure == ALL and arguments.out is None and not arguments.json:
         raise ParameterError("out", "given (or --json) with 'all'", None)
     documents, summary, rows_of = [], [], {}
@@ -69,13 +72,13 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         except DataUnavailable as error:
             if arguments.figure != ALL:
                 raise
-            summary.append({"figure": name, "claim": "", "holds": "skipped", "finding": str(error)})
+            summary.append(_finding(name, "", "skipped", str(error)))
             continue
         rows_of[name] = rows
         documents.append(document)
         summary += findings
     if all(rows_of.get(name) for name in _DIMENSION_PANELS):
-        summary.append(_summary_row("fig1-a to c", check_dimension(rows_of)))
+        summary.append(_judged("fig1-a to c", check_dimension(rows_of)))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
         write_csv(arguments.out / "summary.csv", summary)
@@ -109,7 +112,8 @@ def _figure(
         found = reproduce_live(name, arguments)
         if arguments.out is not None:
             write_live(arguments.out, found)
-        findings = [_summary_row(name, verdict) for verdict in found.verdicts]
+        findings = [_judged(name, verdict) for verdict in found.verdicts]
+        findings += _skipped(name, found.figure.field, found.figure.skipped())
         return found.rows, found.document(), findings
     changes = {"seed": arguments.seed}
     for field in ("repetitions", "truncation"):
@@ -144,7 +148,7 @@ def _document(
 
 
 def _summary(figure: PaperFigure, result: SweepResult, verdicts: Sequence[Verdict]) -> list[Row]:
-    found = [_summary_row(figure.name, verdict) for verdict in verdicts]
+    found = [_judged(figure.name, verdict) for verdict in verdicts]
     comparison = compare_with_published(figure.name, result.rows)
     if comparison is not None:
         point = comparison.at
@@ -155,16 +159,23 @@ def _summary(figure: PaperFigure, result: SweepResult, verdicts: Sequence[Verdic
         )
         if comparison.is_part:
             finding += f" Only a part of {point.dataset} is here: compare the shape alone."
-        found.append({"figure": figure.name, "claim": "published", "holds": "", "finding": finding})
-    for row in result.skipped:
-        finding = f"{figure.field} = {row[figure.field]}: {row['skipped']}"
-        found.append({"figure": figure.name, "claim": "", "holds": "skipped", "finding": finding})
-    return found
+        found.append(_finding(figure.name, "published", "", finding))
+    return found + _skipped(figure.name, figure.field, result.skipped)
 
 
-def _summary_row(name: str, verdict: Verdict) -> Row:
+def _skipped(name: str, field: str, rows: Sequence[Row]) -> list[Row]:
+    return [
+        _finding(name, "", "skipped", f"{field} = {row[field]}: {row['skipped']}") for row in rows
+    ]
+
+
+def _judged(name: str, verdict: Verdict) -> Row:
     holds = {True: "holds", False: "fails", None: "unclear"}[verdict.holds]
-    return {"figure": name, "claim": verdict.claim, "holds": holds, "finding": verdict.sentence}
+    return _finding(name, verdict.claim, holds, verdict.sentence)
+
+
+def _finding(name: str, claim: str, holds: str, sentence: str) -> Row:
+    return {"figure": name, "claim": claim, "holds": holds, "finding": sentence}
 
 
 def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dpcore.command_line.output import with_progress
-from dpcore.command_line.sweeping import write_csv
+from dpcore.command_line.sweeping import run_options, write_csv
 from dpcore.errors import ParameterError
 from dpcore.experiments.claims import Verdict
 from dpcore.experiments.papers2012 import LiveFigure, live_figure
@@ -43,9 +43,10 @@ def reproduce_live(name: str, arguments: argparse.Namespace) -> Reproduced:
     figure, repetitions = live_figure(name), arguments.repetitions
     if repetitions is not None and repetitions < 1:
         raise ParameterError("repetitions", "at least 1", repetitions)
+    store = run_options(arguments)["store"]
     rows = tuple(
         with_progress(
-            figure.rows(seed=arguments.seed, repetitions=repetitions),
+            figure.rows(seed=arguments.seed, repetitions=repetitions, store=store),
             figure.total(repetitions),
             name,
         )
@@ -54,21 +55,25 @@ def reproduce_live(name: str, arguments: argparse.Namespace) -> Reproduced:
 
 
 def write_live(folder: Path, found: Reproduced) -> None:
-    """CSV and HTML of one figure."""
+    """CSV, HTML and SVG of one figure."""
     # The drawing library takes half a second that most commands have no use for.
     from dpcore.figures.central import accuracy_dots
     from dpcore.figures.energy import energy_curves
+    from dpcore.figures.svg import accuracy_dots_svg, energy_curves_svg
 
     figure = found.figure
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / f"{figure.name}.csv", found.rows)
-    chart = (
-        accuracy_dots(found.rows, figure.published)
-        if figure.field == "task"
-        else energy_curves(drawn_rows(found.rows), figure.field, axis_title=figure.axis)
-    )
+    if figure.field == "task":
+        chart = accuracy_dots(found.rows, figure.published)
+        svg = accuracy_dots_svg(found.rows, title=figure.title, published=figure.published)
+    else:
+        drawn = drawn_rows(found.rows)
+        chart = energy_curves(drawn, figure.field, axis_title=figure.axis)
+        svg = energy_curves_svg(drawn, figure.field, title=figure.title, axis_title=figure.axis)
     chart.update_layout(title=figure.title, margin={"t": 90})
     chart.write_html(folder / f"{figure.name}.html", include_plotlyjs="directory")
+    (folder / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
 
 
 def drawn_rows(rows: Sequence[Row]) -> list[Row]:

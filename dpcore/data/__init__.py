@@ -1,7 +1,7 @@
 """Data sets, their preparation, and how people are shared out among sites."""
 
 from dpcore.data.dataset import Dataset, DatasetStatus
-from dpcore.data.loading import list_datasets, load_dataset
+from dpcore.data.loading import dataset_status, list_datasets, load_dataset
 from dpcore.data.preparation import Prepared, prepare
 from dpcore.data.sites import draw_people, split_sites
 from dpcore.data.two_views import TwoViewDataset, synthetic_views, two_views
@@ -12,6 +12,7 @@ __all__ = [
     "DatasetStatus",
     "Prepared",
     "TwoViewDataset",
+    "dataset_status",
     "draw_people",
     "list_datasets",
     "load_dataset",

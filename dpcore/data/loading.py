@@ -24,6 +24,19 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> tuple[Data
     return tuple(_status(entry, home) for entry in CATALOG.values())
 
 
+def dataset_status(name: str, data_home: str | os.PathLike[str] | None = None) -> DatasetStatus:
+    """One of `list_datasets`, without looking for the files of the others.
+
+    Raises
+    ------
+    ParameterError
+        If `name` is not in the catalogue.
+    """
+    if name not in CATALOG:
+        raise ParameterError("dataset", f"one of {', '.join(CATALOG)}", name)
+    return _status(CATALOG[name], find_data_home(data_home))
+
+
 def load_dataset(
     name: str,
     data_home: str | os.PathLike[str] | None = None,

@@ -6,12 +6,9 @@ from dataclasses import fields
 
 from dpcore.experiments.cca_problem import CcaSpec
 from dpcore.experiments.cca_views import ViewSource
-from dpcore.experiments.recipes import notebook
+from dpcore.experiments.recipes import notebook, script
 
-_HEAD = '''"""Private CCA of two views; the same numbers as the page this came from.
-
-Run it from the folder that holds `dpcore`, with its requirements installed.
-"""'''
+_TITLE = "Private CCA of two views"
 _RUN = """\
 problem = build_cca_problem(views, spec)
 rows = [
@@ -28,14 +25,14 @@ for protocol in spec.protocols:
 
 def cca_script(source: ViewSource, spec: CcaSpec) -> str:
     """A Python script that runs the spec and prints what it found."""
-    return "\n\n".join([_HEAD, _imports(source), _source(source, spec), _RUN, _PRINT]) + "\n"
+    return script(_TITLE, [_imports(source), _source(source, spec), _RUN, _PRINT])
 
 
 def cca_notebook(source: ViewSource, spec: CcaSpec) -> str:
     """The same as a Jupyter notebook."""
     return notebook(
         [
-            ("markdown", "# Private CCA of two views\n\nThe same numbers as the page."),
+            ("markdown", f"# {_TITLE}\n\nThe same numbers as the page."),
             ("code", f"{_imports(source)}\n\n{_source(source, spec)}"),
             ("code", f"{_RUN}\n{_PRINT}"),
         ]

@@ -113,9 +113,10 @@ def _order(
     if not math.isfinite(leads[widest].luck):
         return Verdict(claim, None, "One draw cannot tell this from luck.")
     ahead = [value for value in values if leads[value].sign > 0]
+    is_behind = any(lead.sign < 0 for lead in leads.values())
     return Verdict(
         claim,
-        bool(ahead) and all(lead.sign >= 0 for lead in leads.values()),
+        not is_behind if ahead or is_behind else None,
         f"PPCA is ahead at {len(ahead)} of {len(values)} values beyond luck: by "
         f"{_points(leads[widest].mean)} at {at.format(widest)} and "
         f"{_points(leads[narrowest].mean)} at {at.format(narrowest)}.",

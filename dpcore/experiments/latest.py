@@ -52,6 +52,17 @@ class Latest(Generic[T]):
                 raise
         return future.result()
 
+    def __contains__(self, key: tuple[Hashable, ...]) -> bool:
+        """Whether the result of these arguments is kept or being made."""
+        with self._lock:
+            return key in self._results
+
+    def peek(self, *key: Hashable) -> T | None:
+        """The result if it is there; None where one would have to wait for it."""
+        with self._lock:
+            future = self._results.get(key)
+        return future.result() if future is not None and future.done() else None
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:

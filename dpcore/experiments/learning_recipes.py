@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from dpcore.experiments.learning import ClassificationSpec
-from dpcore.experiments.recipes import notebook
+from dpcore.experiments.recipes import notebook, script, source_of
 from dpcore.experiments.statistic_runs import StatisticSpec
 
-_HEAD = '''"""{title}; the same numbers as the page this came from.
-
-Run it from the folder that holds `dpcore`, with its requirements installed.
-"""'''
 _CLASSIFICATION_IMPORTS = """\
 from statistics import fmean
 
@@ -23,22 +17,9 @@ errors = [row["test_error"] for row in rows]
 print(f"test error {fmean(errors):.4f}, mean of {len(errors)} draws")"""
 
 
-def source_of(spec: object) -> str:
-    """Python source that builds a frozen spec, naming what differs from its defaults."""
-    default = type(spec)()
-    arguments = [
-        f"    {field.name}={getattr(spec, field.name)!r},"
-        for field in fields(spec)
-        if getattr(spec, field.name) != getattr(default, field.name)
-    ]
-    if not arguments:
-        return f"{type(spec).__name__}()"
-    return "\n".join([f"{type(spec).__name__}(", *arguments, ")"])
-
-
 def classification_script(spec: ClassificationSpec) -> str:
     """A Python script that runs the pipeline and prints its test error."""
-    return _script("Test error of a private pipeline", _classification_cells(spec))
+    return script("Test error of a private pipeline", _classification_cells(spec))
 
 
 def classification_notebook(spec: ClassificationSpec) -> str:
@@ -58,7 +39,7 @@ def statistic_script(spec: StatisticSpec, origin: tuple[str, int] | list[float])
     origin : (data set, column number) or list of float
         Where the values are from, or the values.
     """
-    return _script("One private statistic", _statistic_cells(spec, origin))
+    return script("One private statistic", _statistic_cells(spec, origin))
 
 
 def statistic_notebook(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> str:
@@ -82,10 +63,6 @@ def _statistic_cells(spec: StatisticSpec, origin: tuple[str, int] | list[float])
         "result = release(values, spec)\n"
         "print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)",
     ]
-
-
-def _script(title: str, cells: list[str]) -> str:
-    return "\n\n".join([_HEAD.format(title=title), *cells]) + "\n"
 
 
 def _classification_cells(spec: ClassificationSpec) -> list[str]:

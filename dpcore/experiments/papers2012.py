@@ -12,18 +12,20 @@ along the axes are read off the printed ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.central import central_problem, raw_second_moment, run_batch
 from dpcore.experiments.claims import Verdict
 from dpcore.experiments.claims2012 import check_privacy_curve, check_sample_curve
-from dpcore.experiments.problem import load_prepared
+from dpcore.experiments.latest import Latest
+from dpcore.experiments.problem import Problem, load_prepared
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.sweep import dataset_status
+from dpcore.experiments.store import Store
 from dpcore.experiments.table1 import Table1
 
 PROTOCOLS = ("exact", "ppca", "modsulq", "random")
@@ -56,8 +58,10 @@ class LiveFigure(Protocol):
     def total(self, repetitions: int | None = None) -> int:
         """How many rows a run gives."""
 
-    def rows(self, *, seed: int = 0, repetitions: int | None = None) -> Iterator[Row]:
-        """Tidy rows as they are finished."""
+    def rows(
+        self, *, seed: int = 0, repetitions: int | None = None, store: Store | None = None
+    ) -> Iterator[Row]:
+        """Tidy rows as they are finished; those kept in a store are not computed again."""
 
     def skipped(self) -> tuple[Row, ...]:
         """Settings that cannot run on this machine, with reasons."""
@@ -125,25 +129,19 @@ class EnergyFigure:
         permutations, draws = self._counts(repetitions)
         return permutations * len(self.feasible) * sum(n for _, n in draws)
 
-    def rows(self, *, seed: int = 0, repetitions: int | None = None) -> Iterator[Row]:
+    def rows(
+        self, *, seed: int = 0, repetitions: int | None = None, store: Store | None = None
+    ) -> Iterator[Row]:
         permutations, draws = self._counts(repetitions)
         base = replace(self.base, seed=seed)
-        prepared = load_prepared(base.dataset, base.preparation)
-        everybody = raw_second_moment(prepared)
+        problem = _central_problems(base)
         for permutation in range(permutations):
-            problems = {}
             for value in self.feasible:
-                spec = replace(base, **{self.field: value})
-                key = spec.problem_key(permutation)
-                if key not in problems:
-                    problems = {key: central_problem(key, prepared, lambda: everybody)}
                 for protocol, count in draws:
-                    batch = run_batch(
-                        replace(spec, protocols=(protocol,), repetitions=count),
-                        problems[key],
-                        first=permutation * count,
+                    spec = replace(
+                        base, **{self.field: value}, protocols=(protocol,), repetitions=count
                     )
-                    for row in batch.rows:
+                    for row in _batch_rows(spec, problem, permutation, store):
                         yield {"figure": self.name, **row, "permutation": permutation}
 
     def check(self, rows: Sequence[Row]) -> tuple[Verdict, ...]:
@@ -157,6 +155,25 @@ class EnergyFigure:
         if self.permutations > 1:
             return repetitions, self.draws
         return 1, tuple((protocol, min(n, repetitions)) for protocol, n in self.draws)
+
+
+def _central_problems(base: RunSpec) -> Latest[Problem]:
+    """Problems on one data set, which is read when the first of them is asked for."""
+    prepared = Latest(lambda: load_prepared(base.dataset, base.preparation), keep=1)
+    everybody = Latest(lambda: raw_second_moment(prepared()), keep=1)
+    return Latest(lambda key: central_problem(key, prepared(), everybody), keep=1)
+
+
+def _batch_rows(
+    spec: RunSpec, problem: Latest[Problem], permutation: int, store: Store | None
+) -> Iterator[Row]:
+    def make() -> Sequence[Row]:
+        key = spec.problem_key(permutation)
+        return run_batch(spec, problem(key), first=permutation * spec.repetitions).rows
+
+    if store is None:
+        return iter(make())
+    return store.rows_of(spec.dataset, [asdict(spec), permutation], make)
 
 
 _BASE = RunSpec(

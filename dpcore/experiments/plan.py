@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.findings import counted, percent
 from dpcore.experiments.methods import method
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.sweep import Sweep, collect, dataset_status
+from dpcore.experiments.sweep import Sweep, collect
 
 # Values on the axis of a search: this many in each factor of ten, 10 % apart.
 _PER_DECADE = 24

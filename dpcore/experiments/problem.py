@@ -9,6 +9,8 @@ import numpy as np
 
 from dpcore.data import Prepared, load_dataset, prepare, split_sites
 from dpcore.errors import ParameterError
+from dpcore.experiments.blas import one_blas_thread
+from dpcore.experiments.latest import Latest
 from dpcore.experiments.spec import ProblemKey
 from dpcore.spectra import (
     SiteMoments,
@@ -56,9 +58,12 @@ class Problem:
         return int(self.moments.n_samples.sum())
 
 
-def load_prepared(name: str, preparation: str, norm_bound: float | None = None) -> Prepared:
+def load_prepared(
+    name: str, preparation: str, norm_bound: float | None = None, *, download: bool = True
+) -> Prepared:
     """A data set ready for a private algorithm; the slow and large part of a problem."""
-    return prepare(load_dataset(name), mode=preparation, norm_bound=norm_bound, in_place=True)
+    dataset = load_dataset(name, download=download)
+    return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=True)
 
 
 def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[np.ndarray, ...]:
@@ -131,3 +136,55 @@ def whole_second_moment(prepared: Prepared) -> np.ndarray:
 
 
 ProblemSource = Callable[[ProblemKey], Problem]
+
+
+class Problems:
+    """Problems by their keys; each made once, however many threads ask.
+
+    Parameters
+    ----------
+    load : callable
+        (name, preparation, norm_bound) -> Prepared.
+    keep_data, keep : int
+        How many data sets and how many problems are kept, the latest asked for. A sweep comes to
+        its problems one after the other; more than one would take the memory of many.
+
+    Attributes
+    ----------
+    prepared : Latest
+        The data sets: called as `load`.
+    """
+
+    def __init__(
+        self,
+        load: Callable[..., Prepared] = load_prepared,
+        *,
+        keep_data: int = 1,
+        keep: int = 1,
+    ):
+        self.prepared: Latest[Prepared] = Latest(load, keep_data)
+        self._whole = Latest(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
+        self._problems: Latest[Problem] = Latest(self._build, keep)
+
+    def __call__(self, key: ProblemKey) -> Problem:
+        return self._problems(key)
+
+    def peek(self, key: ProblemKey) -> Problem | None:
+        """The problem if it is there; None where one would have to wait for it."""
+        return self._problems.peek(key)
+
+    def beside(self, keep: int = 1) -> ProblemSource:
+        """A source for sweeps: on the same data, and with a few problems of its own.
+
+        The many problems of a sweep then push out none of these.
+        """
+        own = Latest(self._build, keep)
+        return lambda key: self(key) if (key,) in self._problems else own(key)
+
+    def _build(self, key: ProblemKey) -> Problem:
+        data = (key.dataset, key.preparation, key.norm_bound)
+        with one_blas_thread():
+            return build_problem(key, self.prepared(*data), lambda: self._whole(*data))
+
+
+local_problem = Problems()

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 
+from dpcore.data import dataset_status
 from dpcore.errors import DataUnavailable
 from dpcore.experiments.run import Row
-from dpcore.experiments.sweep import dataset_status
 
 TABLE = Path(__file__).parents[2] / "assets" / "published_curves.csv"
 

@@ -7,15 +7,18 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import fields
+from textwrap import indent
 
 from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.sweep import Sweep
 
 Row = dict[str, object]
 
-_HEAD = '''"""Captured energy of private PCA; the same numbers as the page this came from.
+_HEAD = '''"""{title}; the same numbers as the page this came from.
 
 Run it from the folder that holds `dpcore`, with its requirements installed.
 """'''
+_TITLE = "Captured energy of private PCA"
 _IMPORTS = """\
 from statistics import fmean
 
@@ -30,36 +33,98 @@ _FIGURE = """\
 from dpcore.figures.energy import protocol_dots
 
 protocol_dots(rows)"""
+_SWEEP_IMPORTS = """\
+import os
+from statistics import fmean
+
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.sweep import Sweep, collect"""
+_SWEEP_RUN = """\
+results = [collect(sweep, workers=os.cpu_count()) for sweep in sweeps]
+rows = [row for result in results for row in result.rows]"""
+_SWEEP_PRINT = """\
+for sweep, result in zip(sweeps, results):
+    cells = {}
+    for row in result.rows:
+        cell = (*(row[field] for field, _ in sweep.vary), row["protocol"])
+        cells.setdefault(cell, []).append(row["energy_ratio"])
+    for cell, ratios in cells.items():
+        print(*cell, f"{fmean(ratios):.4f} of exact PCA, mean of {len(ratios)} draws", sep="  ")
+    for row in result.skipped:
+        print("skipped", *row.values(), sep="  ")"""
+
+_SWEEP_FIGURES = """\
+from dpcore.figures.energy import energy_curves
+
+for sweep, result in zip(sweeps, results):
+    *others, (field, values) = sweep.vary
+    panels = {}
+    for row in result.rows:
+        panels.setdefault(", ".join(str(row[name]) for name, _ in others), []).append(row)
+    for title, own in panels.items():
+        wide = max(values) > 20 * min(values)
+        figure = energy_curves(own, field, axis_title=field, logarithmic=wide)
+        figure.update_layout(title=title, margin={"t": 90}).show()"""
 
 
-def spec_source(spec: RunSpec) -> str:
-    """Python source that builds the spec, naming what differs from the defaults."""
-    default = RunSpec()
+def source_of(spec: object) -> str:
+    """Python source that builds a frozen spec, naming what differs from its defaults."""
+    default = type(spec)()
     arguments = [
         f"    {field.name}={getattr(spec, field.name)!r},"
         for field in fields(spec)
         if getattr(spec, field.name) != getattr(default, field.name)
     ]
     if not arguments:
-        return "spec = RunSpec()"
-    return "\n".join(["spec = RunSpec(", *arguments, ")"])
+        return f"{type(spec).__name__}()"
+    return "\n".join([f"{type(spec).__name__}(", *arguments, ")"])
+
+
+def script(title: str, cells: Sequence[str]) -> str:
+    """A Python script with a docstring that says what it is."""
+    return "\n\n".join([_HEAD.format(title=title), *cells]) + "\n"
 
 
 def script_of(spec: RunSpec) -> str:
     """A Python script that runs the spec and prints what it found."""
-    return "\n\n".join([_HEAD, _IMPORTS, spec_source(spec), _RUN, _PRINT]) + "\n"
+    return script(_TITLE, [_IMPORTS, f"spec = {source_of(spec)}", _RUN, _PRINT])
 
 
 def notebook_of(spec: RunSpec) -> str:
     """The same as a Jupyter notebook, with the dot plot."""
     return notebook(
         [
-            ("markdown", "# Captured energy of private PCA\n\nThe same numbers as the page."),
-            ("code", f"{_IMPORTS}\n\n{spec_source(spec)}"),
+            ("markdown", f"# {_TITLE}\n\nThe same numbers as the page."),
+            ("code", f"{_IMPORTS}\n\nspec = {source_of(spec)}"),
             ("code", f"{_RUN}\n{_PRINT}"),
             ("code", _FIGURE),
         ]
     )
+
+
+def script_of_sweeps(sweeps: Sequence[Sweep]) -> str:
+    """A Python script that runs the sweeps one after the other and prints what they found."""
+    return script(_TITLE, [_SWEEP_IMPORTS, _sweeps_source(sweeps), _SWEEP_RUN, _SWEEP_PRINT])
+
+
+def notebook_of_sweeps(sweeps: Sequence[Sweep]) -> str:
+    """The same as a Jupyter notebook, with curves along what varies fastest."""
+    return notebook(
+        [
+            ("markdown", f"# {_TITLE}\n\nThe same numbers as the page."),
+            ("code", f"{_SWEEP_IMPORTS}\n\n{_sweeps_source(sweeps)}"),
+            ("code", f"{_SWEEP_RUN}\n{_SWEEP_PRINT}"),
+            ("code", _SWEEP_FIGURES),
+        ]
+    )
+
+
+def _sweeps_source(sweeps: Sequence[Sweep]) -> str:
+    lines = ["sweeps = ["]
+    for sweep in sweeps:
+        base, vary = indent(source_of(sweep.base), " " * 8), f"        vary={sweep.vary!r}"
+        lines += ["    Sweep(", f"{base},", f"{vary},", "    ),"]
+    return "\n".join([*lines, "]"])
 
 
 def notebook(cells: Sequence[tuple[str, str]]) -> str:

@@ -10,42 +10,16 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.experiments.blas import one_blas_thread
-from dpcore.experiments.latest import Latest
 from dpcore.experiments.methods import method
-from dpcore.experiments.problem import (
-    Problem,
-    ProblemSource,
-    build_problem,
-    load_prepared,
-    whole_second_moment,
-)
+from dpcore.experiments.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.software import versions
-from dpcore.experiments.spec import ProblemKey, RunSpec
+from dpcore.experiments.spec import RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
 Row = dict[str, object]
-
-
-_prepared = Latest(load_prepared, keep=1)
-_whole = Latest(lambda *data: whole_second_moment(_prepared(*data)), keep=1)
-
-
-def _build(key: ProblemKey) -> Problem:
-    data = (key.dataset, key.preparation, key.norm_bound)
-    with one_blas_thread():
-        return build_problem(key, _prepared(*data), lambda: _whole(*data))
-
-
-# A sweep comes to its problems one after the other; more would take the memory of many.
-_problems = Latest(_build, keep=1)
-
-
-def local_problem(key: ProblemKey) -> Problem:
-    """Problems of this process, with the latest data set and problems kept."""
-    return _problems(key)
 
 
 def draw_subspaces(spec: RunSpec, problem: Problem, repetition: int) -> dict[str, Subspace]:

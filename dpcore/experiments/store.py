@@ -14,11 +14,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dpcore.data import list_datasets
+from dpcore.data import dataset_status
+from dpcore.experiments.run import Row
 from dpcore.experiments.software import software_fingerprint
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.units import Finished, Unit
@@ -84,7 +85,7 @@ class Store:
 
     def look_up(self, unit: Unit) -> tuple[Finished, ...] | None:
         """All the unit's rows, or None if some are missing."""
-        known = self._read(self._path(unit))
+        known = self._read(self._path(unit)).get("cells", {})
         keys = [_cell_key(spec) for spec in unit.specs]
         if not all(key in known for key in keys):
             return None
@@ -96,14 +97,34 @@ class Store:
     def keep(self, unit: Unit, finished: tuple[Finished, ...]) -> None:
         """Add the unit's rows to those of the same draw."""
         path = self._path(unit)
-        known = self._read(path)
+        known = self._read(path).get("cells", {})
         for spec, one in zip(unit.specs, finished, strict=True):
             known[_cell_key(spec)] = {"rows": one.rows, "reason": one.reason}
-        body = json.dumps({"draw": asdict(unit.draw), "cells": known}).encode()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(_checksum(body) + b"\n" + body)
-        os.replace(file.name, path)
+        self._write(path, {"draw": asdict(unit.draw), "cells": known})
+
+    def rows_of(
+        self, dataset: str, identity: Sequence[object], make: Callable[[], Iterable[Row]]
+    ) -> Iterator[Row]:
+        """Rows that are always made together: found here, or made and kept once all are there.
+
+        Parameters
+        ----------
+        dataset : str
+            Whose rows they are computed from.
+        identity : sequence
+            Everything else they depend on, as JSON has it.
+        make : callable
+            Gives the rows, one after the other.
+        """
+        path = self._path_of([*identity, _rows_here(dataset)])
+        if (found := self._read(path).get("rows")) is not None:
+            yield from found
+            return
+        rows = []
+        for row in make():
+            rows.append(row)
+            yield row
+        self._write(path, {"identity": identity, "rows": rows})
 
     def claim(self, unit: Unit) -> Claim | None:
         """The right to compute a unit; None while another session has it.
@@ -144,12 +165,14 @@ class Store:
         return self._root.glob("*/*/*.json")
 
     def _path(self, unit: Unit) -> Path:
-        digest = hashlib.sha256(
-            json.dumps([asdict(unit.draw), unit.repetition, _rows_here(unit.draw)]).encode()
-        ).hexdigest()
+        here = _rows_here(unit.draw.dataset)
+        return self._path_of([asdict(unit.draw), unit.repetition, here])
+
+    def _path_of(self, identity: Sequence[object]) -> Path:
+        digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
         return self._root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.json"
 
-    def _read(self, path: Path) -> dict[str, dict[str, object]]:
+    def _read(self, path: Path) -> dict[str, object]:
         try:
             checksum, _, body = path.read_bytes().partition(b"\n")
         except FileNotFoundError:
@@ -157,15 +180,20 @@ class Store:
         if checksum != _checksum(body):
             self.damaged += 1
             return {}
-        return json.loads(body)["cells"]
+        return json.loads(body)
+
+    def _write(self, path: Path, document: dict[str, object]) -> None:
+        body = json.dumps(document).encode()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(_checksum(body) + b"\n" + body)
+        os.replace(file.name, path)
 
 
-def _rows_here(draw: RunSpec) -> list[object]:
+def _rows_here(dataset: str) -> list[object]:
     # A part of a data set has other rows than the whole, under the same name.
-    for status in list_datasets():
-        if status.name == draw.dataset:
-            return [status.n_samples, status.n_features, status.is_part]
-    return []
+    status = dataset_status(dataset)
+    return [status.n_samples, status.n_features, status.is_part]
 
 
 def _cell_key(spec: RunSpec) -> str:

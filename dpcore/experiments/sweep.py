@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from dpcore.data import list_datasets
+from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.methods import APPROXIMATE, method
-from dpcore.experiments.problem import ProblemSource
-from dpcore.experiments.run import Row, local_problem
+from dpcore.experiments.problem import ProblemSource, local_problem
+from dpcore.experiments.run import Row
 from dpcore.experiments.spec import SPEC_FIELDS, RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.units import Finished, units_of
@@ -277,10 +277,3 @@ def check_feasible(spec: RunSpec) -> None:
     if any(protocol.promise == APPROXIMATE for protocol in protocols):
         people = n_samples // spec.sites
         second_moment_sigma(settings.budget, people, calibration=settings.calibration)
-
-
-def dataset_status(name: str):
-    for status in list_datasets():
-        if status.name == name:
-            return status
-    raise ParameterError("dataset", f"one of {', '.join(s.name for s in list_datasets())}", name)

@@ -20,9 +20,11 @@ from dpcore.experiments.blas import one_blas_thread
 from dpcore.experiments.central import central_problem, run_batch
 from dpcore.experiments.claims import Verdict
 from dpcore.experiments.claims2012 import welch
+from dpcore.experiments.latest import Latest
 from dpcore.experiments.problem import sites_of
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.store import Store
 from dpcore.streams import Purpose, stream
 
 PROTOCOLS = ("exact", "ppca", "modsulq", "random")
@@ -178,15 +180,23 @@ class Table1:
     def total(self, repetitions: int | None = None) -> int:
         return len(self.tasks) * len(PROTOCOLS) * ROUNDS * (repetitions or PERMUTATIONS)
 
-    def rows(self, *, seed: int = 0, repetitions: int | None = None) -> Iterator[Row]:
-        loaded: dict[str, Dataset] = {}
+    def rows(
+        self, *, seed: int = 0, repetitions: int | None = None, store: Store | None = None
+    ) -> Iterator[Row]:
+        # One at a time: kddcup99 takes a quarter of a gigabyte.
+        loaded = Latest(load_dataset, keep=1)
+        prepared = Latest(
+            lambda task: prepare(task.features(loaded(task.dataset)), mode="private"), keep=1
+        )
         for task in self.tasks:
-            if task.dataset not in loaded:
-                # One at a time: kddcup99 takes a quarter of a gigabyte.
-                loaded = {task.dataset: load_dataset(task.dataset)}
-            data = prepare(task.features(loaded[task.dataset]), mode="private")
             for permutation in range(repetitions or PERMUTATIONS):
-                for row in self._permutation(task, data, seed, permutation):
+
+                def make(task: Task = task, permutation: int = permutation) -> Iterator[Row]:
+                    return self._permutation(task, prepared(task), seed, permutation)
+
+                identity = [task.title, self.epsilon, self.delta, seed, permutation]
+                rows = make() if store is None else store.rows_of(task.dataset, identity, make)
+                for row in rows:
                     yield {"figure": self.name, **row}
 
     def _permutation(

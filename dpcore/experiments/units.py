@@ -97,7 +97,11 @@ def units_of(specs: Mapping[int, RunSpec]) -> tuple[Unit, ...]:
 
 
 def run_unit(
-    unit: Unit, problems: ProblemSource, checkpoint: Callable[[], None] = lambda: None
+    unit: Unit,
+    problems: ProblemSource,
+    checkpoint: Callable[[], None] = lambda: None,
+    *,
+    threads: int = 1,
 ) -> tuple[Finished, ...]:
     """Run every cell of a unit on one draw.
 
@@ -108,11 +112,13 @@ def run_unit(
         ProblemKey -> Problem.
     checkpoint : callable
         Called between sites; what it raises ends the unit.
+    threads : int
+        Sites worked on at the same time.
     """
     try:
         problem = problems(unit.specs[0].problem_key(unit.repetition))
         outcomes = run_repetitions(
-            unit.specs, problem, unit.repetition, threads=1, checkpoint=checkpoint
+            unit.specs, problem, unit.repetition, threads=threads, checkpoint=checkpoint
         )
     except ParameterError as error:
         if len(unit.specs) == 1:

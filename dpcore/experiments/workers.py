@@ -9,6 +9,7 @@ moments, and every process would hold them again.
 
 from __future__ import annotations
 
+import itertools
 import queue
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +19,8 @@ from threading import Event
 from joblib import Parallel, delayed
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.cluster import on_cluster
 from dpcore.experiments.problem import ProblemSource
-from dpcore.experiments.run import local_problem
-from dpcore.experiments.software import software_fingerprint
 from dpcore.experiments.store import Claim, Store
 from dpcore.experiments.units import Finished, Unit, run_unit
 
@@ -52,7 +52,7 @@ def results(
     stop, arrived = Event(), queue.SimpleQueue()
     compute = partial(_in_threads, workers=workers, problems=problems, stop=stop)
     if scheduler is not None:
-        compute = partial(_on_cluster, client=_client(scheduler), stop=stop)
+        compute = partial(on_cluster, scheduler=scheduler, stop=stop)
 
     pool = ThreadPoolExecutor(1)
     work = pool.submit(_compute_missing, units, store, compute, stop, arrived.put)
@@ -123,10 +123,14 @@ def _in_threads(
         if stop.is_set():
             raise _Stopped
 
-    def task(unit: Unit) -> tuple[Unit, tuple[Finished, ...]]:
+    def task(unit: Unit, threads: int = 1) -> tuple[Unit, tuple[Finished, ...]]:
         checkpoint()
-        return unit, run_unit(unit, problems, checkpoint)
+        return unit, run_unit(unit, problems, checkpoint, threads=threads)
 
+    units = iter(units)
+    # The first alone, its sites shared out: whoever watches waits for this one.
+    for unit in itertools.islice(units, 1):
+        yield task(unit, workers)
     pool = Parallel(
         n_jobs=workers,
         prefer="threads",
@@ -135,63 +139,3 @@ def _in_threads(
         batch_size=1,
     )
     yield from pool(delayed(task)(unit) for unit in units)
-
-
-def _client(scheduler: str):
-    try:
-        from dask.distributed import Client
-    except ImportError as error:
-        raise ParameterError(
-            "scheduler", "left out where dask[distributed] is not installed", scheduler
-        ) from error
-    try:
-        return Client(scheduler, set_as_default=False, timeout=10)
-    except (OSError, ValueError) as error:
-        raise ParameterError(
-            "scheduler", "the address of a running Dask scheduler", scheduler
-        ) from error
-
-
-def _on_cluster(
-    units: Iterable[Unit], *, client, stop: Event
-) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
-    """Units on the workers of a cluster; those of a worker that dies are computed by another."""
-    from dask.distributed import as_completed
-
-    with client:
-        running: dict[object, Unit] = {}
-        arriving = as_completed(loop=client.loop)
-        upcoming = iter(units)
-        exhausted = False
-        while not stop.is_set():
-            # A few more than can run, so that no worker waits, and no more, so that stopping
-            # and sharing with other sessions stay quick.
-            room = 2 * max(1, sum(client.nthreads().values())) - len(running)
-            while room > 0 and not exhausted:
-                unit = next(upcoming, None)
-                exhausted = unit is None
-                if unit is not None:
-                    future = client.submit(_run_here, unit, key=_task_key(unit))
-                    running[future.key] = unit
-                    arriving.add(future)
-                    room -= 1
-            if not running:
-                return
-            while not arriving.has_ready():
-                if stop.wait(_ASK_EVERY):
-                    raise _Stopped
-            future = next(arriving)
-            unit = running.pop(future.key)
-            finished = future.result()
-            future.release()
-            yield unit, finished
-        raise _Stopped
-
-
-def _run_here(unit: Unit) -> tuple[Finished, ...]:
-    return run_unit(unit, local_problem)
-
-
-def _task_key(unit: Unit) -> str:
-    # The same unit of the same software has one name on a cluster, whoever asks for it.
-    return f"dpcore-{software_fingerprint()}-{unit.fingerprint()}"

@@ -1,4 +1,4 @@
-"""Energy curves as a standalone SVG: a picture for a document, without a browser to draw it."""
+"""Published figures as standalone SVG: pictures for a document, without a browser to draw them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ Row = dict[str, object]
 
 _WIDTH, _HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 16, 64, 52
+_SIDE = 16
 _TOP_OF_SCALE = 1.06
 _DASHES = {"solid": "", "dash": "7 4", "dot": "2 4"}
 
@@ -51,14 +52,7 @@ def energy_curves_svg(
     def y(ratio: float) -> float:
         return _HEIGHT - _BOTTOM - ratio / _TOP_OF_SCALE * (_HEIGHT - _TOP - _BOTTOM)
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="Helvetica, Arial, sans-serif" '
-        f'font-size="13" fill="{INK_LIGHT}">',
-        f"<title>{escape(title)}</title>",
-        '<rect width="100%" height="100%" fill="white"/>',
-        _text(_LEFT, 22, title, anchor="start", size=15),
-    ]
+    parts = _opening(title, _HEIGHT)
     for share in (0, 0.2, 0.4, 0.6, 0.8, 1.0):
         parts += [
             _line(_LEFT, y(share), _WIDTH - _RIGHT, y(share), "#e4e4e4"),
@@ -98,6 +92,78 @@ def energy_curves_svg(
             _text(legend + 20, 46, "published", anchor="start"),
         ]
     return "\n".join([*parts, "</svg>\n"])
+
+
+def accuracy_dots_svg(rows: Sequence[Row], *, title: str, published: Sequence[Row] = ()) -> str:
+    """Every round's accuracy as a dot, a line an algorithm and a group a task, as SVG text.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With task, protocol, accuracy (a share); at least one.
+    title : str
+    published : sequence of dict
+        With task, protocol, mean and std in percent, drawn as bars.
+    """
+    printed = {(row["task"], row["protocol"]): row for row in published}
+    groups: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        groups.setdefault(row["task"], {}).setdefault(row["protocol"], []).append(row["accuracy"])
+    shares = [row["accuracy"] for row in rows]
+    shares += [(row["mean"] - row["std"]) / 100 for row in published]
+    low = math.floor(20 * min(shares)) / 20
+    left, right = 150, _WIDTH - 96
+
+    def x(share: float) -> float:
+        return left + (min(share, 1) - low) / (1 - low) * (right - left)
+
+    parts, y = [], 40
+    for task, lines in groups.items():
+        parts.append(_text(_SIDE, y + 14, task, anchor="start"))
+        y += 22
+        for key, accuracies in lines.items():
+            y += 24
+            parts += _accuracy_line(key, accuracies, printed.get((task, key)), x, y)
+        y += 24
+    ticks = [low + (1 - low) * part / 5 for part in range(6)]
+    grid = [_line(x(tick), 40, x(tick), y, "#e4e4e4") for tick in ticks]
+    parts += [_text(x(tick), y + 18, f"{tick:.0%}") for tick in ticks]
+    caption = "accuracy on the people left for testing" + "; bars: published" * bool(published)
+    parts.append(_text(_WIDTH / 2, y + 42, caption))
+    return "\n".join([*_opening(title, y + 60), *grid, *parts, "</svg>\n"])
+
+
+def _accuracy_line(
+    key: str, accuracies: Sequence[float], printed: Row | None, x, y: float
+) -> list[str]:
+    look, mean = look_of(key), fmean(accuracies)
+    parts = [
+        _text(140, y + 4, look.label, anchor="end"),
+        *(
+            f'<circle cx="{x(share):.1f}" cy="{y}" r="4" fill="{look.colour}" fill-opacity="0.3"/>'
+            for share in accuracies
+        ),
+        f'<circle cx="{x(mean):.1f}" cy="{y}" r="6" fill="{look.colour}"/>',
+        _text(_WIDTH - _SIDE, y + 4, f"{mean:.2%}", anchor="end"),
+    ]
+    if printed is not None:
+        centre, spread = printed["mean"] / 100, printed["std"] / 100
+        parts += [
+            _line(x(centre - spread), y - 9, x(centre + spread), y - 9, INK_LIGHT),
+            _line(x(centre), y - 13, x(centre), y - 5, INK_LIGHT, width=2.5),
+        ]
+    return parts
+
+
+def _opening(title: str, height: float) -> list[str]:
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" font-family="Helvetica, Arial, sans-serif" '
+        f'font-size="13" fill="{INK_LIGHT}">',
+        f"<title>{escape(title)}</title>",
+        '<rect width="100%" height="100%" fill="white"/>',
+        _text(_SIDE, 22, title, anchor="start", size=15),
+    ]
 
 
 def _curve(rows: Sequence[Row], field: str, x, y) -> list[str]:

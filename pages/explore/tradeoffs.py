@@ -44,7 +44,7 @@ with errors_shown():
     if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
         commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
         rows = [row for side in ended.rows for row in side]
-        take_away_sweep(PAGE, rows, figures_of(sweeps, rows_by_dataset(ended)), commands)
+        take_away_sweep(PAGE, sweeps, rows, figures_of(sweeps, rows_by_dataset(ended)), commands)
     with answer:
         if job is None:
             st.markdown(

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.findings import counted
+from dpcore.experiments.recipes import notebook_of_sweeps, script_of_sweeps
 from dpcore.experiments.run import Row
 from pages.shared import runs_sweeps
 from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
-from pages.shared.runs_sweeps import Job, Progress, Sweeps
+from pages.shared.runs_sweeps import SCHEDULER_VARIABLE, Job, Progress, Sweeps
 
 _POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"
+_HELP_ON_CLUSTERS = (
+    f"A server started with `{SCHEDULER_VARIABLE}=tcp://host:8786` computes sweeps on the Dask "
+    "cluster of that scheduler. Its workers read the data sets themselves; the rows are the same."
+)
 
 
 def restore_controls(page: str) -> None:
@@ -54,10 +60,15 @@ def started_job(page: str, sweeps: Sweeps) -> Job | None:
         st.caption(
             f"{counted(len(cells) - skipped, 'setting')}, {counted(draws, 'draw')} of the noise"
             + (f"; {counted(skipped, 'setting')} cannot run" if skipped else "")
+            + f", {_where(runs_sweeps.scheduler())}",
+            help=_HELP_ON_CLUSTERS,
         )
     if not draws:
         _skipped_table([cell.as_row() for cell in cells])
-    return runs_sweeps.find(sweeps)
+    job = runs_sweeps.find(sweeps)
+    if job is None:
+        runs_sweeps.read_ahead(sweeps)
+    return job
 
 
 def watch(page: str, job: Job, draw: Callable[[Progress], None]) -> None:
@@ -78,7 +89,13 @@ def _watch(page: str, job: Job, draw: Callable[[Progress], None], went_on: bool)
         st.switch_page(page_path("playground"), query_params={})
     progress = job.progress()
     _say_how_far(page, job, progress)
+    if progress.state == "running" and not progress.done:
+        # Instead of coming back in a while: the first rows are drawn the moment they are there.
+        job.wait_for_rows(_POLL_SECONDS)
+        progress = job.progress()
     draw(progress)
+    if progress.done and not progress.goes_on:
+        st.caption(_origin(job, progress))
     _skipped_table(progress.skipped)
     if went_on and not progress.goes_on:
         # The whole page once more, so that the fragment stops asking to be run again.
@@ -100,7 +117,23 @@ def _say_how_far(page: str, job: Job, progress: Progress) -> None:
     elif progress.state == "cancelled":
         st.info(f"Cancelled after {count}. What had arrived is kept; Run goes on from there.")
     elif progress.state == "failed":
-        st.error(progress.sentence, icon="⚠️")
+        kept = f" {count} had arrived and are kept; Run goes on from there." * bool(progress.done)
+        st.error(f"{progress.sentence.rstrip('.')}.{kept}", icon="⚠️")
+
+
+def _where(scheduler: str | None) -> str:
+    if scheduler is not None:
+        return f"on the Dask cluster at {scheduler}"
+    return f"on this server's {counted(os.cpu_count() or 1, 'processor')}"
+
+
+def _origin(job: Job, progress: Progress) -> str:
+    draws, here = counted(progress.done, "draw"), f"computed {_where(job.scheduler)}"
+    if not progress.stored:
+        return f"{draws}, {here}."
+    if progress.stored == progress.done:
+        return f"{draws}, kept on disk from earlier runs."
+    return f"{draws}, {progress.stored:,} kept on disk from earlier runs, the others {here}."
 
 
 def time_in_words(seconds: float) -> str:
@@ -118,9 +151,13 @@ def _skipped_table(skipped: Sequence[Row]) -> None:
 
 
 def take_away_sweep(
-    page: str, rows: Sequence[Row], figures: dict[str, go.Figure], commands: Sequence[str]
+    page: str,
+    sweeps: Sweeps,
+    rows: Sequence[Row],
+    figures: dict[str, go.Figure],
+    commands: Sequence[str],
 ) -> None:
-    """Rows, figures, the commands that give the same, and the link to the page."""
+    """Rows, figures, what gives the same elsewhere, and the link to the page."""
     st.markdown("##### Take it away")
     with st.container(horizontal=True):
         for name, figure in figures.items():
@@ -134,5 +171,10 @@ def take_away_sweep(
             )
     st.caption("The same rows from the command line:")
     st.code("\n".join(commands), language=None, wrap_lines=True)
-    st.caption("The rows as a table, and the link that restores this page:")
-    downloads(f"{page}_do", rows)
+    st.caption("The rows, what computes them, and the link that restores this page:")
+    downloads(
+        f"{page}_do",
+        rows,
+        script=script_of_sweeps(sweeps),
+        notebook=notebook_of_sweeps(sweeps),
+    )

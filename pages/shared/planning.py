@@ -129,7 +129,8 @@ def _look(page: str, work, draw: Callable, count: Callable, went_on: bool) -> No
     draw(progress)
     if progress.goes_on:
         words, button = st.columns([5, 1], vertical_alignment="center")
-        words.caption(count(progress))
+        is_waiting = progress.state == "waiting"
+        words.caption("Waiting for other runs to end …" if is_waiting else count(progress))
         button.button("Stop", on_click=work.stop, key=f"{page}_do_stop")
     elif went_on:
         # The whole page once more, so that the fragment stops asking to be run again.

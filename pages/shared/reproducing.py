@@ -8,6 +8,8 @@ from statistics import fmean
 
 import streamlit as st
 
+from dpcore.data import dataset_status
+from dpcore.errors import ParameterError
 from dpcore.experiments.claims import (
     Verdict,
     check_claims,
@@ -20,8 +22,9 @@ from dpcore.experiments.methods import METHODS
 from dpcore.experiments.papers import FIGURES, PaperFigure
 from dpcore.experiments.published import compare_with_published
 from dpcore.experiments.run import Row
-from dpcore.experiments.sweep import Sweep, dataset_status
+from dpcore.experiments.sweep import Sweep
 from pages.shared import runs_sweeps
+from pages.shared.runs_panels import DRAWS
 
 LINEAR = ("intermediate_ratio",)
 # With fewer, the t test at 0.001 asks for differences far beyond their spread.
@@ -29,16 +32,12 @@ ENOUGH_DRAWS = 5
 REPAIRED = "analytic, isometric, psd"
 _REPAIR = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
 _MARKS = {True: "✓ holds", False: "✗ does not hold", None: "– cannot be told"}
-# Two draws could tell nothing from luck, whatever their difference.
-_DRAWS = {"quick": 3, "as published": 10}
 _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
 
 def choose_figure() -> tuple[PaperFigure, bool]:
     """Draw the page's controls; the figure, and whether repaired choices are wanted too."""
-    groups: dict[str, list[str]] = {}
-    for name, figure in FIGURES.items():
-        groups.setdefault(figure.title.partition(",")[0], []).append(name)
+    groups = _groups()
     left, right = st.columns(2)
     group = left.selectbox(
         "What is plotted", list(groups), key="reproduce_group", bind="query-params"
@@ -52,10 +51,10 @@ def choose_figure() -> tuple[PaperFigure, bool]:
     )
     draws = left.segmented_control(
         "Draws",
-        list(_DRAWS),
+        list(DRAWS),
         default="quick",
         required=True,
-        format_func=lambda key: f"{_DRAWS[key]}, {key}",
+        format_func=lambda key: f"{DRAWS[key]}, {key}",
         key="reproduce_draws",
         bind="query-params",
     )
@@ -66,7 +65,22 @@ def choose_figure() -> tuple[PaperFigure, bool]:
         help="The calibration that is exact, the noise that is least, and the truncation that "
         "cuts strongly negative noise; drawn dotted.",
     )
-    return FIGURES[name].varied(repetitions=_DRAWS[draws]), repaired
+    return FIGURES[name].varied(repetitions=DRAWS[draws]), repaired
+
+
+def query_of(name: str) -> dict[str, str]:
+    """What the address says when a panel is chosen."""
+    for number, (group, names) in enumerate(_groups().items()):
+        if name in names:
+            return {"reproduce_group": group, f"reproduce_panel_{number}": _panel_label(name)}
+    raise ParameterError("figure", f"one of {', '.join(FIGURES)}", name)
+
+
+def _groups() -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for name, figure in FIGURES.items():
+        groups.setdefault(figure.title.partition(",")[0], []).append(name)
+    return groups
 
 
 def _panel_label(name: str) -> str:

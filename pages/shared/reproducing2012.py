@@ -52,7 +52,7 @@ def watch(figure: LiveFigure, job: LiveJob, went_on: bool) -> None:
     if rows:
         (_table if figure.field == "task" else _curves)(figure, rows)
     if rows and not job.goes_on:
-        st.markdown(f"Ran on: {figure.ran_on}")
+        st.markdown(f"Ran on: {job.ran_on}")
         st.markdown("##### What the paper claims")
         for verdict in figure.check(rows) if len(rows) == job.total else ():
             say("on this run", verdict)

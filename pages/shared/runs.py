@@ -11,18 +11,24 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
+from uuid import uuid4
 
 import numpy as np
 import streamlit as st
 from threadpoolctl import threadpool_limits
 
-from dpcore.data import DatasetStatus, Prepared, list_datasets, load_dataset, prepare
-from dpcore.experiments.problem import Problem, build_problem, whole_second_moment
+from dpcore.data import DatasetStatus, Prepared, list_datasets
+from dpcore.experiments.problem import Problem, Problems, ProblemSource, load_prepared
 from dpcore.experiments.run import Row, draw_subspaces, run_repetition
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
+from pages.shared.job_turns import Turns
 
+# A job takes every processor, so that a second one makes neither faster. But two at once end no
+# later than one after the other, and a short one then need not wait for a long one to end.
+JOBS_AT_ONCE = 2
 Cell = tuple[RunSpec, int]
 T = TypeVar("T")
 
@@ -32,20 +38,46 @@ def one_blas_thread() -> None:
     threadpool_limits(limits=1, user_api="blas")
 
 
-@st.cache_resource(max_entries=2, show_spinner="Reading the data set …")
+@st.cache_resource
+def problems() -> Problems:
+    """Data sets and site moments in memory, for pages and for the jobs that run beside them."""
+    return Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
+
+
+@st.cache_resource
+def problems_of_jobs() -> ProblemSource:
+    """The same for sweeps, which come to more problems than a page may push out."""
+    return problems().beside(keep=JOBS_AT_ONCE)
+
+
+def visitor() -> str:
+    """A name for whoever looks at the page, by which jobs know their owner."""
+    return st.session_state.setdefault("_visitor", uuid4().hex)
+
+
+@st.cache_resource
+def turns() -> Turns:
+    """Who may compute beside the pages."""
+    return Turns(JOBS_AT_ONCE)
+
+
 def prepared(name: str, preparation: str, norm_bound: float | None) -> Prepared:
-    return prepare(load_dataset(name, download=False), mode=preparation, norm_bound=norm_bound)
+    """A data set ready for a private algorithm."""
+    source, data = problems().prepared, (name, preparation, norm_bound)
+    if source.peek(*data) is None:
+        with st.spinner("Reading the data set …"):
+            return source(*data)
+    return source(*data)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _whole(name: str, preparation: str, norm_bound: float | None) -> np.ndarray:
-    return whole_second_moment(prepared(name, preparation, norm_bound))
-
-
-@st.cache_resource(max_entries=6, show_spinner="Computing the sites' second moments …")
 def problem(key: ProblemKey) -> Problem:
-    data = (key.dataset, key.preparation, key.norm_bound)
-    return build_problem(key, prepared(*data), lambda: _whole(*data))
+    """Site moments and exact answer for one key."""
+    source = problems()
+    if source.peek(key) is None:
+        prepared(key.dataset, key.preparation, key.norm_bound)
+        with st.spinner("Computing the sites' second moments …"):
+            return source(key)
+    return source(key)
 
 
 def feature_names(spec: RunSpec) -> tuple[str, ...]:

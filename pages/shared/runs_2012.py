@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from uuid import uuid4
 
 import streamlit as st
 
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.papers2012 import FIGURES_2012, LiveFigure
 from dpcore.experiments.run import Row
+from dpcore.experiments.store import Store
+from pages.shared import runs
 
 _MOST_JOBS = 8
-# A figure takes every processor, so a second one would only slow the first.
-_turn = threading.Lock()
 
 
 class LiveJob:
     """A figure that is being run: its rows so far, and whether more are to come.
+
+    At its end `ran_on` says which rows of the data set were on this machine.
 
     Parameters
     ----------
@@ -30,19 +31,22 @@ class LiveJob:
     def __init__(self, figure: LiveFigure, repetitions: int | None):
         self.rows: list[Row] = []
         self.total = figure.total(repetitions)
-        self.sentence = ""
+        self.sentence = self.ran_on = ""
         self.goes_on = True
         self.cancelled = threading.Event()
+        self._turns = runs.turns()
         self._thread = threading.Thread(target=self._run, args=(figure, repetitions), daemon=True)
         self._thread.start()
 
     def _run(self, figure: LiveFigure, repetitions: int | None) -> None:
         try:
-            with _turn:
-                for row in figure.rows(repetitions=repetitions):
+            with self._turns.taken(self.cancelled.is_set) as is_mine:
+                for row in figure.rows(repetitions=repetitions, store=Store()) if is_mine else ():
                     if self.cancelled.is_set():
                         break
                     self.rows.append(row)
+                if self.rows:
+                    self.ran_on = figure.ran_on
         except (ParameterError, DataUnavailable) as error:
             self.sentence = str(error)
         finally:
@@ -57,15 +61,11 @@ def _jobs() -> OrderedDict[tuple, LiveJob]:
 def start(name: str, repetitions: int | None) -> None:
     """Start a figure for this visitor; jobs that fall out of the register are ended."""
     jobs = _jobs()
-    jobs[_visitor(), name, repetitions] = LiveJob(FIGURES_2012[name], repetitions)
+    jobs[runs.visitor(), name, repetitions] = LiveJob(FIGURES_2012[name], repetitions)
     while len(jobs) > _MOST_JOBS:
         jobs.popitem(last=False)[1].cancelled.set()
 
 
 def find(name: str, repetitions: int | None) -> LiveJob | None:
     """This visitor's job for the figure, running or ended."""
-    return _jobs().get((_visitor(), name, repetitions))
-
-
-def _visitor() -> str:
-    return st.session_state.setdefault("_visitor_2012", uuid4().hex)
+    return _jobs().get((runs.visitor(), name, repetitions))

@@ -10,8 +10,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from uuid import uuid4
 
 import streamlit as st
 
@@ -19,9 +17,9 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.plan import search
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Event, Sweep, in_order, run_sweep
-from pages.shared.runs_sweeps import scheduler
+from pages.shared import runs
+from pages.shared.runs_sweeps import run_options
 
 ShouldStop = Callable[[], bool]
 Parts = Mapping[str, Callable[[ShouldStop], Iterator[object]]]
@@ -36,7 +34,7 @@ class Progress:
     ----------
     arrived : dict of str to tuple
         What each part that has begun has given.
-    state : {"running", "finished", "stopped", "failed"}
+    state : {"waiting", "running", "finished", "stopped", "failed"}
     sentence : str
         What went wrong, where a person can put it right.
     """
@@ -47,7 +45,7 @@ class Progress:
 
     @property
     def goes_on(self) -> bool:
-        return self.state == "running"
+        return self.state in ("waiting", "running")
 
     def rows(self, part: str) -> tuple[Row, ...]:
         """Rows of a part that is a sweep, in the order of its grid."""
@@ -70,10 +68,11 @@ class Work:
     def __init__(self, parts: Parts):
         self._parts = parts
         self._arrived: dict[str, list] = {}
-        self._state = "running"
+        self._state = "waiting"
         self._error: BaseException | None = None
         self._lock = threading.Lock()
         self._stopped = threading.Event()
+        self._turns = runs.turns()
         threading.Thread(target=self._run, daemon=True).start()
 
     def stop(self) -> None:
@@ -98,21 +97,27 @@ class Work:
             )
 
     def _run(self) -> None:
-        error, state = None, "finished"
+        error = None
         try:
-            for name, begin in self._parts.items():
-                with self._lock:
-                    items = self._arrived[name] = []
-                for item in begin(self._stopped.is_set):
-                    with self._lock:
-                        items.append(item)
-                if self._stopped.is_set():
-                    state = "stopped"
-                    break
+            with self._turns.taken(self._stopped.is_set) as is_mine:
+                state = self._run_parts() if is_mine else "stopped"
         except BaseException as raised:  # raised again, or said, in the thread that draws the page
             error, state = raised, "failed"
         with self._lock:
             self._state, self._error = state, error
+
+    def _run_parts(self) -> str:
+        with self._lock:
+            self._state = "running"
+        for name, begin in self._parts.items():
+            with self._lock:
+                items = self._arrived[name] = []
+            for item in begin(self._stopped.is_set):
+                with self._lock:
+                    items.append(item)
+            if self._stopped.is_set():
+                return "stopped"
+        return "finished"
 
 
 class Works:
@@ -146,37 +151,23 @@ def _works() -> Works:
 
 def start(page: str, question: Hashable, parts: Parts) -> Work:
     """Begin this visitor's work on a question."""
-    return _works().start(_visitor(), page, question, parts)
+    return _works().start(runs.visitor(), page, question, parts)
 
 
 def find(page: str, question: Hashable) -> Work | None:
     """This visitor's work on a question, going on or ended."""
-    return _works().find(_visitor(), page, question)
+    return _works().find(runs.visitor(), page, question)
 
 
 def search_part(
     spec: RunSpec, field: str, target: float, protocol: str
 ) -> Callable[[ShouldStop], Iterator[object]]:
     """A search as a part of a work: every run tried, then the answer."""
-    return lambda stop: search(
-        spec,
-        field,
-        target,
-        protocol=protocol,
-        should_stop=stop,
-        store=Store(),
-        scheduler=scheduler(),
-    )
+    options = run_options()
+    return lambda stop: search(spec, field, target, protocol=protocol, should_stop=stop, **options)
 
 
 def sweep_part(sweep: Sweep) -> Callable[[ShouldStop], Iterator[Event]]:
     """A sweep as a part of a work."""
-    return partial(_sweep, sweep)
-
-
-def _sweep(sweep: Sweep, stop: ShouldStop) -> Iterator[Event]:
-    return run_sweep(sweep, store=Store(), should_stop=stop, scheduler=scheduler())
-
-
-def _visitor() -> str:
-    return st.session_state.setdefault("_visitor", uuid4().hex)
+    options = run_options()
+    return lambda stop: run_sweep(sweep, should_stop=stop, **options)

@@ -6,22 +6,25 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from uuid import uuid4
 
+# Here, where a page begins, and not while jobs read data: in another thread, Plotly takes a
+# pandas that is only half imported for a whole one.
+import pandas as pd  # noqa: F401
 import streamlit as st
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.problem import Problems
 from dpcore.experiments.run import Row
+from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Finished, Sweep, in_order, run_sweep
+from pages.shared import runs
 
 Sweeps = tuple[Sweep, ...]
 SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
 _MOST_JOBS = 24
-_ASK_EVERY = 0.05  # seconds between questions whether it is a waiting job's turn
-# A job takes every processor, so a second one would only slow the first.
-_turn = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Progress:
         Cells that cannot run, with their reasons.
     done, total : int
         Draws.
+    stored : int
+        How many of those done were in the store.
     seconds_left : float or None
         None before the first draw was computed.
     state : {"waiting", "running", "finished", "cancelled", "failed"}
@@ -47,6 +52,7 @@ class Progress:
     skipped: tuple[Row, ...]
     done: int
     total: int
+    stored: int
     seconds_left: float | None
     state: str
     sentence: str = ""
@@ -68,7 +74,9 @@ class Job:
 
     def __init__(self, sweeps: Sweeps, store: Store | None):
         self.sweeps = sweeps
-        self._store = store
+        # Here and not in the thread: what pages share is looked up where a page runs.
+        self._options = run_options() | {"store": store}
+        self._turns = runs.turns()
         self._finished: tuple[list[Finished], ...] = tuple([] for _ in sweeps)
         self._skipped: list[Row] = []
         self._total = sum(
@@ -83,11 +91,21 @@ class Job:
         self._error: BaseException | None = None
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
+        self._begun = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
+
+    @property
+    def scheduler(self) -> str | None:
+        """Address of the cluster that computes; None for this server's own processors."""
+        return self._options["scheduler"]
 
     def cancel(self) -> None:
         """End within a moment; what arrived stays."""
         self._cancelled.set()
+
+    def wait_for_rows(self, seconds: float) -> None:
+        """Wait for the first rows, or for the end, but no longer than this."""
+        self._begun.wait(seconds)
 
     def progress(self) -> Progress:
         """What there is at this moment.
@@ -108,6 +126,7 @@ class Job:
                 skipped=tuple(self._skipped),
                 done=self._done,
                 total=self._total,
+                stored=self._stored,
                 seconds_left=seconds / computed * (self._total - self._done) if computed else None,
                 state=self._state,
                 sentence="" if self._error is None else str(self._error),
@@ -115,14 +134,9 @@ class Job:
 
     def _run(self) -> None:
         try:
-            while not _turn.acquire(timeout=_ASK_EVERY):
-                if self._cancelled.is_set():
-                    self._end("cancelled")
-                    return
-            try:
-                self._run_sweeps()
-            finally:
-                _turn.release()
+            with self._turns.taken(self._cancelled.is_set) as is_mine:
+                if is_mine:
+                    self._run_sweeps()
         except BaseException as error:  # raised again, or said, in the thread that draws the page
             self._end("failed", error)
         else:
@@ -134,22 +148,19 @@ class Job:
             self._state, self._started = "running", time.monotonic()
         for sweep, finished in zip(self.sweeps, self._finished, strict=True):
             stored_before, done_before = self._stored, self._done
-            for event in run_sweep(
-                sweep,
-                workers=os.cpu_count() or 1,
-                store=self._store,
-                scheduler=scheduler(),
-                should_stop=self._cancelled.is_set,
-            ):
+            for event in run_sweep(sweep, should_stop=self._cancelled.is_set, **self._options):
                 with self._lock:
                     finished.extend(event.finished)
                     self._skipped.extend(event.skipped)
                     self._done = done_before + event.done
                     self._stored = stored_before + event.stored
+                if event.finished:
+                    self._begun.set()
 
     def _end(self, state: str, error: BaseException | None = None) -> None:
         with self._lock:
             self._state, self._error = state, error
+        self._begun.set()
 
 
 class Jobs:
@@ -186,22 +197,56 @@ def scheduler() -> str | None:
     return os.environ.get(SCHEDULER_VARIABLE) or None
 
 
+def run_options() -> dict[str, object]:
+    """Where jobs of this server run and keep their rows, as `run_sweep` takes it."""
+    return {
+        "workers": os.cpu_count() or 1,
+        "store": Store(),
+        "scheduler": scheduler(),
+        "problems": runs.problems_of_jobs(),
+    }
+
+
 @st.cache_resource
 def _jobs() -> Jobs:
     return Jobs()
 
 
+class ReadingAhead:
+    """Reads what a sweep begins with while somebody still looks at its controls."""
+
+    def __init__(self, problems: Problems):
+        self._problems = problems
+        self._pool = ThreadPoolExecutor(1)
+        self._latest: Future | None = None
+
+    def begin(self, key: ProblemKey) -> None:
+        """Read, unless something is being read: controls move faster than data sets load."""
+        idle = self._latest is None or self._latest.done()
+        if idle and self._problems.peek(key) is None:
+            self._latest = self._pool.submit(self._problems, key)
+
+
+@st.cache_resource
+def _reading_ahead() -> ReadingAhead:
+    return ReadingAhead(runs.problems())
+
+
+def read_ahead(sweeps: Sweeps) -> None:
+    """Have the data of the first cell that can run in memory by the time Run is pressed."""
+    specs = (cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None)
+    first = next(specs, None)
+    if first is not None and scheduler() is None:
+        _reading_ahead().begin(first.problem_key())
+
+
+# A job is a visitor's own, so that nobody cancels somebody else's; the store on disk sees to it
+# that what two of them ask for is computed once.
 def start(sweeps: Sweeps) -> None:
     """Run these sweeps for this visitor."""
-    _jobs().start(_visitor(), sweeps)
+    _jobs().start(runs.visitor(), sweeps)
 
 
 def find(sweeps: Sweeps) -> Job | None:
     """This visitor's run of these sweeps, going on or ended."""
-    return _jobs().find(_visitor(), sweeps)
-
-
-def _visitor() -> str:
-    # A job is a visitor's own, so that nobody cancels somebody else's; the store on disk sees to
-    # it that what two of them ask for is computed once.
-    return st.session_state.setdefault("_visitor", uuid4().hex)
+    return _jobs().find(runs.visitor(), sweeps)

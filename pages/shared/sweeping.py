@@ -10,14 +10,14 @@ from dataclasses import dataclass, fields, replace
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus, list_datasets
+from dpcore.data import DatasetStatus, dataset_status, list_datasets
 from dpcore.errors import ParameterError
 from dpcore.experiments.curves import Curves, crossing
 from dpcore.experiments.findings import percent
 from dpcore.experiments.limits import DELTAS, EPSILONS, MOST_SITES, PEOPLE_PER_SITE
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec, as_published
-from dpcore.experiments.sweep import Sweep, dataset_status
+from dpcore.experiments.sweep import Sweep
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import TRUNCATIONS
 from dpcore.privacy import CALIBRATIONS

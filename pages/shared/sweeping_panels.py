@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.data import dataset_status
 from dpcore.experiments.methods import METHODS
-from dpcore.experiments.sweep import dataset_status
 from dpcore.figures.panels import energy_panel, legend_html
 from pages.shared.cards import big_number, chart, is_dark
 from pages.shared.jobs import point_clicked

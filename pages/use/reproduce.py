@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.data import dataset_status
 from dpcore.experiments.published import published_citation, published_points_of
-from dpcore.experiments.sweep import dataset_status
 from dpcore.figures.panels import energy_panel
 from pages.shared.cards import big_number, chart, dataset_ready, errors_shown, explained, is_dark
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
@@ -17,6 +17,7 @@ from pages.shared.jobs import (
     take_away_sweep,
     watch,
 )
+from pages.shared.reproduced import overview_shown
 from pages.shared.reproducing import (
     ENOUGH_DRAWS,
     LINEAR,
@@ -82,7 +83,7 @@ def take_away(progress: Progress) -> None:
     if repaired:
         commands += [command_of(sweep, n) for n, sweep in enumerate(sweeps, start=1)]
     rows = [row for side in progress.rows for row in side]
-    take_away_sweep(PAGE, rows, {figure.name: panel_of(progress)}, commands)
+    take_away_sweep(PAGE, sweeps, rows, {figure.name: panel_of(progress)}, commands)
     if published:
         st.caption(published_citation())
 
@@ -107,4 +108,5 @@ with errors_shown():
             st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
             watch(PAGE, job, draw)
+    overview_shown()
     explained("reproduce", HOW_IT_IS_COMPUTED)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.data import dataset_status
 from dpcore.experiments.papers2012 import CITATION, FIGURES_2012
-from dpcore.experiments.sweep import dataset_status
 from pages.shared import reproducing2012, runs_2012
 from pages.shared.cards import dataset_ready, errors_shown, not_private
 

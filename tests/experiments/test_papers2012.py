@@ -16,9 +16,11 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.central import central_problem, run_batch
 from dpcore.experiments.claims2012 import check_sample_curve, welch
 from dpcore.experiments.papers2012 import FIGURES_2012, live_figure
+from dpcore.experiments.store import Store
 from dpcore.experiments.table1 import (
     PROTOCOLS,
     TASKS,
+    Table1,
     classify,
     kddcup_in_recorded_units,
     without_label_columns,
@@ -190,10 +192,75 @@ def test_where_the_label_is_a_feature_the_table_says_so(official):
     assert len(figure.check(rows)) == 5
 
 
-def test_the_command_line_reproduces_by_name(capsys):
+@pytest.fixture
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+
+
+def test_the_command_line_reproduces_by_name(capsys, own_cache):
     assert main(["reproduce", "2012-fig2", "--repetitions", "5", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["figure"] == "2012-fig2"
     assert document["claims"]
     assert set(document["rows"][0]) >= ROW_FIELDS
     assert main(["reproduce", "2012-fig2", "--repetitions", "0"]) == 2
+
+
+def test_a_figure_that_was_stopped_goes_on_where_it_was(monkeypatch, tmp_path):
+    computed = []
+
+    def counting(spec, problem, **options):
+        computed.append(spec)
+        return run_batch(spec, problem, **options)
+
+    monkeypatch.setattr("dpcore.experiments.papers2012.run_batch", counting)
+    figure, store = live_figure("2012-fig2"), Store(tmp_path)
+    batches = len(figure.values) * len(figure.draws)
+    stopped = figure.rows(repetitions=3, store=store)
+    first = [next(stopped) for _ in range(12)]
+    stopped.close()
+    before = len(computed)
+    rows = list(figure.rows(repetitions=3, store=store))
+    # The batch that was under way is made again.
+    assert 1 < before < batches and len(computed) == batches + 1
+    assert len(rows) == figure.total(3)
+    assert rows[: len(first) - 2] == first[:-2]
+    assert list(figure.rows(repetitions=3, store=store)) == rows
+    assert len(computed) == batches + 1
+    assert {key: row[key] for row in rows[:1] for key in row if key != "seconds"} == {
+        key: row[key]
+        for row in [next(figure.rows(repetitions=3))]
+        for key in row
+        if key != "seconds"
+    }
+
+
+def test_the_table_goes_on_where_it_was(official, monkeypatch, tmp_path):
+    figure = replace(live_figure("2012-table1"), tasks=TASKS[2:3])
+    made = []
+    monkeypatch.setattr(
+        Table1,
+        "_permutation",
+        lambda self, task, data, seed, permutation: (
+            made.append(permutation) or iter([{"task": task.title, "permutation": permutation}])
+        ),
+    )
+    store = Store(tmp_path)
+    assert len(list(figure.rows(repetitions=1, store=store))) == 1
+    assert len(list(figure.rows(repetitions=2, store=store))) == 2
+    assert made == [0, 1]
+
+
+def test_both_papers_write_the_same_kinds_of_files(capsys, own_cache, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["reproduce", "2012-fig2", "--repetitions", "2", "--out", str(out)]
+    assert main(arguments) == 0
+    kinds = {path.suffix for path in out.glob("2012-fig2.*")}
+    assert kinds == {".csv", ".html", ".svg"}
+    assert "2012-fig2" in (out / "summary.csv").read_text()
+
+
+def test_an_unknown_figure_is_told_all_there_are(capsys):
+    assert main(["reproduce", "fig9"]) == 2
+    told = capsys.readouterr().err
+    assert "fig1-a" in told and "2012-table1" in told and "all" in told

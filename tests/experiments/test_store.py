@@ -16,6 +16,7 @@ import pytest
 
 from dpcore.experiments import store as store_module
 from dpcore.experiments import workers
+from dpcore.experiments.problem import local_problem
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.store import FOLDER_VARIABLE, Store, cache_folder
 from dpcore.experiments.sweep import Sweep, collect, run_sweep
@@ -40,9 +41,9 @@ def entries(store: Store) -> list[Path]:
 def count_units(monkeypatch) -> list:
     computed = []
 
-    def counting(unit, *arguments):
+    def counting(unit, *arguments, **options):
         computed.append(unit)
-        return run_unit(unit, *arguments)
+        return run_unit(unit, *arguments, **options)
 
     monkeypatch.setattr(workers, "run_unit", counting)
     return computed
@@ -104,7 +105,7 @@ def test_another_version_or_another_part_of_the_data_is_another_entry(store, mon
     computed = count_units(monkeypatch)
     collect(SWEEP, store=store)
     assert len(computed) == 4
-    monkeypatch.setattr(store_module, "_rows_here", lambda draw: [100, 64, True])
+    monkeypatch.setattr(store_module, "_rows_here", lambda dataset: [100, 64, True])
     collect(SWEEP, store=store)
     assert len(computed) == 8
     assert store.summary().entries == 12
@@ -149,7 +150,7 @@ def test_a_sweep_waits_for_what_another_session_is_computing(store):
     session.start()
     time.sleep(1.0)
     assert not arrived  # everything else is done; that unit is not
-    store.keep(unit, run_unit(unit, workers.local_problem))
+    store.keep(unit, run_unit(unit, local_problem))
     claim.release()
     session.join(30)
     assert len(arrived[0].rows) == 16

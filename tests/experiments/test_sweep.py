@@ -238,7 +238,7 @@ def test_a_stop_is_answered_at_once_and_what_arrived_stays(monkeypatch):
     """Even while something that cannot be interrupted is going on in a unit."""
     release = threading.Event()
 
-    def slow(unit, problems, checkpoint):
+    def slow(unit, problems, checkpoint, **options):
         if unit.repetition > 0:
             release.wait(30)
         return run_unit(unit, problems)

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpcore.figures.svg import energy_curves_svg
+from dpcore.figures.svg import accuracy_dots_svg, energy_curves_svg
+from dpcore.figures.thumbnails import energy_thumbnail
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -59,3 +60,34 @@ def test_one_value_and_nothing_from_outside():
     ElementTree.fromstring(text)
     assert re.findall(r"https?://[^\"]+", text) == ["http://www.w3.org/2000/svg"]
     assert "nan" not in text
+
+
+def test_accuracies_are_dots_with_the_published_ones_above():
+    table = [
+        {"task": task, "protocol": key, "accuracy": 0.9 + 0.01 * number}
+        for task in ("one", "two < three")
+        for key in ("exact", "ppca")
+        for number in range(3)
+    ]
+    published = [{"task": "one", "protocol": "ppca", "mean": 91.0, "std": 0.5}]
+    text = accuracy_dots_svg(table, title="accuracies", published=published)
+    root = ElementTree.fromstring(text)
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert {"one", "two < three", "Exact PCA", "91.00%"} <= set(texts)
+    circles = list(root.iter(f"{SVG}circle"))
+    assert len(circles) == 2 * 2 * (3 + 1)
+    # The mean of 90, 91 and 92 % is the published 91 %.
+    mean = next(float(c.get("cx")) for c in circles if c.get("r") == "6")
+    bar = next(e for e in root.iter(f"{SVG}line") if e.get("stroke-width") == "2.5")
+    assert mean == pytest.approx(float(bar.get("x1")), abs=0.1)
+
+
+def test_a_thumbnail_has_a_line_a_protocol_and_no_text():
+    points = [("dpdis", 0.1, 0.2), ("dpdis", 10.0, 0.8), ("pooled", 1.0, 0.9)]
+    text = energy_thumbnail(points, ends=(0.1, 10.0), published=points[:1])
+    root = ElementTree.fromstring(text)
+    assert len(list(root.iter(f"{SVG}polyline"))) == 2 and not list(root.iter(f"{SVG}text"))
+    (circle,) = root.iter(f"{SVG}circle")
+    first = next(root.iter(f"{SVG}polyline")).get("points").split()[0]
+    assert first == f"{circle.get('cx')},{circle.get('cy')}"
+    assert ElementTree.fromstring(energy_thumbnail([], ends=(1, 2), logarithmic=False)) is not None

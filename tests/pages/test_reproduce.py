@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.experiments.papers import FIGURES, PaperFigure
 from dpcore.experiments.spec import RunSpec
-from pages.shared.reproducing import REPAIRED, as_published_rows, sweeps_of, verdicts
+from pages.shared.reproducing import REPAIRED, as_published_rows, query_of, sweeps_of, verdicts
 from pages.shared.runs_sweeps import Job
 
 TINY = PaperFigure(
@@ -94,3 +94,36 @@ def test_the_three_panels_together_are_judged_once_all_have_run(open_page, monke
         told = "across the three panels: *A lower dimension needs less ε.*" in texts(at)
         assert told == (name == "fig1-c")
     assert not at.exception and not at.error
+
+
+def test_all_panels_are_seen_at_once(open_page, monkeypatch):
+    panels = {
+        name: replace(TINY, name=name, base=replace(TINY.base, seed=seed, repetitions=3))
+        for seed, name in enumerate(("first", "second"))
+    }
+    for module in ("dpcore.experiments.papers", "pages.shared.reproducing"):
+        monkeypatch.setattr(f"{module}.FIGURES", panels)
+    at = open_page("use/reproduce")
+    assert "None has been run on this machine yet." in texts(at)
+    assert tiles(at).count("Not run yet.") == 2 * 2  # beside the picture, and in place of it
+    next(each for each in at.button if each.label == "Run").click().run()
+    for _ in range(150):
+        if not any(each.label == "Cancel" for each in at.button):
+            break
+        time.sleep(0.1)
+        at.run()
+    assert not at.exception and not at.error
+    assert "**1 of 2** have been run." in texts(at)
+    assert "claims hold in 3 draws" in tiles(at) and "Not run yet." in tiles(at)
+    assert "reproduce_panel_0=second" in tiles(at)
+
+
+def tiles(at) -> str:
+    return "\n".join(element.proto.body for element in at.get("html"))
+
+
+def test_a_thumbnail_leads_to_its_panel(open_page):
+    for name in ("fig1-h", "fig2-synthetic"):
+        at = open_page("use/reproduce", **query_of(name))
+        box = next(box for box in at.selectbox if box.label == "Panel")
+        assert not at.exception and box.value == name

@@ -1,0 +1,99 @@
+"""The units of a sweep on a Dask cluster, by the address of its scheduler."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
+from threading import Event
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.problem import local_problem
+from dpcore.experiments.software import software_fingerprint
+from dpcore.experiments.units import Finished, Unit, run_unit
+
+_ASK_EVERY = 0.05  # seconds between questions whether to stop
+_PATIENCE = 10  # seconds for a scheduler to answer
+
+
+def on_cluster(
+    units: Iterable[Unit], *, scheduler: str, stop: Event
+) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
+    """Units as they are finished; those of a worker that dies are computed by another.
+
+    Parameters
+    ----------
+    units : iterable of Unit
+        Taken a few at a time, as there is room. Without any, nobody is called.
+    scheduler : str
+        Address, "tcp://host:8786".
+    stop : threading.Event
+
+    Raises
+    ------
+    ParameterError
+        If no scheduler answers there, or it stops answering before the units have ended.
+    """
+    upcoming = iter(units)
+    first = next(upcoming, None)
+    if first is None:
+        return
+    with _client(scheduler) as client:
+        from dask.distributed import as_completed
+        from distributed.client import ClosedClientError
+        from distributed.comm import CommClosedError
+
+        arriving = as_completed(loop=client.loop)
+        try:
+            yield from _computed(itertools.chain([first], upcoming), client, arriving, stop)
+        except (ClosedClientError, CommClosedError, CancelledError) as error:
+            raise ParameterError(
+                "scheduler", "reachable until the end; what had arrived is kept", scheduler
+            ) from error
+
+
+def _computed(
+    units: Iterator[Unit], client, arriving, stop: Event
+) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
+    running: dict[object, Unit] = {}
+    while not stop.is_set():
+        # A few more than can run, so that no worker waits, and no more, so that stopping and
+        # sharing with other sessions stay quick.
+        room = 2 * max(1, sum(client.nthreads().values())) - len(running)
+        for unit in itertools.islice(units, max(0, room)):
+            future = client.submit(_run_here, unit, key=_task_key(unit))
+            running[future.key] = unit
+            arriving.add(future)
+        if not running:
+            return
+        while not arriving.has_ready():
+            if stop.wait(_ASK_EVERY):
+                return
+        future = next(arriving)
+        finished = future.result()
+        future.release()
+        yield running.pop(future.key), finished
+
+
+def _client(scheduler: str):
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        raise ParameterError(
+            "scheduler", "left out where dask[distributed] is not installed", scheduler
+        ) from error
+    try:
+        return Client(scheduler, set_as_default=False, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            "scheduler", "the address of a running Dask scheduler", scheduler
+        ) from error
+
+
+def _run_here(unit: Unit) -> tuple[Finished, ...]:
+    return run_unit(unit, local_problem)
+
+
+def _task_key(unit: Unit) -> str:
+    # The same unit of the same software has one name on a cluster, whoever asks for it.
+    return f"dpcore-{software_fingerprint()}-{unit.fingerprint()}"

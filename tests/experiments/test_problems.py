@@ -1,0 +1,74 @@
+"""Where runs get their problems: each data set is read once, and sweeps push nothing out."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dpcore.experiments.latest import Latest
+from dpcore.experiments.problem import Problems, load_prepared
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.sweep import Sweep, collect
+
+KEYS = [RunSpec(sites=sites, reference="all").problem_key() for sites in (2, 3, 4)]
+
+
+@pytest.fixture
+def read() -> Counter:
+    return Counter()
+
+
+@pytest.fixture
+def problems(read) -> Problems:
+    def load(*data):
+        read[data] += 1
+        return load_prepared(*data)
+
+    return Problems(load, keep=2)
+
+
+def test_data_are_read_once_for_pages_and_sweeps(problems, read):
+    source = problems.beside()
+    for key in KEYS:
+        assert np.array_equal(problems(key).reference, source(key).reference)
+    assert list(read.values()) == [1]
+
+
+def test_a_sweep_uses_what_is_there_and_pushes_nothing_out(problems):
+    kept = problems(KEYS[0])
+    source = problems.beside()
+    assert source(KEYS[0]) is kept
+    assert source(KEYS[1]) is not source(KEYS[2])
+    assert problems.peek(KEYS[0]) is kept
+    assert problems.peek(KEYS[1]) is None and problems.peek(KEYS[2]) is None
+
+
+def test_a_sweep_on_shared_problems_gives_the_same_rows(problems):
+    sweep = Sweep(RunSpec(protocols=("dpdis",), repetitions=2), (("sites", (2, 4)),))
+    alone, shared = collect(sweep), collect(sweep, problems=problems.beside(), workers=2)
+    assert [row["energy"] for row in alone.rows] == [row["energy"] for row in shared.rows]
+
+
+def test_what_is_being_made_is_waited_for_and_not_made_twice():
+    made, may_end = [], threading.Event()
+
+    def make(number):
+        made.append(number)
+        may_end.wait(10)
+        return -number
+
+    latest = Latest(make, keep=1)
+    threads = [threading.Thread(target=latest, args=(7,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while not made:
+        pass
+    assert (7,) in latest and latest.peek(7) is None
+    may_end.set()
+    for thread in threads:
+        thread.join()
+    assert latest.peek(7) == -7 and made == [7]
+    assert (8,) not in latest

@@ -1,0 +1,75 @@
+"""What is taken away from a page gives the page's rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpcore.experiments.recipes import (
+    notebook_of,
+    notebook_of_sweeps,
+    script_of,
+    script_of_sweeps,
+)
+from dpcore.experiments.run import run
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.sweep import Sweep, collect
+
+REPOSITORY = Path(__file__).parents[2]
+SPEC = RunSpec(protocols=("dpdis", "pooled"), truncation="psd", repetitions=2, seed=3)
+SWEEPS = (
+    Sweep(SPEC, (("dataset", ("digits", "synthetic-2012")), ("epsilon", (0.1, 1.0)))),
+    Sweep(RunSpec(repetitions=1), (("sites", (2, 5000)),)),
+)
+SHOWN = '\nimport json\nprint("ROWS", json.dumps(rows))\n'
+
+
+def numbers(rows):
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+def rows_of(script: str) -> list:
+    """Rows of a script run as its first lines say: alone, from the folder that holds dpcore."""
+    done = subprocess.run(
+        [sys.executable, "-c", script + SHOWN],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "of exact PCA, mean of" in done.stdout
+    return json.loads(done.stdout.rpartition("ROWS")[2])
+
+
+def test_a_script_gives_the_rows_of_its_run():
+    assert numbers(rows_of(script_of(SPEC))) == numbers(run(SPEC))
+
+
+def test_a_script_gives_the_rows_of_its_sweeps():
+    expected = [row for sweep in SWEEPS for row in collect(sweep).rows]
+    assert numbers(rows_of(script_of_sweeps(SWEEPS))) == numbers(expected)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "script"),
+    [(notebook_of(SPEC), script_of(SPEC)), (notebook_of_sweeps(SWEEPS), script_of_sweeps(SWEEPS))],
+)
+def test_a_notebook_is_the_script_in_cells_and_runs(notebook, script, monkeypatch):
+    from plotly.graph_objects import Figure
+
+    shown = []
+    monkeypatch.setattr(Figure, "show", lambda figure: shown.append(figure))
+    cells = json.loads(notebook)["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    for line in script.partition('"""\n\n')[2].splitlines():
+        assert line in "\n".join(sources)
+    names: dict = {}
+    for source in sources:
+        exec(source, names)
+    assert names["rows"]
+    if "sweeps" in names:
+        assert [figure.layout.title.text for figure in shown] == ["digits", "synthetic-2012", ""]
