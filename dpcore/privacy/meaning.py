@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
@@ -139,7 +139,11 @@ def gaussian_exceedance(epsilon: float, mu: float) -> float:
     """Chance that a Gaussian release moves the odds towards the truth by more than e^epsilon."""
     if mu == 0 or math.isinf(epsilon):
         return 0.0
-    return 1.0 if math.isinf(mu) else float(ndtr(mu / 2 - epsilon / mu))
+    if math.isinf(mu):
+        return 1.0
+    # Through its logarithm, as the profile is: where Phi underflows delta may still be above 0,
+    # and this chance is never below delta.
+    return math.exp(float(log_ndtr(mu / 2 - epsilon / mu)))
 
 
 def exceedance_bound(factor: float, epsilon: float, delta: float) -> float:
