@@ -30,8 +30,8 @@ from dpcore.experiments.learning import (
 )
 from dpcore.experiments.methods import METHODS, PURE
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.guarantees import AT_AGGREGATOR, AT_SITES
 from dpcore.privacy import (
-    Assumption,
     Guarantee,
     Ledger,
     PrivacyBudget,
@@ -175,7 +175,7 @@ def total_guarantee(spec: ClassificationSpec, outcome: Outcome) -> Guarantee:
         ledger = ledger.add(release)
     pure = all(g.delta == 0 for g in outcome.guarantees.values())
     delta = 0.0 if pure else spec.delta
-    sentences = (s for guarantee in outcome.guarantees.values() for s in guarantee.assumptions)
+    assumed = (one for guarantee in outcome.guarantees.values() for one in guarantee.assumptions)
     added = "; ".join(
         f"{guarantee.noise_added_by} ({stage})" for stage, guarantee in outcome.guarantees.items()
     )
@@ -185,7 +185,7 @@ def total_guarantee(spec: ClassificationSpec, outcome: Outcome) -> Guarantee:
         delta,
         "composed",
         added,
-        assumptions=tuple(dict.fromkeys((*sentences, Assumption.TRUSTED_AGGREGATOR))),
+        assumptions=tuple(dict.fromkeys(assumed)),
     )
 
 
@@ -253,7 +253,7 @@ def _mean_noise(
         noise_added_by="every site, to its own mean" if distributed else "the curator, to the mean",
         l2_sensitivity=2 / smallest,
         sigma=2 / smallest / mu,
-        assumptions=(Assumption.ONE_ROW_A_PERSON, Assumption.PUBLIC_BOUND),
+        assumptions=AT_SITES if distributed else AT_AGGREGATOR,
     )
     return noise, guarantee
 

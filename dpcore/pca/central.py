@@ -18,22 +18,13 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.guarantees import AT_AGGREGATOR
 from dpcore.privacy import (
-    Assumption,
     Guarantee,
     PrivacyBudget,
     gaussian_epsilon,
     l2_sensitivity_of_second_moment,
     second_moment_sigma,
-)
-
-CURATOR_ASSUMPTIONS = (
-    Assumption.ONE_ROW_A_PERSON,
-    Assumption.PUBLIC_COUNTS,
-    Assumption.PUBLIC_BOUND,
-    Assumption.TRUSTED_AGGREGATOR,
-    Assumption.SECRET_SEED,
-    Assumption.FLOAT_ARITHMETIC,
 )
 
 
@@ -204,7 +195,7 @@ def _guarantee(
         noise_added_by="the aggregator, who holds all rows, once, to their second moment",
         l2_sensitivity=sensitivity,
         sigma=sigma,
-        assumptions=CURATOR_ASSUMPTIONS,
+        assumptions=AT_AGGREGATOR,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
-from dpcore.pca.central import CURATOR_ASSUMPTIONS
+from dpcore.pca.guarantees import AT_AGGREGATOR
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 
 
@@ -88,16 +88,12 @@ def ppca(
 
 
 def _guarantee(budget: PrivacyBudget, draw: BinghamDraw) -> Guarantee:
-    assumptions: tuple[str, ...] = CURATOR_ASSUMPTIONS
-    if draw.method == "rotation":
-        assumptions += (Assumption.EXACT_DRAWS,)
-    if not draw.converged:
-        assumptions += ("The chains did not converge, so nothing is promised.",)
+    is_chain = draw.method == "rotation"
     return Guarantee(
         asked=budget,
         epsilon=budget.epsilon if draw.converged else math.inf,
         delta=0.0,
         mechanism="exponential",
         noise_added_by="the aggregator, who holds all rows and draws the subspace at random",
-        assumptions=assumptions,
+        assumptions=(*AT_AGGREGATOR, Assumption.EXACT_DRAWS) if is_chain else AT_AGGREGATOR,
     )

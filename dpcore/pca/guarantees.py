@@ -15,16 +15,17 @@ from dpcore.privacy import (
     second_moment_sigma,
 )
 
-AT_SITES = (
+_EVERYWHERE = (
     Assumption.ONE_ROW_A_PERSON,
     Assumption.PUBLIC_BOUND,
     Assumption.PUBLIC_COUNTS,
-    Assumption.DISJOINT_SITES,
     Assumption.SECRET_SEED,
     Assumption.FLOAT_ARITHMETIC,
 )
-AT_ONE_SITE = tuple(a for a in AT_SITES if a is not Assumption.DISJOINT_SITES)
-AT_AGGREGATOR = (*AT_ONE_SITE, Assumption.TRUSTED_AGGREGATOR)
+AT_ONE_SITE = (*_EVERYWHERE, Assumption.HONEST_SITES)
+AT_SITES = (*AT_ONE_SITE, Assumption.DISJOINT_SITES)
+UNDER_MASKS = (*AT_SITES, Assumption.ENOUGH_HONEST_SITES, Assumption.JOINT_MASKS)
+AT_AGGREGATOR = (*_EVERYWHERE, Assumption.TRUSTED_HOLDER)
 
 
 def gaussian_release_guarantee(
@@ -32,7 +33,7 @@ def gaussian_release_guarantee(
     n_samples: Sequence[int],
     *,
     noise_added_by: str,
-    assumptions: tuple[str, ...],
+    assumptions: tuple[Assumption, ...],
 ) -> Guarantee:
     """Guarantee of a noisy second moment, for the person at the site that protects least.
 

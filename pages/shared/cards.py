@@ -16,8 +16,9 @@ from dpcore.experiments.findings import bytes_in_words
 from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
 from dpcore.figures.style import ink
-from dpcore.privacy import EXPLANATIONS, Guarantee, describe
+from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
 from pages.shared import runs
+from pages.shared.navigation import PAGES
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
 CHART_CONFIG = {
@@ -119,11 +120,22 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> Non
         columns = st.columns(2)
         for number, row in enumerate(card.rows):
             columns[number % 2].markdown(
-                f"{row.label}: **{row.value}**", help=EXPLANATIONS[row.explanation]
+                f"{_link(row.label, row.explanation)}: **{row.value}**",
+                help=EXPLANATIONS[row.explanation],
             )
         if card.assumptions:
             with st.expander("It holds where all of this is true"):
-                st.markdown("\n".join(f"- {sentence}" for sentence in card.assumptions))
+                st.markdown("\n".join(f"- {assumed(each)}" for each in card.assumptions))
+
+
+def assumed(assumption: Assumption) -> str:
+    """An assumption as markdown: a title that leads to its paragraph, and the sentence."""
+    return f"{_link(explained(assumption).title, assumption)}: {assumption}"
+
+
+def _link(words: str, key: str) -> str:
+    # Such a link opens a tab of its own, so that what is on the screen stays there.
+    return f"[{words}]({PAGES['promise'].address}#{explained(key).anchor})"
 
 
 def not_private(what: str, why: str) -> None:

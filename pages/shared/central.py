@@ -20,7 +20,7 @@ from dpcore.figures.central import variant_dots
 from dpcore.figures.energy import energy_curves
 from dpcore.pca import Subspace
 from pages.shared import pictures, runs, runs_central
-from pages.shared.cards import big_number, chart, guarantee_card, is_dark
+from pages.shared.cards import assumed, big_number, chart, guarantee_card, is_dark
 from pages.shared.choice import plain
 from pages.shared.runs_central import Cell
 from pages.shared.slices import fill_in
@@ -168,7 +168,7 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     for key, subspace in found.items():
         guarantee, method = subspace.guarantee, METHODS[VARIANTS[key].protocol]
         besides += [
-            f"{method.title} also assumes: {each}"
+            f"{method.title} also assumes {assumed(each)}"
             for each in guarantee.assumptions
             if each not in everywhere
         ]
@@ -210,9 +210,7 @@ def chain_state(subspace: Subspace) -> None:
     if state["converged"]:
         st.markdown(f":green-badge[chains converged] PPCA: {numbers}.")
     else:
-        st.markdown(
-            f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**"
-        )
+        st.markdown(f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**")
 
 
 def _number(epsilon: float) -> str:
