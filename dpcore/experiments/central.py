@@ -174,6 +174,8 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
     seconds = (time.perf_counter() - started) / spec.repetitions
     rows = tuple(
         row_of(spec, problem, first + number, protocol, subspace, energy, seconds)
+        # Chains that ran together are other draws in other company.
+        | {"chains": subspace.diagnostics.get("chains", 0)}
         for number, (subspace, energy) in enumerate(zip(subspaces, energies, strict=True))
     )
     return Batch(rows, tuple(subspaces))
@@ -213,8 +215,6 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     rows = problem.moments.n_samples * problem.n_features
     sent = rows * problem.moments.second_moments.itemsize
     return [
-        Subspace(
-            state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics
-        )
+        Subspace(state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics)
         for state in draw.states[: spec.repetitions]
     ]

@@ -48,6 +48,7 @@ class LiveFigure(Protocol):
     field: str
     note: str
     published: tuple[Row, ...]
+    base: RunSpec
 
     @property
     def ran_on(self) -> str:

@@ -84,14 +84,15 @@ def ppca(
     draw = sample_matrix_bingham(
         concentration * np.asarray(second_moment, dtype=float), n_components, rng=rng, **sampler
     )
-    return PpcaRelease(draw.components, draw, _guarantee(budget, draw))
+    guarantee = ppca_guarantee(budget, is_chain=draw.method == "rotation", converged=draw.converged)
+    return PpcaRelease(draw.components, draw, guarantee)
 
 
-def _guarantee(budget: PrivacyBudget, draw: BinghamDraw) -> Guarantee:
-    is_chain = draw.method == "rotation"
+def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = True) -> Guarantee:
+    """Pure epsilon, of a draw that is exact or that its chains' diagnostics pass for one."""
     return Guarantee(
         asked=budget,
-        epsilon=budget.epsilon if draw.converged else math.inf,
+        epsilon=budget.epsilon if converged else math.inf,
         delta=0.0,
         mechanism="exponential",
         noise_added_by="the aggregator, who holds all rows and draws the subspace at random",

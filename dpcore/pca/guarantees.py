@@ -28,6 +28,36 @@ UNDER_MASKS = (*AT_SITES, Assumption.ENOUGH_HONEST_SITES, Assumption.JOINT_MASKS
 AT_AGGREGATOR = (*_EVERYWHERE, Assumption.TRUSTED_HOLDER)
 
 
+def promised_by_sites(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
+    """Every site of so many people releases its own noisy second moment."""
+    return gaussian_release_guarantee(
+        settings,
+        n_samples,
+        noise_added_by="every site, to its own second moment, before anything is sent",
+        assumptions=AT_SITES,
+    )
+
+
+def promised_by_first_site(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
+    """The first site alone; nobody else's people are read."""
+    return gaussian_release_guarantee(
+        settings,
+        n_samples[:1],
+        noise_added_by="the first site, which uses nobody else's data",
+        assumptions=AT_ONE_SITE,
+    )
+
+
+def promised_by_holder(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
+    """Somebody who holds the rows of all sites adds noise once."""
+    return gaussian_release_guarantee(
+        settings,
+        [int(sum(n_samples))],
+        noise_added_by="the aggregator, once, after pooling everybody's raw rows",
+        assumptions=AT_AGGREGATOR,
+    )
+
+
 def gaussian_release_guarantee(
     settings: ReleaseSettings,
     n_samples: Sequence[int],

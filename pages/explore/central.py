@@ -57,6 +57,7 @@ with errors_shown():
     st.markdown("##### What each promises")
     central.chain_state(found["ppca"])
     central.promises({key: found[key] for key in shown if key in found}, spec)
+    central.enter(rows, found["ppca"], choice)
     if spec.preparation == "published":
         not_private("Published preparation", runs.statement(spec))
     else:

@@ -42,7 +42,9 @@ with errors_shown():
     with answer:
         words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
     if choice.compare:
-        before = spread_of(runs.rows(as_published(spec)), spec.protocols[0])
+        published = runs.rows(replace(as_published(spec), protocols=spec.protocols[:1]))
+        spent.record_rows(published)
+        before = spread_of(published, spec.protocols[0])
         words.markdown(
             f"The published choices (published calibration, triangle noise, svd truncation) keep "
             f"**{percent(before.mean)}**: a difference of "
@@ -69,8 +71,9 @@ with errors_shown():
 
     st.markdown("##### What it promises")
     everything = runs.subspaces(spec)
-    spent.record_run(spec, everything, draws=spec.repetitions)
-    spent.so_far(dataset, spec.delta)
+    spent.record_run(spec, everything, problem.n_samples, spec.repetitions)
+    spent.curves(dataset.name)
+    spent.so_far(dataset.name, dataset.title, spec.delta)
     for tab, subspace in zip(st.tabs(list(titles.values())), everything.values(), strict=True):
         with tab:
             guarantee_card(subspace.guarantee, preparation=spec.preparation)

@@ -34,11 +34,15 @@ with errors_shown():
     statistics.people(data, spec)
     st.markdown("##### What it promises")
     guarantee_card(release.guarantee)
+    statistics.enter(data, spec, release, choice)
     st.caption(
         "This is for one release. Mean, variance and histogram of the same people are three, and "
         "their ε add up."
     )
-    not_private("True values, errors and bias", "read the values without any noise.")
+    not_private(
+        "True values, errors, bias and how many values were moved to a bound",
+        "read the values without any noise.",
+    )
     st.markdown("##### Take it away")
     statistics.take_away(data, spec, rows)
     with st.expander("How this is computed"):

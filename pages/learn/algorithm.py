@@ -67,7 +67,8 @@ with errors_shown():
     not_private("Matrices before the noise, exact lines and energies", "read the rows themselves.")
     released = runs.subspaces(spec)
     guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)
-    spent.record_run(spec, released)
-    spent.so_far(dataset, spec.delta)
+    people = runs.problem(spec.problem_key()).n_samples
+    spent.record_run(spec, released, people, what=("messages", "components"))
+    spent.so_far(dataset.name, dataset.title, spec.delta)
 with st.expander("How this is computed"):
     st.markdown(HOW_IT_IS_COMPUTED)

@@ -47,5 +47,6 @@ with errors_shown():
     sampler.traces(chains, enough)
     sampler.diagnostics(chains)
     sampler.what_it_means(chains, enough, spec)
+    sampler.promise(chains, spec, choice.dataset)
 with st.expander("How this is computed"):
     st.markdown(CHAINS)

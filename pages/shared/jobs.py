@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore.experiments.findings import counted
 from dpcore.experiments.run import Row
-from pages.shared import runs_sweeps
+from pages.shared import runs_sweeps, spent
 from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
 from pages.shared.runs_sweeps import Job, Progress, Sweeps
@@ -57,7 +57,10 @@ def started_job(page: str, sweeps: Sweeps) -> Job | None:
         )
     if not draws:
         _skipped_table([cell.as_row() for cell in cells])
-    return runs_sweeps.find(sweeps)
+    job = runs_sweeps.find(sweeps)
+    if job is not None:
+        spent.follow((page, sweeps), job.rows_so_far)
+    return job
 
 
 def watch(page: str, job: Job, draw: Callable[[Progress], None]) -> None:

@@ -1,0 +1,33 @@
+"""What a run would promise, on pages that show many runs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dpcore.data import DatasetStatus
+from dpcore.experiments.methods import METHODS
+from dpcore.experiments.promises import promised
+from dpcore.experiments.spec import RunSpec
+from pages.shared import runs
+from pages.shared.cards import errors_shown, guarantee_card
+
+
+def promised_cards(
+    spec: RunSpec, dataset: DatasetStatus, protocols: Sequence[str], where: str
+) -> None:
+    """The card of each protocol at these settings; no row is read for it."""
+    st.markdown("##### What it promises")
+    with errors_shown():
+        cards = {
+            METHODS[key].title: runs.shown(
+                ("promised", spec, key, dataset.n_samples),
+                lambda key=key: promised(spec, key, dataset),
+            )
+            for key in protocols
+        }
+        for tab, guarantee in zip(st.tabs(list(cards)), cards.values(), strict=True):
+            with tab:
+                guarantee_card(guarantee, preparation=spec.preparation)
+        st.caption(where)
