@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpcore.data import DatasetStatus
+from dpcore.errors import ParameterError
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.promises import promised
 from dpcore.experiments.spec import RunSpec
 from pages.shared import runs
-from pages.shared.cards import errors_shown, guarantee_card
+from pages.shared.cards import guarantee_card
 
 
 def promised_cards(
@@ -19,7 +20,7 @@ def promised_cards(
 ) -> None:
     """The card of each protocol at these settings; no row is read for it."""
     st.markdown("##### What it promises")
-    with errors_shown():
+    try:
         cards = {
             METHODS[key].title: runs.shown(
                 ("promised", spec, key, dataset.n_samples),
@@ -27,7 +28,10 @@ def promised_cards(
             )
             for key in protocols
         }
-        for tab, guarantee in zip(st.tabs(list(cards)), cards.values(), strict=True):
-            with tab:
-                guarantee_card(guarantee, preparation=spec.preparation)
-        st.caption(where)
+    except ParameterError as error:
+        st.caption(f"Nothing at these settings, which cannot run: {error}.")
+        return
+    for tab, guarantee in zip(st.tabs(list(cards)), cards.values(), strict=True):
+        with tab:
+            guarantee_card(guarantee, preparation=spec.preparation)
+    st.caption(where)
