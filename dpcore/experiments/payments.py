@@ -67,6 +67,7 @@ def of_run(
             frozenset(range(draws)),
             what,
             (METHODS[protocol].title,),
+            METHODS[protocol].distributed,
         )
         for protocol, guarantee in guarantees.items()
         if is_paid(guarantee)
@@ -87,10 +88,10 @@ def of_rows(rows: Iterable[Row], what: tuple[str, ...] = (COMPONENTS,)) -> list[
     for same, row in examples.items():
         guarantee = _guarantee_of(row)
         if is_paid(guarantee):
-            protocol = row["protocol"]
-            release = _release_of_components(row, protocol, guarantee)
-            seen = (METHODS[protocol].title,)
-            payments.append(Payment(release, frozenset(numbers[same]), what, seen))
+            method = METHODS[row["protocol"]]
+            release = _release_of_components(row, method.key, guarantee)
+            drawn = frozenset(numbers[same])
+            payments.append(Payment(release, drawn, what, (method.title,), method.distributed))
     return together(payments)
 
 

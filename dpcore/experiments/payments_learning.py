@@ -13,7 +13,7 @@ from dpcore.experiments.spending import Payment
 from dpcore.experiments.statistic_runs import HISTOGRAM, StatisticSpec
 from dpcore.privacy import Guarantee, Release
 
-TYPED_NUMBERS = "typed numbers"
+TYPED_NUMBERS = "the typed numbers"
 
 _MODELS = {"svm": "an SVM", "logistic": "a logistic regression"}
 
@@ -96,6 +96,7 @@ def of_pipeline(
             label=f"{label}, ε = {spec.epsilon:g} in all, seed {spec.seed}",
             dataset=spec.dataset,
         )
+        by_sites = stage != TRAINING and METHODS[spec.protocol].distributed
         seen = (f"Classification: {seen}",)
-        payments.append(Payment(release, frozenset(range(draws)), (what,), seen))
+        payments.append(Payment(release, frozenset(range(draws)), (what,), seen, by_sites))
     return payments

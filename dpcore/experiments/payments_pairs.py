@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dpcore.experiments.cca_findings import TITLES
 from dpcore.experiments.cca_problem import CcaSpec
 from dpcore.experiments.cca_views import CutViews, ViewSource
+from dpcore.experiments.methods import METHODS
 from dpcore.experiments.payments import (
     identity,
     is_paid,
@@ -45,8 +46,15 @@ def of_pairs(
             partition=joined("pairs", source, *people_of(cell)) if alone else EVERYONE,
             sites=(0,) if alone else None,
         )
-        seen = (f"CCA: {TITLES[protocol]}",)
-        payments.append(Payment(release, frozenset(range(draws)), ("canonical pairs",), seen))
+        payments.append(
+            Payment(
+                release,
+                frozenset(range(draws)),
+                ("canonical pairs",),
+                (f"CCA: {TITLES[protocol]}",),
+                METHODS[protocol].distributed,
+            )
+        )
     return together(payments)
 
 

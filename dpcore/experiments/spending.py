@@ -27,12 +27,15 @@ class Payment:
         What was released from them: components, eigenvalues, a mean.
     seen : tuple of str
         By which algorithms.
+    by_sites : bool
+        Whether sites added the noise, each to what its own people gave.
     """
 
     release: Release
     numbers: frozenset[int] = frozenset({0})
     what: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
+    by_sites: bool = False
 
     @property
     def draws(self) -> int:
@@ -51,6 +54,7 @@ class Payment:
             self.numbers | other.numbers,
             tuple(dict.fromkeys((*self.what, *other.what))),
             tuple(dict.fromkeys((*self.seen, *other.seen))),
+            self.by_sites,
         )
 
     def composed(self) -> tuple[Release, ...]:
@@ -87,6 +91,11 @@ class Account:
     def n_releases(self) -> int:
         return sum(payment.draws for payment in self.payments.values())
 
+    @property
+    def has_sites(self) -> bool:
+        """Whether anything has been released by sites."""
+        return any(payment.by_sites for payment in self.payments.values())
+
     def ledger(self) -> Ledger:
         return Ledger(
             tuple(release for payment in self.payments.values() for release in payment.composed())
@@ -101,7 +110,7 @@ class Account:
     def epsilon_by_site(self, delta: float) -> dict[int | None, float]:
         """Epsilon so far by site of the latest split; None stands for sites nobody has named.
 
-        Empty where nothing has been released by sites.
+        Empty where no site has released anything alone.
         """
         ledger = self.ledger()
         partitions = [r.partition for r in ledger.releases if r.partition != EVERYONE]

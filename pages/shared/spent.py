@@ -111,20 +111,6 @@ def sentence(dataset: str, title: str, delta: float) -> str:
     )
 
 
-def by_site(book: Account, delta: float) -> None:
-    """What the people of each site of the latest split have spent."""
-    found = book.epsilon_by_site(delta)
-    if len(set(found.values())) == 1:
-        st.markdown("By site, in the latest split: people of every site have spent the same.")
-    elif found:
-        said = "; ".join(
-            ("people of the other sites" if site is None else f"people of site {site + 1}")
-            + f" ε = **{say_number(epsilon)}**"
-            for site, epsilon in found.items()
-        )
-        st.markdown(f"By site, in the latest split: {said}.")
-
-
 def _look_at_followed() -> None:
     followed = st.session_state.get(_FOLLOWED, {})
     entered = st.session_state.setdefault(_ENTERED, {})

@@ -99,9 +99,9 @@ def test_a_mean_is_a_line_with_its_epsilon_and_a_variance_another(open_page):
 
 def test_typed_numbers_are_people_too(open_page):
     at = open_page("explore/statistics", stat_source="Typed numbers")
-    assert "Shown so far of typed numbers: 1 release." in total(at)
+    assert "Shown so far of the typed numbers: 1 release." in total(at)
     ledger(at)
-    assert any("typed numbers" in m.value for m in at.markdown)
+    assert any("each person in the typed numbers" in m.value for m in at.markdown)
 
 
 def test_every_stage_of_every_classifier_on_the_page_is_a_line(open_page):
@@ -137,7 +137,8 @@ def test_central_algorithms_pay_purely_or_not(open_page):
     assert table.loc["PPCA", "mechanism"] == "exponential"
     assert (table.loc["PPCA", "epsilon"], table.loc["PPCA", "delta"]) == (1.0, 0.0)
     assert len(table.loc[["Analyze Gauss"]]) == 6
-    assert table.loc["SuLQ", "mu"] < table.loc["MOD-SuLQ", "mu"] < 0.01
+    assert table.loc["PPCA", "mu"] == "–"
+    assert float(table.loc["SuLQ", "mu"]) < float(table.loc["MOD-SuLQ", "mu"]) < 0.01
     assert spent(at) <= gaussian_total(*table.loc["Analyze Gauss", "epsilon"].tolist() * 4) + 4.01
 
 
@@ -180,7 +181,7 @@ def test_a_sweep_is_paid_also_by_somebody_who_does_not_wait_for_it(open_page):
     at.switch_page(LEDGER).run()
     until(at, lambda at: at.dataframe and at.dataframe[0].value["draws"].sum() == 12)
     table = at.dataframe[0].value
-    assert sorted(table["epsilon"].round(6)) == [0.5, 0.5, 1, 1, 2, 2]
+    assert sorted(table["epsilon"]) == [0.5, 0.5, 1, 1, 2, 2]
     everything = spent(at)
     # The Playground at the middle value shows draws of the sweep.
     at.switch_page("pages/explore/playground.py").run()
@@ -246,4 +247,4 @@ def test_forgetting_empties_the_books_of_one_data_set_whatever_is_in_them(open_p
     button(at, "Forget everything shown of Digits").click().run()
     assert len(at.dataframe) == 1
     at.switch_page("pages/explore/statistics.py").run()
-    assert "Shown so far of typed numbers: 1 release." in total(at)
+    assert "Shown so far of the typed numbers: 1 release." in total(at)
