@@ -109,7 +109,7 @@ def _guarantee(
             budget.epsilon,
             0.0,
             mechanism,
-            f"the curator, to the statistic{shares}",
+            f"the curator, to the statistic{shares}: Laplace, scale {np.max(scale):.3g}",
             assumptions=(*_ASSUMPTIONS, Assumption.FEW_DIGITS),
         )
     joint = moves[1] * math.sqrt(n_columns)

@@ -263,7 +263,8 @@ def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
         )
         st.caption(
             f"Where the tint changes lies the decision line. In this plane "
-            f"{percent(flat.test_error)} are wrong."
+            f"{percent(flat.test_error)} are wrong. Its classifier is another than that of the "
+            "pictures: training it is a release of its own."
         )
     not_private("Test people, counts and pictures", "are shown as they are.")
     return spec
