@@ -15,7 +15,7 @@ import numpy as np
 from dpcore.cca.release import joint_moment_sigma
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.cape import honest_sites
-from dpcore.pca.guarantees import AT_AGGREGATOR, AT_ONE_SITE, AT_SITES
+from dpcore.pca.guarantees import AT_AGGREGATOR, AT_ONE_SITE, AT_SITES, UNDER_MASKS
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import noisy_second_moment, proxy_of
@@ -151,7 +151,7 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
             sensitivity / cape_mu(sensitivity, scales, n_honest),
             sensitivity,
             "every site, part of it in masks that cancel between the sites",
-            (*AT_SITES, Assumption.HONEST_SITES),
+            UNDER_MASKS,
         ),
         sigma=np.full(n_sites, math.hypot(scales.noise_sigma, mask)),
         bytes_sent=np.full(n_sites, length),

@@ -113,7 +113,6 @@ def promise(
     n_samples: int,
     regularization: float,
     norm_bound: float,
-    tol: float,
 ) -> Guarantee:
     """What `n_tasks` such minimisations over the same people promise together."""
     asked = PrivacyBudget(epsilon)
@@ -138,11 +137,10 @@ def promise(
         assumptions=(
             Assumption.ONE_ROW_A_PERSON,
             Assumption.PUBLIC_COUNTS,
-            "The set of labels is public; it is read from the labels given.",
+            Assumption.PUBLIC_LABELS,
             Assumption.PUBLIC_BOUND,
             Assumption.EXACT_OPTIMUM,
-            "The optimum found is certified, by its gradient and strong convexity, to lie within "
-            f"{tol:g} of the exact one (relative to its norm, above 1); the rest is neglected.",
+            Assumption.TRUSTED_HOLDER,
             Assumption.SECRET_SEED,
             Assumption.FLOAT_ARITHMETIC,
         ),

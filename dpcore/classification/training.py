@@ -140,7 +140,6 @@ def train(
             n_samples=n_samples,
             regularization=regularization,
             norm_bound=features.norm_bound,
-            tol=tol,
         )
         for perturbation, epsilon in zip(perturbations, epsilons, strict=True)
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from dpcore.pca.guarantees import AT_AGGREGATOR
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,
@@ -59,6 +60,7 @@ def promise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
         noise_added_by="whoever holds the data",
         l2_sensitivity=sensitivity,
         sigma=sigma,
+        assumptions=AT_AGGREGATOR,
     )
 
 

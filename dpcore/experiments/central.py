@@ -174,6 +174,8 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
     seconds = (time.perf_counter() - started) / spec.repetitions
     rows = tuple(
         row_of(spec, problem, first + number, protocol, subspace, energy, seconds)
+        # Chains that ran together are other draws in other company.
+        | {"chains": subspace.diagnostics.get("chains", 0)}
         for number, (subspace, energy) in enumerate(zip(subspaces, energies, strict=True))
     )
     return Batch(rows, tuple(subspaces))

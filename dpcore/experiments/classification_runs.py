@@ -29,9 +29,10 @@ from dpcore.experiments.learning import (
     build_learning_problem,
 )
 from dpcore.experiments.methods import METHODS, PURE
+from dpcore.experiments.promises import promised_with
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.guarantees import AT_AGGREGATOR, AT_SITES
 from dpcore.privacy import (
-    Assumption,
     Guarantee,
     Ledger,
     PrivacyBudget,
@@ -129,6 +130,29 @@ def run_pipeline(
     )
 
 
+def promised_stages(spec: ClassificationSpec, problem: LearningProblem) -> dict[str, Guarantee]:
+    """The guarantees of an `Outcome` without running the pipeline.
+
+    Training says what it promises and no more: neither sensitivity nor assumptions.
+    """
+    guarantees, bound = {}, 1.0
+    reads_rows = spec.pipeline in (SUBSPACE, PRIVATE)
+    if reads_rows and spec.centring_share > 0:
+        guarantees[CENTRING], bound = _mean_guarantee(spec, problem), CENTRED_NORM_BOUND
+    budget = stage_budgets(spec)[1] if reads_rows else None
+    if budget is not None:
+        settings = _settings(spec, problem, budget, bound)
+        guarantees[PCA] = promised_with(
+            spec.protocol, settings, problem.moments.n_samples, problem.X.shape[1]
+        )
+    epsilon = training_epsilon(spec)
+    if math.isfinite(epsilon):
+        guarantees[TRAINING] = Guarantee(
+            PrivacyBudget(epsilon), epsilon, 0.0, "objective perturbation", "the curator"
+        )
+    return guarantees
+
+
 def training_epsilon(spec: ClassificationSpec) -> float:
     """What training is asked to keep; infinite where it is not private."""
     if spec.pipeline == RANDOM_PRIVATE:
@@ -175,7 +199,7 @@ def total_guarantee(spec: ClassificationSpec, outcome: Outcome) -> Guarantee:
         ledger = ledger.add(release)
     pure = all(g.delta == 0 for g in outcome.guarantees.values())
     delta = 0.0 if pure else spec.delta
-    sentences = (s for guarantee in outcome.guarantees.values() for s in guarantee.assumptions)
+    assumed = (one for guarantee in outcome.guarantees.values() for one in guarantee.assumptions)
     added = "; ".join(
         f"{guarantee.noise_added_by} ({stage})" for stage, guarantee in outcome.guarantees.items()
     )
@@ -185,7 +209,7 @@ def total_guarantee(spec: ClassificationSpec, outcome: Outcome) -> Guarantee:
         delta,
         "composed",
         added,
-        assumptions=tuple(dict.fromkeys((*sentences, Assumption.TRUSTED_AGGREGATOR))),
+        assumptions=tuple(dict.fromkeys(assumed)),
     )
 
 
@@ -242,10 +266,15 @@ def _mean_noise(
     ):
         rng = stages.rng(Purpose.PREPARATION, site)
         noise += weight * (2 / n_samples / mu) * rng.standard_normal(moments.n_features)
-    smallest = int(moments.n_samples.min())
+    return noise, _mean_guarantee(spec, problem)
+
+
+def _mean_guarantee(spec: ClassificationSpec, problem: LearningProblem) -> Guarantee:
+    mu, _ = stage_budgets(spec)
+    smallest = int(problem.moments.n_samples.min())
     budget = _budget_of(mu)
     distributed = METHODS[spec.protocol].distributed
-    guarantee = Guarantee(
+    return Guarantee(
         asked=budget,
         epsilon=budget.epsilon,
         delta=budget.delta,
@@ -253,9 +282,8 @@ def _mean_noise(
         noise_added_by="every site, to its own mean" if distributed else "the curator, to the mean",
         l2_sensitivity=2 / smallest,
         sigma=2 / smallest / mu,
-        assumptions=(Assumption.ONE_ROW_A_PERSON, Assumption.PUBLIC_BOUND),
+        assumptions=AT_SITES if distributed else AT_AGGREGATOR,
     )
-    return noise, guarantee
 
 
 def _components(
@@ -269,16 +297,7 @@ def _components(
     budget = stage_budgets(spec)[1] if spec.pipeline in (SUBSPACE, PRIVATE) else None
     key = EXACT if spec.pipeline == EXACT else RANDOM if budget is None else spec.protocol
     chosen = METHODS[key]
-    n_components = spec.components or problem.default_components
-    settings = ReleaseSettings(
-        budget=budget or PrivacyBudget(math.inf),
-        n_components=n_components,
-        intermediate_dim=min(2 * n_components, problem.X.shape[1]),
-        calibration=spec.calibration,
-        noise=spec.noise,
-        truncation=spec.truncation,
-        row_norm_bound=bound,
-    )
+    settings = _settings(spec, problem, budget or PrivacyBudget(math.inf), bound)
     moments = problem.moments
     if origin.any():
         moments = site_moments(_bounded(problem.X, origin, bound), problem.sites)
@@ -293,6 +312,21 @@ def _components(
     if key not in (EXACT, RANDOM):
         guarantees[PCA] = subspace.guarantee
     return subspace.components
+
+
+def _settings(
+    spec: ClassificationSpec, problem: LearningProblem, budget: PrivacyBudget, bound: float
+) -> ReleaseSettings:
+    n_components = spec.components or problem.default_components
+    return ReleaseSettings(
+        budget=budget,
+        n_components=n_components,
+        intermediate_dim=min(2 * n_components, problem.X.shape[1]),
+        calibration=spec.calibration,
+        noise=spec.noise,
+        truncation=spec.truncation,
+        row_norm_bound=bound,
+    )
 
 
 def _bounded(X: np.ndarray, origin: np.ndarray, bound: float) -> np.ndarray:

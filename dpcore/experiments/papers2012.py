@@ -50,6 +50,7 @@ class LiveFigure(Protocol):
     field: str
     note: str
     published: tuple[Row, ...]
+    base: RunSpec
 
     @property
     def ran_on(self) -> str:

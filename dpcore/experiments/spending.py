@@ -1,30 +1,14 @@
-"""What a person's look at private results would have cost, had the data been real.
+"""What a person's look at private results would have cost, had the data been real: the books.
 
 The unit is a draw of noise, not a picture: whatever is computed from one noisy matrix is
-post-processing and free. DPdisPCA, whole matrices and one site alone read the same noisy second
-moments, and K, R and the truncation only cut them differently, so all of those share a payment.
+post-processing and free. What each kind of result costs is in `dpcore.experiments.payments`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from dpcore.experiments.methods import METHODS
-from dpcore.experiments.spec import RunSpec
-from dpcore.privacy import EVERYONE, Guarantee, Ledger, Release, Spent, composed_mu
-
-# Whose noisy matrix a method reads. One that is not here draws its components directly.
-_NOISY_MATRIX = {
-    "dpdis": "each site's moment",
-    "full": "each site's moment",
-    "local": "each site's moment",
-    "pooled": "the pooled moment",
-    "ag": "the pooled moment",
-    "sulq": "the pooled moment, by SuLQ",
-    "modsulq": "the pooled moment, by MOD-SuLQ",
-    "cape": "the sites' average moment, by CAPE",
-}
+from dpcore.privacy import EVERYONE, Ledger, Release, Spent, composed_mu
 
 _NOBODY = -1
 
@@ -37,18 +21,28 @@ class Payment:
     ----------
     release : Release
         One draw: who pays, and how much.
-    draws : int
-        How many independent ones.
+    numbers : frozenset of int
+        Which draws: repetition 0 seen here and repetition 0 seen there are one.
+    what : tuple of str
+        What was released from them: components, eigenvalues, a mean.
     seen : tuple of str
-        What has been shown from them.
+        By which algorithms.
+    by_sites : bool
+        Whether sites added the noise, each to what its own people gave.
     """
 
     release: Release
-    draws: int = 1
+    numbers: frozenset[int] = frozenset({0})
+    what: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
+    by_sites: bool = False
+
+    @property
+    def draws(self) -> int:
+        return len(self.numbers)
 
     def merged(self, other: Payment) -> Payment:
-        """Both of the same key: the larger number of draws, everybody who pays for either."""
+        """Both of the same key: the draws of either, paid by everybody who pays for either."""
         ours, theirs = self.release, other.release
         dearer = max(ours, theirs, key=lambda release: release.epsilon)
         if EVERYONE in (ours.partition, theirs.partition):
@@ -57,8 +51,10 @@ class Payment:
             dearer = replace(dearer, sites=tuple(sorted({*ours.sites, *theirs.sites})))
         return Payment(
             dearer,
-            max(self.draws, other.draws),
+            self.numbers | other.numbers,
+            tuple(dict.fromkeys((*self.what, *other.what))),
             tuple(dict.fromkeys((*self.seen, *other.seen))),
+            self.by_sites,
         )
 
     def composed(self) -> tuple[Release, ...]:
@@ -67,7 +63,7 @@ class Payment:
             mu = composed_mu(*[self.release.mu] * self.draws)
             return (replace(self.release, mu=mu),)
         return tuple(
-            replace(self.release, key=f"{self.release.key}#{draw}") for draw in range(self.draws)
+            replace(self.release, key=f"{self.release.key}#{number}") for number in self.numbers
         )
 
 
@@ -78,6 +74,7 @@ class Account:
     dataset: str
     payments: dict[str, Payment] = field(default_factory=dict)
     uncovered: dict[str, str] = field(default_factory=dict)
+    _spent: Spent | None = field(default=None, repr=False, compare=False)
 
     def pay(self, payment: Payment) -> bool:
         """Enter a payment; False if it was known and nothing is added."""
@@ -85,11 +82,19 @@ class Account:
         known = self.payments.get(key)
         entry = payment if known is None else known.merged(payment)
         self.payments[key] = entry
-        return known is None or (entry.release, entry.draws) != (known.release, known.draws)
+        if known is not None and (entry.release, entry.numbers) == (known.release, known.numbers):
+            return False
+        self._spent = None
+        return True
 
     @property
     def n_releases(self) -> int:
         return sum(payment.draws for payment in self.payments.values())
+
+    @property
+    def has_sites(self) -> bool:
+        """Whether anything has been released by sites."""
+        return any(payment.by_sites for payment in self.payments.values())
 
     def ledger(self) -> Ledger:
         return Ledger(
@@ -97,13 +102,15 @@ class Account:
         )
 
     def spent_by_person(self) -> Spent:
-        """A bound for everybody in the data set."""
-        return self.ledger().spent_by_person(self.dataset)
+        """A bound for everybody in the data set; worked out again only once something is paid."""
+        if self._spent is None:
+            self._spent = self.ledger().spent_by_person(self.dataset)
+        return self._spent
 
     def epsilon_by_site(self, delta: float) -> dict[int | None, float]:
         """Epsilon so far by site of the latest split; None stands for sites nobody has named.
 
-        Empty where nothing has been released by sites.
+        Empty where no site has released anything alone.
         """
         ledger = self.ledger()
         partitions = [r.partition for r in ledger.releases if r.partition != EVERYONE]
@@ -121,8 +128,8 @@ class Account:
     def rows(self, delta: float) -> list[dict[str, object]]:
         """One row a payment, in order, with the total after it and the plain sum of epsilons.
 
-        The last total is the smallest known. Those before it are quick bounds, which differ from
-        it only where kinds of noise are mixed.
+        The last total is the smallest known. Those before it are quick bounds where kinds of
+        noise are mixed, and never above the last.
         """
         rows, added_up = [], 0.0
         # Composing every prefix anew would take seconds after an hour of redraws.
@@ -138,7 +145,8 @@ class Account:
             so_far = by_everybody.and_then(by_some.spent_by_person())
             rows.append(
                 {
-                    "released": release.label,
+                    "released": ", ".join(payment.what),
+                    "noise_on": release.label,
                     "seen_as": ", ".join(payment.seen),
                     "who_pays": who_pays(release),
                     "mechanism": release.mechanism,
@@ -152,20 +160,11 @@ class Account:
                 }
             )
         if rows:
-            rows[-1]["total_epsilon"] = self.spent_by_person().epsilon(delta)
+            last = self.spent_by_person().epsilon(delta)
+            rows[-1]["total_epsilon"] = last
+            for row in rows:
+                row["total_epsilon"] = min(row["total_epsilon"], last)
         return rows
-
-
-def payments_of(spec: RunSpec, guarantees: Mapping[str, Guarantee], draws: int) -> list[Payment]:
-    """What a spec's protocols cost: one payment for each noisy matrix they read."""
-    payments: dict[str, Payment] = {}
-    for protocol, guarantee in guarantees.items():
-        if not guarantee.is_private or guarantee.mechanism == "data-independent":
-            continue
-        payment = Payment(_release(spec, protocol, guarantee), draws, (METHODS[protocol].title,))
-        key = payment.release.key
-        payments[key] = payments[key].merged(payment) if key in payments else payment
-    return list(payments.values())
 
 
 def who_pays(release: Release) -> str:
@@ -174,30 +173,3 @@ def who_pays(release: Release) -> str:
         return "everybody"
     numbers = ", ".join(str(site + 1) for site in release.sites)
     return f"people of site{'s' if len(release.sites) > 1 else ''} {numbers}"
-
-
-def _release(spec: RunSpec, protocol: str, guarantee: Guarantee) -> Release:
-    noisy = _NOISY_MATRIX.get(protocol)
-    budget = (spec.epsilon, spec.delta, spec.calibration, spec.noise)
-    preparation = (spec.preparation, spec.norm_bound, spec.mean_share)
-    draw = (spec.samples, spec.resample, spec.seed)
-    own = () if noisy else (protocol, spec.components)
-    if protocol == "cape":
-        own = (spec.masks, spec.honest_sites)
-    where = ()
-    if METHODS[protocol].distributed:
-        where = (spec.sites, spec.split, spec.problem_key().concentration)
-    # Where every site releases, everybody pays through one; only a site alone spares the others.
-    alone = protocol == "local"
-    return Release.of(
-        guarantee,
-        key=_joined(noisy, *own, *budget, *preparation, *draw, *where),
-        label=f"{noisy or 'components'}, ε = {spec.epsilon:g}, seed {spec.seed}",
-        dataset=spec.dataset,
-        partition=_joined(spec.samples, *where, spec.seed) if alone else EVERYONE,
-        sites=(0,) if alone else None,
-    )
-
-
-def _joined(*parts: object) -> str:
-    return "|".join(map(str, parts))

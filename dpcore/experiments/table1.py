@@ -174,6 +174,11 @@ class Table1:
         names = dict.fromkeys(task.dataset for task in self.tasks)
         return " ".join(load_dataset(name).provenance for name in names)
 
+    @property
+    def base(self) -> RunSpec:
+        """The first task's spec."""
+        return self._spec(self.tasks[0])
+
     def skipped(self) -> tuple[Row, ...]:
         return ()
 
@@ -202,21 +207,7 @@ class Table1:
     def _permutation(
         self, task: Task, data: Prepared, seed: int, permutation: int
     ) -> Iterator[Row]:
-        spec = RunSpec(
-            dataset=task.dataset,
-            protocols=PROTOCOLS,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            sites=1,
-            samples=len(data.X) // 2,
-            components=task.components,
-            truncation="psd",
-            preparation="private",
-            mean_share=0.0,
-            resample=True,
-            repetitions=ROUNDS,
-            seed=seed,
-        )
+        spec = replace(self._spec(task), samples=len(data.X) // 2, seed=seed)
         key = spec.problem_key(permutation)
         problem = central_problem(key, data)
         others = np.ones(len(data.X), dtype=bool)
@@ -237,6 +228,21 @@ class Table1:
                     "accuracy": accuracy,
                     "cost": cost,
                 }
+
+    def _spec(self, task: Task) -> RunSpec:
+        return RunSpec(
+            dataset=task.dataset,
+            protocols=PROTOCOLS,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            sites=1,
+            components=task.components,
+            truncation="psd",
+            preparation="private",
+            mean_share=0.0,
+            resample=True,
+            repetitions=ROUNDS,
+        )
 
     def check(self, rows: Sequence[Row]) -> tuple[Verdict, ...]:
         return tuple(

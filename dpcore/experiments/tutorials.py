@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.recipes import notebook
+from dpcore.privacy import Guarantee
 
 TEXT, CODE = "markdown", "code"
 
@@ -39,10 +40,12 @@ class Tutorial:
 
 @dataclass(frozen=True)
 class Output:
-    """What one code cell printed, and the value of its last line, a figure or None."""
+    """What one code cell printed, the value of its last line, a figure or None, and what the
+    private results it named promise."""
 
     printed: str
     value: object = None
+    promises: dict[str, Guarantee] = field(default_factory=dict)
 
 
 def run_cells(cells: list[tuple[str, str]]) -> tuple[Output, ...]:
@@ -56,12 +59,20 @@ def _run_cell(source: str, namespace: dict[str, object]) -> Output:
     # Standard output belongs to the whole server; a print of its own belongs to this run.
     namespace["print"] = lambda *words: lines.append(" ".join(map(str, words)))
     tree = ast.parse(source)
+    before = set(namespace)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "<tutorial>", "exec"), namespace)
     value = None
     if last is not None:
         value = eval(compile(ast.Expression(last.value), "<tutorial>", "eval"), namespace)
-    return Output("\n".join(lines), value)
+    named = {name: result for name, result in namespace.items() if name not in before}
+    # Results carry a guarantee, fitted estimators a guarantee_.
+    found = {
+        name: getattr(result, "guarantee", getattr(result, "guarantee_", None))
+        for name, result in named.items()
+    }
+    promises = {name: each for name, each in found.items() if isinstance(each, Guarantee)}
+    return Output("\n".join(lines), value, promises)
 
 
 def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:

@@ -26,7 +26,7 @@ def running_total(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
         releases.append(count)
     names = ["nothing yet", *(row["released"] for row in rows)]
     for name, field, colour, dash in (
-        ("the plain sum of every ε", "sum_of_epsilons", GREY, "dot"),
+        ("plain sum", "sum_of_epsilons", GREY, "dot"),
         ("as it composes", "total_epsilon", look_of("pooled", dark=dark).colour, "solid"),
     ):
         figure.add_scatter(

@@ -12,12 +12,11 @@ import math
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.pca.guarantees import AT_SITES
+from dpcore.pca.guarantees import UNDER_MASKS
 from dpcore.pca.rounds import Draw
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import (
-    Assumption,
     CapeScales,
     Guarantee,
     cape_mu,
@@ -114,5 +113,5 @@ def cape_guarantee(settings: ReleaseSettings, n_sites: int, n_samples: int) -> G
         noise_added_by="every site, part of it in masks that cancel between the sites",
         l2_sensitivity=sensitivity,
         sigma=sigma,
-        assumptions=(*AT_SITES, Assumption.HONEST_SITES),
+        assumptions=UNDER_MASKS,
     )

@@ -18,22 +18,13 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.guarantees import AT_AGGREGATOR
 from dpcore.privacy import (
-    Assumption,
     Guarantee,
     PrivacyBudget,
     gaussian_epsilon,
     l2_sensitivity_of_second_moment,
     second_moment_sigma,
-)
-
-CURATOR_ASSUMPTIONS = (
-    Assumption.ONE_ROW_A_PERSON,
-    Assumption.PUBLIC_COUNTS,
-    Assumption.PUBLIC_BOUND,
-    Assumption.TRUSTED_AGGREGATOR,
-    Assumption.SECRET_SEED,
-    Assumption.FLOAT_ARITHMETIC,
 )
 
 
@@ -130,7 +121,7 @@ def sulq_moment(
     sigma = sulq_sigma(n_features, n_samples, budget, row_norm_bound=row_norm_bound)
     noise = rng.standard_normal((n_features, n_features))
     noise *= sigma
-    guarantee = _guarantee(budget, sigma, n_samples, row_norm_bound)
+    guarantee = noisy_moment_guarantee(budget, sigma, n_samples, row_norm_bound)
     return NoisyMoment(second_moment + noise, sigma, guarantee)
 
 
@@ -188,13 +179,14 @@ def _symmetric_release(
     rng: np.random.Generator,
 ) -> NoisyMoment:
     noise = symmetric_gaussian_noise(len(second_moment), sigma, shape=shape, rng=rng)
-    guarantee = _guarantee(budget, sigma, n_samples, row_norm_bound)
+    guarantee = noisy_moment_guarantee(budget, sigma, n_samples, row_norm_bound)
     return NoisyMoment(second_moment + noise, sigma, guarantee)
 
 
-def _guarantee(
-    budget: PrivacyBudget, sigma: float, n_samples: int, row_norm_bound: float
+def noisy_moment_guarantee(
+    budget: PrivacyBudget, sigma: float, n_samples: int, row_norm_bound: float = 1.0
 ) -> Guarantee:
+    """What noise of this scale promises, whatever was asked for."""
     sensitivity = l2_sensitivity_of_second_moment(n_samples, row_norm_bound)
     return Guarantee(
         asked=budget,
@@ -204,7 +196,7 @@ def _guarantee(
         noise_added_by="the aggregator, who holds all rows, once, to their second moment",
         l2_sensitivity=sensitivity,
         sigma=sigma,
-        assumptions=CURATOR_ASSUMPTIONS,
+        assumptions=AT_AGGREGATOR,
     )
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.pca.guarantees import (
-    AT_AGGREGATOR,
-    AT_ONE_SITE,
-    AT_SITES,
     data_independent_guarantee,
-    gaussian_release_guarantee,
     no_guarantee,
+    promised_by_first_site,
+    promised_by_holder,
+    promised_by_sites,
 )
 from dpcore.pca.rounds import Draw
 from dpcore.pca.site import noise_scales
@@ -45,12 +44,7 @@ def _from_sites(
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=gaussian_release_guarantee(
-            draw.settings,
-            draw.moments.n_samples,
-            noise_added_by="every site, to its own second moment, before anything is sent",
-            assumptions=AT_SITES,
-        ),
+        guarantee=promised_by_sites(draw.settings, draw.moments.n_samples),
         sigma=draw.sigma,
         bytes_sent=message_bytes,
     )
@@ -63,12 +57,7 @@ def local(draw: Draw) -> Subspace:
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=gaussian_release_guarantee(
-            settings,
-            draw.moments.n_samples[:1],
-            noise_added_by="the first site, which uses nobody else's data",
-            assumptions=AT_ONE_SITE,
-        ),
+        guarantee=promised_by_first_site(settings, draw.moments.n_samples),
         sigma=draw.sigma[:1],
         bytes_sent=np.zeros(1, dtype=np.int64),
     )
@@ -93,12 +82,7 @@ def pooled(draw: Draw) -> Subspace:
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=gaussian_release_guarantee(
-            settings,
-            [draw.n_people],
-            noise_added_by="the aggregator, once, after pooling everybody's raw rows",
-            assumptions=AT_AGGREGATOR,
-        ),
+        guarantee=promised_by_holder(settings, moments.n_samples),
         sigma=np.array([scales.moment]),
         bytes_sent=draw.raw_row_bytes(),
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
-from dpcore.pca.central import CURATOR_ASSUMPTIONS
+from dpcore.pca.guarantees import AT_AGGREGATOR
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 
 
@@ -84,20 +84,17 @@ def ppca(
     draw = sample_matrix_bingham(
         concentration * np.asarray(second_moment, dtype=float), n_components, rng=rng, **sampler
     )
-    return PpcaRelease(draw.components, draw, _guarantee(budget, draw))
+    guarantee = ppca_guarantee(budget, is_chain=draw.method == "rotation", converged=draw.converged)
+    return PpcaRelease(draw.components, draw, guarantee)
 
 
-def _guarantee(budget: PrivacyBudget, draw: BinghamDraw) -> Guarantee:
-    assumptions: tuple[str, ...] = CURATOR_ASSUMPTIONS
-    if draw.method == "rotation":
-        assumptions += (Assumption.EXACT_DRAWS,)
-    if not draw.converged:
-        assumptions += ("The chains did not converge, so nothing is promised.",)
+def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = True) -> Guarantee:
+    """Pure epsilon, of a draw that is exact or that its chains' diagnostics pass for one."""
     return Guarantee(
         asked=budget,
-        epsilon=budget.epsilon if draw.converged else math.inf,
+        epsilon=budget.epsilon if converged else math.inf,
         delta=0.0,
         mechanism="exponential",
         noise_added_by="the aggregator, who holds all rows and draws the subspace at random",
-        assumptions=assumptions,
+        assumptions=(*AT_AGGREGATOR, Assumption.EXACT_DRAWS) if is_chain else AT_AGGREGATOR,
     )

@@ -15,16 +15,47 @@ from dpcore.privacy import (
     second_moment_sigma,
 )
 
-AT_SITES = (
+_EVERYWHERE = (
     Assumption.ONE_ROW_A_PERSON,
     Assumption.PUBLIC_BOUND,
     Assumption.PUBLIC_COUNTS,
-    Assumption.DISJOINT_SITES,
     Assumption.SECRET_SEED,
     Assumption.FLOAT_ARITHMETIC,
 )
-AT_ONE_SITE = tuple(a for a in AT_SITES if a is not Assumption.DISJOINT_SITES)
-AT_AGGREGATOR = (*AT_ONE_SITE, Assumption.TRUSTED_AGGREGATOR)
+AT_ONE_SITE = (*_EVERYWHERE, Assumption.HONEST_SITES)
+AT_SITES = (*AT_ONE_SITE, Assumption.DISJOINT_SITES)
+UNDER_MASKS = (*AT_SITES, Assumption.ENOUGH_HONEST_SITES, Assumption.JOINT_MASKS)
+AT_AGGREGATOR = (*_EVERYWHERE, Assumption.TRUSTED_HOLDER)
+
+
+def promised_by_sites(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
+    """Every site of so many people releases its own noisy second moment."""
+    return gaussian_release_guarantee(
+        settings,
+        n_samples,
+        noise_added_by="every site, to its own second moment, before anything is sent",
+        assumptions=AT_SITES,
+    )
+
+
+def promised_by_first_site(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
+    """The first site alone; nobody else's people are read."""
+    return gaussian_release_guarantee(
+        settings,
+        n_samples[:1],
+        noise_added_by="the first site, which uses nobody else's data",
+        assumptions=AT_ONE_SITE,
+    )
+
+
+def promised_by_holder(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
+    """Somebody who holds the rows of all sites adds noise once."""
+    return gaussian_release_guarantee(
+        settings,
+        [int(sum(n_samples))],
+        noise_added_by="the aggregator, once, after pooling everybody's raw rows",
+        assumptions=AT_AGGREGATOR,
+    )
 
 
 def gaussian_release_guarantee(
@@ -32,7 +63,7 @@ def gaussian_release_guarantee(
     n_samples: Sequence[int],
     *,
     noise_added_by: str,
-    assumptions: tuple[str, ...],
+    assumptions: tuple[Assumption, ...],
 ) -> Guarantee:
     """Guarantee of a noisy second moment, for the person at the site that protects least.
 

@@ -4,6 +4,7 @@ from dpcore.privacy.assumptions import Assumption
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
 from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales
 from dpcore.privacy.card import EXPLANATIONS, Badge, CardRow, GuaranteeCard, describe
+from dpcore.privacy.explanations import ASSUMED, STATED, Explained, explained
 from dpcore.privacy.gaussian import (
     CALIBRATIONS,
     composed_mu,
@@ -33,13 +34,16 @@ from dpcore.privacy.meaning import (
 )
 
 __all__ = [
+    "ASSUMED",
     "CALIBRATIONS",
     "EVERYONE",
     "EXPLANATIONS",
+    "STATED",
     "Assumption",
     "Badge",
     "CapeScales",
     "CardRow",
+    "Explained",
     "Guarantee",
     "GuaranteeCard",
     "Ledger",
@@ -52,6 +56,7 @@ __all__ = [
     "composed_mu",
     "describe",
     "exceedance_bound",
+    "explained",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_exceedance",

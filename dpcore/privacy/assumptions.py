@@ -1,7 +1,7 @@
 """What has to be true for a guarantee to hold: every sentence, once.
 
 A member is its sentence, so that it stands in `Guarantee.assumptions` as it is; its name is the
-key under which a page explains it.
+key under which `dpcore.privacy.explanations` explains it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ class Assumption(StrEnum):
     ONE_ROW_A_PERSON = "Each person is one row; somebody with k rows is protected k times less."
     PUBLIC_COUNTS = "The number of people, in all and at each site, is public."
     PUBLIC_BOUND = "The bound on a row's norm was chosen without looking at the data."
+    PUBLIC_RANGE = "The bounds, or the edges of the bins, were chosen without looking at the data."
+    PUBLIC_LABELS = "Which labels there are is public; it is read from the labels given."
     DISJOINT_SITES = "Nobody's row is held by more than one site."
     HONEST_SITES = (
         "Sites are honest but curious: they follow the protocol, "
@@ -24,7 +26,7 @@ class Assumption(StrEnum):
         "At least as many sites as stated keep their masks and their noise to themselves."
     )
     JOINT_MASKS = "The zero-sum masks are drawn jointly, and nobody outside the sites learns them."
-    TRUSTED_AGGREGATOR = "The aggregator sees the raw data and is trusted with them."
+    TRUSTED_HOLDER = "Whoever adds the noise holds everybody's raw rows and is trusted with them."
     SECRET_SEED = (
         "The seed of the noise stays secret; in this laboratory it is shown, "
         "so that results can be repeated."
@@ -33,8 +35,15 @@ class Assumption(StrEnum):
         "Every draw follows its law exactly; a Markov chain only comes close, "
         "and its diagnostics say how close."
     )
-    EXACT_OPTIMUM = "The training problem is solved to its exact minimum."
+    EXACT_OPTIMUM = (
+        "The training problem is solved to its exact minimum; the solver certifies how close it "
+        "came, and the rest is neglected."
+    )
     FLOAT_ARITHMETIC = (
         "Noise is drawn in floating-point arithmetic; "
         "attacks on the last bits of a number are not covered."
+    )
+    FEW_DIGITS = (
+        "Nobody reads every digit: the gaps of floating-point Laplace noise can give values away "
+        "(Mironov 2012), so publish no more digits than the noise scale calls for."
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 from dpcore.errors import ParameterError
+from dpcore.privacy.assumptions import Assumption
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Guarantee:
         Largest over the sites, under replace-one.
     sigma : float or None
         Noise standard deviation at the site whose guarantee is weakest.
-    assumptions : tuple of str
-        Full sentences, members of `Assumption`; the guarantee holds only where they do.
+    assumptions : tuple of Assumption
+        Full sentences; the guarantee holds only where they are true.
     """
 
     asked: PrivacyBudget | None
@@ -78,7 +79,7 @@ class Guarantee:
     noise_added_by: str
     l2_sensitivity: float | None = None
     sigma: float | None = None
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
     @property
     def is_private(self) -> bool:

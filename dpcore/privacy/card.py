@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpcore.privacy.assumptions import Assumption
 from dpcore.privacy.budget import Guarantee
 from dpcore.privacy.meaning import (
     best_guess,
@@ -63,7 +64,7 @@ class GuaranteeCard:
 
     headline: str
     rows: tuple[CardRow, ...]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     badges: tuple[Badge, ...]
 
 
@@ -72,7 +73,7 @@ def describe(guarantee: Guarantee) -> GuaranteeCard:
     return GuaranteeCard(
         headline=_headline(guarantee),
         rows=tuple(_rows(guarantee)),
-        assumptions=tuple(guarantee.assumptions),
+        assumptions=guarantee.assumptions if guarantee.is_private else (),
         badges=tuple(_badges(guarantee)),
     )
 
@@ -114,6 +115,11 @@ def say_number(value: float) -> str:
 def _headline(guarantee: Guarantee) -> str:
     if guarantee.mechanism == "data-independent":
         return "This result does not depend on the data, so it says nothing about anybody."
+    if guarantee.mechanism == "exponential" and not guarantee.is_private:
+        return (
+            "Nothing is promised: the Markov chains did not converge, and the proof is about an "
+            "exact draw."
+        )
     if not guarantee.is_private:
         return "Nothing is promised: no noise protects this result, and it may give any row away."
     factor = say_factor(odds_factor(guarantee.epsilon))

@@ -94,6 +94,11 @@ class Spent:
     mu: float = 0.0
     others: tuple[tuple[float, float], ...] = ()
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether `epsilon` has to convolve: not for Gaussian releases alone, nor for one other."""
+        return len(self.others) > (self.mu == 0)
+
     def and_then(self, other: Spent) -> Spent:
         """Both, about the same people."""
         others = sorted(self.others + other.others, reverse=True)
@@ -131,9 +136,6 @@ class Spent:
             return math.inf
         gaussian = gaussian_epsilon(left, 1.0, self.mu) if self.mu > 0 else 0.0
         return gaussian + math.fsum(epsilon for epsilon, _ in self.others)
-
-
-NOTHING = Spent()
 
 
 @dataclass(frozen=True)
@@ -212,13 +214,13 @@ def _worst_site(releases: list[Release]) -> Spent:
 
 
 def _compose(releases: Iterable[Release]) -> Spent:
-    total = NOTHING
+    mus, others = [0.0], []
     for release in releases:
         if release.mu is not None:
-            total = total.and_then(Spent(mu=release.mu))
+            mus.append(release.mu)
         elif (release.epsilon, release.delta) != (0.0, 0.0):
-            total = total.and_then(Spent(others=((release.epsilon, release.delta),)))
-    return total
+            others.append((release.epsilon, release.delta))
+    return Spent(composed_mu(*mus), tuple(sorted(others, reverse=True)))
 
 
 def _epsilon_of_one(epsilon: float, own_delta: float, delta: float) -> float:

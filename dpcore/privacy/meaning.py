@@ -11,9 +11,10 @@ exactly, `exceedance_bound` a bound for any mechanism.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
@@ -25,16 +26,23 @@ Values = np.ndarray | float
 def guarantee_mu(guarantee: Guarantee) -> float | None:
     """mu of a Gaussian guarantee, from its exact (epsilon, delta); None for any other.
 
-    Where delta alone covers the release, so that its epsilon is 0, this is the largest mu of
-    which that is true.
+    Where delta alone covers the release, so that its epsilon is 0, mu is told from the noise;
+    without it, this is the largest mu of which that is true.
     """
     if guarantee.mechanism != "gaussian":
         return None
     if math.isinf(guarantee.epsilon):
         return math.inf
+    if guarantee.epsilon == 0 and guarantee.sigma and guarantee.l2_sensitivity:
+        return guarantee.l2_sensitivity / guarantee.sigma
     if guarantee.epsilon == 0:
         return 2 * float(ndtri((1 + guarantee.delta) / 2))
-    return gaussian_mu(PrivacyBudget(guarantee.epsilon, guarantee.delta))
+    return _mu(guarantee.epsilon, guarantee.delta)
+
+
+@lru_cache(maxsize=4096)
+def _mu(epsilon: float, delta: float) -> float:
+    return gaussian_mu(PrivacyBudget(epsilon, delta))
 
 
 def trade_off(type_one: Values, epsilon: float, delta: float = 0.0) -> Values:
@@ -139,7 +147,11 @@ def gaussian_exceedance(epsilon: float, mu: float) -> float:
     """Chance that a Gaussian release moves the odds towards the truth by more than e^epsilon."""
     if mu == 0 or math.isinf(epsilon):
         return 0.0
-    return 1.0 if math.isinf(mu) else float(ndtr(mu / 2 - epsilon / mu))
+    if math.isinf(mu):
+        return 1.0
+    # Through its logarithm, as the profile is: where Phi underflows delta may still be above 0,
+    # and this chance is never below delta.
+    return math.exp(float(log_ndtr(mu / 2 - epsilon / mu)))
 
 
 def exceedance_bound(factor: float, epsilon: float, delta: float) -> float:

@@ -10,14 +10,11 @@ import numpy as np
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, gaussian_epsilon
 from dpcore.statistics.law import unit_scale
 
-_DIGITS = (
-    "Nobody reads every digit: the gaps of floating-point Laplace noise can give values away "
-    "(Mironov 2012), so publish no more digits than the noise scale calls for."
-)
 _ASSUMPTIONS = (
     Assumption.ONE_ROW_A_PERSON,
     Assumption.PUBLIC_COUNTS,
-    "The bounds, or the edges of the bins, were chosen without looking at the data.",
+    Assumption.PUBLIC_RANGE,
+    Assumption.TRUSTED_HOLDER,
     Assumption.SECRET_SEED,
 )
 
@@ -112,8 +109,8 @@ def _guarantee(
             budget.epsilon,
             0.0,
             mechanism,
-            f"the curator, to the statistic{shares}",
-            assumptions=(*_ASSUMPTIONS, _DIGITS),
+            f"the curator, to the statistic{shares}: Laplace, scale {np.max(scale):.3g}",
+            assumptions=(*_ASSUMPTIONS, Assumption.FEW_DIGITS),
         )
     joint = moves[1] * math.sqrt(n_columns)
     together = f", {n_columns} columns composed exactly" if n_columns > 1 else ""

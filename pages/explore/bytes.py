@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.shared import rates, runs_plans
-from pages.shared.cards import dataset_ready, errors_shown, explained, not_private
+from pages.shared import rates, runs_plans, spent
+from pages.shared.cards import dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current
 from pages.shared.downloads import downloads
 from pages.shared.formulas_plans import HOW_BYTES_ARE_COUNTED
 from pages.shared.planning import watch
+from pages.shared.promised import promised_cards
 
 PAGE = "bytes"
 
@@ -30,8 +31,15 @@ with errors_shown():
         lambda progress: rates.frontier(progress, spec, choice.dataset),
         rates.count_of,
     )
+    promised_cards(
+        spec,
+        choice.dataset,
+        ("dpdis", "full"),
+        "Cutting, rounding and coding come after the noise: every message promises the same.",
+    )
+    spent.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
     work = runs_plans.find(PAGE, spec)
     st.markdown("##### Take it away")
     downloads(PAGE, [] if work is None else rates.rows_of(work.progress()))
 not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
-explained("bytes", HOW_BYTES_ARE_COUNTED)
+how_computed("bytes", HOW_BYTES_ARE_COUNTED)

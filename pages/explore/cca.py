@@ -6,8 +6,9 @@ import streamlit as st
 
 from dpcore.experiments.cca_findings import captured, cca_comparison, cca_headline
 from dpcore.experiments.findings import percent
-from pages.shared import cca_panels, runs_cca
-from pages.shared.cards import big_number, errors_shown, explained, guarantee_card, not_private
+from dpcore.experiments.payments_pairs import dataset_of
+from pages.shared import cca_panels, runs_cca, spent
+from pages.shared.cards import big_number, errors_shown, how_computed, not_private
 from pages.shared.cca import choose_run, choose_views
 from pages.shared.cca_curves import three_curves
 from pages.shared.cca_formulas import HOW_CCA_IS_COMPUTED, ONLY_DIRECTIONS
@@ -34,10 +35,12 @@ with errors_shown():
             percent(captured(rows, lead)), cca_headline(rows, lead), cca_comparison(rows, lead)
         )
         if shared.compare:
-            published = [row for _, row in runs_cca.found(source, spec.as_published(), lead)]
+            published = runs_cca.found(source, spec.as_published(), lead)
+            cca_panels.enter(source, spec.as_published(), {lead: published}, problem)
+            share = captured([row for _, row in published], lead)
             words.markdown(
-                f"With the poster's noise it is **{percent(captured(published, lead))}**, for an "
-                f"exact ε of {published[0]['exact_epsilon']:.2g}."
+                f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
+                f"{published[0][1]['exact_epsilon']:.2g}."
             )
 
     left, right = st.columns(2, gap="large")
@@ -46,7 +49,8 @@ with errors_shown():
         figure = cca_panels.correlations(private, problem, lead)
     with right:
         st.markdown("##### What it promises")
-        guarantee_card(private[0].guarantee, preparation=spec.preparation)
+        cca_panels.promises(draws, spec)
+    cca_panels.enter(source, spec, draws, problem)
 
     st.markdown("##### The directions")
     cca_panels.directions(views, exact, private[0], lead)
@@ -66,6 +70,10 @@ with errors_shown():
             runs_cca.people(source, spec, lead),
             lead,
         )
+        spent.uncovered(
+            dataset_of(source), "People's scores along directions", "they are computed from rows"
+        )
+    cca_panels.so_far(source, shared.spec.delta)
 
     st.markdown("##### More ε, more people, more δ")
     three_curves(choice, problem.random_share)
@@ -79,4 +87,4 @@ with errors_shown():
     st.caption(views.provenance)
     st.markdown("##### Take it away")
     cca_panels.carry_off(choice, rows, figure)
-    explained("cca", HOW_CCA_IS_COMPUTED)
+    how_computed("cca", HOW_CCA_IS_COMPUTED)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.experiments.central import VARIANTS, central_spec
 from pages.shared import central, runs, runs_central
-from pages.shared.cards import dataset_ready, errors_shown, explained, not_private
+from pages.shared.cards import dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current, redraw_noise
 from pages.shared.downloads import downloads
 from pages.shared.formulas_central import CENTRAL
@@ -55,6 +55,7 @@ with errors_shown():
     st.markdown("##### What each promises")
     central.chain_state(found["ppca"])
     central.promises({key: found[key] for key in shown if key in found}, spec)
+    central.enter(rows, found["ppca"], choice)
     if spec.preparation == "published":
         not_private("Published preparation", runs.statement(spec))
     else:
@@ -63,4 +64,4 @@ with errors_shown():
 
     st.markdown("##### Take it away")
     downloads("central", rows)
-explained("central", CENTRAL)
+how_computed("central", CENTRAL)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
+from dpcore.experiments.learning import PIPELINES, PRIVATE
 from pages.shared import classification, runs_learning, splitting
-from pages.shared.cards import dataset_ready, errors_shown, explained
+from pages.shared.cards import dataset_ready, errors_shown, how_computed
 from pages.shared.classification_controls import choose_spec, redraw_button
 from pages.shared.controls import current
 from pages.shared.formulas_learning import CLASSIFICATION
@@ -37,6 +40,7 @@ with errors_shown():
         classification.curves(spec)
         st.markdown("##### What it promises")
         classification.promises(spec)
+        classification.enter([replace(spec, pipeline=pipeline) for pipeline in PIPELINES], choice)
         st.markdown("##### Take it away")
         classification.take_away(spec)
     elif view == SPLIT:
@@ -45,8 +49,14 @@ with errors_shown():
         splitting.three_parts(spec)
         st.markdown("##### What it promises")
         classification.promises(spec)
+        classification.enter([replace(spec, pipeline=PRIVATE)], choice)
     else:
-        classification.inside(spec, halves)
+        shown = classification.inside(spec, halves)
         redraw_button()
+        st.markdown("##### What it promises")
+        classification.cards(shown)
+        classification.enter(
+            [replace(one, repetitions=1) for one in (shown, replace(shown, components=2))], choice
+        )
     st.caption(halves.statement)
-    explained("classification", CLASSIFICATION)
+    how_computed("classification", CLASSIFICATION)

@@ -57,8 +57,13 @@ with errors_shown():
     problem = runs.problem(choice.spec.problem_key())
     found = {epsilon: runs.subspaces(spec)[method] for epsilon, spec in specs.items()}
     for epsilon, subspace in found.items():
-        spent.record_run(specs[epsilon], {method: subspace})
-    spent.so_far(dataset, choice.spec.delta)
+        spent.record_run(
+            specs[epsilon],
+            {method: subspace},
+            problem.n_samples,
+            what=("components", "eigenvalues"),
+        )
+    spent.so_far(dataset.name, dataset.title, choice.spec.delta)
     if specs:
         strictest = min(specs)
         kept = runs.rows(replace(specs[strictest], repetitions=1))[0]["energy_ratio"]

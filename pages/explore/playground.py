@@ -15,8 +15,8 @@ from pages.shared.cards import (
     big_number,
     dataset_ready,
     errors_shown,
-    explained,
     guarantee_tabs,
+    how_computed,
     not_private,
     take_away,
 )
@@ -43,7 +43,9 @@ with errors_shown():
     with answer:
         words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
     if choice.compare:
-        before = spread_of(runs.rows(as_published(spec)), spec.protocols[0])
+        published = runs.rows(replace(as_published(spec), protocols=spec.protocols[:1]))
+        spent.record_rows(published)
+        before = spread_of(published, spec.protocols[0])
         words.markdown(
             f"The published choices (published calibration, triangle noise, svd truncation) keep "
             f"**{percent(before.mean)}**: a difference of "
@@ -71,8 +73,9 @@ with errors_shown():
 
     st.markdown("##### What it promises")
     everything = runs.subspaces(spec)
-    spent.record_run(spec, everything, draws=spec.repetitions)
-    spent.so_far(dataset, spec.delta)
+    spent.record_run(spec, everything, problem.n_samples, spec.repetitions)
+    spent.curves(dataset.name)
+    spent.so_far(dataset.name, dataset.title, spec.delta)
     guarantee_tabs(
         {titles[key]: subspace.guarantee for key, subspace in everything.items()},
         preparation=spec.preparation,
@@ -88,4 +91,4 @@ with errors_shown():
 
     st.markdown("##### Take it away")
     take_away(rows, lambda: protocol_dots(rows), spec, choice.query)
-    explained("playground", HOW_IT_IS_COMPUTED)
+    how_computed("playground", HOW_IT_IS_COMPUTED)

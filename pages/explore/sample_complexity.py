@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.experiments.complexity import ComplexitySpec
 from pages.shared import complexity
-from pages.shared.cards import errors_shown, explained
+from pages.shared.cards import errors_shown, how_computed
 from pages.shared.controls import current
 from pages.shared.downloads import downloads
 from pages.shared.formulas_central import COMPLEXITY
@@ -37,4 +37,4 @@ with errors_shown():
     complexity.curves(spec)
     complexity.what_is_silent(spec)
     downloads("complexity", complexity.rows_there(spec))
-explained("sample_complexity", COMPLEXITY)
+how_computed("sample_complexity", COMPLEXITY)

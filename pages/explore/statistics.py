@@ -6,7 +6,13 @@ import streamlit as st
 
 from dpcore.experiments import statistic_runs
 from pages.shared import statistics
-from pages.shared.cards import dataset_ready, errors_shown, explained, guarantee_card, not_private
+from pages.shared.cards import (
+    dataset_ready,
+    errors_shown,
+    guarantee_card,
+    how_computed,
+    not_private,
+)
 from pages.shared.controls import current, redraw_noise
 from pages.shared.formulas_learning import STATISTICS
 
@@ -34,11 +40,15 @@ with errors_shown():
     statistics.people(data, spec)
     st.markdown("##### What it promises")
     guarantee_card(release.guarantee)
+    statistics.enter(data, spec, release, choice)
     st.caption(
         "This is for one release. Mean, variance and histogram of the same people are three, and "
         "their ε add up."
     )
-    not_private("True values, errors and bias", "read the values without any noise.")
+    not_private(
+        "True values, errors, bias and how many values were moved to a bound",
+        "read the values without any noise.",
+    )
     st.markdown("##### Take it away")
     statistics.take_away(data, spec, rows)
-    explained("statistics", STATISTICS)
+    how_computed("statistics", STATISTICS)

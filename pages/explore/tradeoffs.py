@@ -7,7 +7,8 @@ from functools import partial
 import streamlit as st
 
 from dpcore.experiments.sweep import Sweep
-from pages.shared.cards import chart, dataset_ready, errors_shown, explained, not_private
+from pages.shared import spent
+from pages.shared.cards import chart, dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 from pages.shared.jobs import (
@@ -17,6 +18,7 @@ from pages.shared.jobs import (
     take_away_sweep,
     watch,
 )
+from pages.shared.promised import promised_cards
 from pages.shared.sweeping import choose_sweeps, command_of, rows_by_dataset
 from pages.shared.sweeping_panels import draw_panels, figures_of
 
@@ -57,5 +59,12 @@ with errors_shown():
             chart(empty, key=f"{PAGE}_do_empty", alt="The axes of the curves to come.")
         else:
             watch(PAGE, job, partial(draw_panels, sweeps))
+    promised_cards(
+        choice.spec,
+        choice.dataset,
+        choice.spec.protocols,
+        "At the sidebar's settings. What holds at any other point is `exact_epsilon` in the rows.",
+    )
+    spent.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
     not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")
-    explained("tradeoffs", HOW_IT_IS_COMPUTED)
+    how_computed("tradeoffs", HOW_IT_IS_COMPUTED)

@@ -9,7 +9,13 @@ import streamlit as st
 from dpcore.experiments.findings import percent
 from dpcore.experiments.stepping import AT_AGGREGATOR, AT_SITE
 from pages.shared import pictures, runs, runs_steps, spent, stepping
-from pages.shared.cards import dataset_ready, errors_shown, explained, guarantee_card, not_private
+from pages.shared.cards import (
+    dataset_ready,
+    errors_shown,
+    guarantee_card,
+    how_computed,
+    not_private,
+)
 from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 
@@ -70,6 +76,7 @@ with errors_shown():
     not_private("Matrices before the noise, exact lines and energies", "read the rows themselves.")
     released = runs.subspaces(spec)
     guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)
-    spent.record_run(spec, released)
-    spent.so_far(dataset, spec.delta)
-explained("algorithm", HOW_IT_IS_COMPUTED)
+    people = runs.problem(spec.problem_key()).n_samples
+    spent.record_run(spec, released, people, what=("messages", "components"))
+    spent.so_far(dataset.name, dataset.title, spec.delta)
+how_computed("algorithm", HOW_IT_IS_COMPUTED)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.experiments.attack import CONFIDENCE, TRIALS, named_cases
 from pages.shared import auditing
-from pages.shared.cards import errors_shown, explained
+from pages.shared.cards import errors_shown, how_computed
 from pages.shared.formulas_privacy import HOW_THE_ATTACK_WORKS
 
 FIRST_SHOWN = "second-moment-analytic-isometric"
@@ -61,4 +61,4 @@ with st.container(border=True):
         language="bash",
         wrap_lines=True,
     )
-explained("audit", HOW_THE_ATTACK_WORKS)
+how_computed("audit", HOW_THE_ATTACK_WORKS)

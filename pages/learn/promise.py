@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.figures.tradeoff import icon_array_svg
-from dpcore.privacy import PrivacyBudget, icon_counts
+from dpcore.privacy import ASSUMED, STATED, PrivacyBudget, icon_counts
 from pages.shared import promising
 from pages.shared.cards import errors_shown, guarantee_card
 from pages.shared.controls import current, plain
@@ -54,6 +54,8 @@ with errors_shown():
     promising.one_person(guarantee)
     st.markdown("##### The whole promise")
     guarantee_card(guarantee)
+promising.explanations("How to read the card", STATED.values())
+promising.explanations("What has to be true", ASSUMED.values())
 with st.expander("How the test is computed"):
     st.markdown(HOW_THE_TEST_WORKS)
 with st.expander("How the direction is computed"):

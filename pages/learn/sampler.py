@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.experiments.central import central_spec
 from pages.shared import sampler
-from pages.shared.cards import dataset_ready, errors_shown, explained, not_private
+from pages.shared.cards import dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current, redraw_noise
 from pages.shared.formulas_central import CHAINS
 
@@ -47,4 +47,5 @@ with errors_shown():
     sampler.traces(chains, enough)
     sampler.diagnostics(chains)
     sampler.what_it_means(chains, enough, spec)
-explained("sampler", CHAINS)
+    sampler.promise(chains, spec, choice.dataset)
+how_computed("sampler", CHAINS)

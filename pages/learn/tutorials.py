@@ -8,7 +8,7 @@ import streamlit as st
 from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.tutorials import CODE, TUTORIALS, tutorial_notebook
 from pages.shared import runs_learning
-from pages.shared.cards import chart, errors_shown
+from pages.shared.cards import chart, errors_shown, guarantee_card
 from pages.shared.controls import plain
 
 st.title("Tutorials")
@@ -47,7 +47,8 @@ right.download_button(
 st.subheader(chosen.title)
 st.markdown(chosen.about)
 with errors_shown():
-    outputs = iter(runs_learning.tutorial_outputs(key, epsilon))
+    all_outputs = runs_learning.tutorial_outputs(key, epsilon)
+    outputs = iter(all_outputs)
     for number, (kind, source) in enumerate(chosen.filled(epsilon)):
         if kind != CODE:
             st.markdown(source)
@@ -62,8 +63,20 @@ with errors_shown():
                 key=f"tutorial_figure_{number}",
                 alt="Private counts as bars, true counts as a dashed outline.",
             )
+    promises = {
+        name: guarantee
+        for output in all_outputs
+        for name, guarantee in output.promises.items()
+        if guarantee.is_private
+    }
+    st.markdown("##### What it promises")
+    for tab, guarantee in zip(
+        st.tabs([f"`{name}`" for name in promises]), promises.values(), strict=True
+    ):
+        with tab:
+            guarantee_card(guarantee)
 st.caption(
-    "To run the notebook elsewhere: put it in the folder that holds `dpcore` and install "
-    "`requirements.txt`. The noise of some cells is seeded, so that you see the same numbers; real "
-    "releases keep their seed secret."
+    "Examples do not enter the ledger. To run the notebook elsewhere: put it in the folder that "
+    "holds `dpcore` and install `requirements.txt`. The noise of some cells is seeded, so that you "
+    "see the same numbers; real releases keep their seed secret."
 )

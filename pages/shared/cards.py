@@ -17,10 +17,11 @@ from dpcore.experiments.findings import bytes_in_words
 from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
 from dpcore.figures.style import ink
-from dpcore.privacy import EXPLANATIONS, Guarantee, describe
+from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
 from dpcore.privacy.card import CardRow
 from pages.shared import runs
 from pages.shared.downloads import link_to
+from pages.shared.navigation import PAGES
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
 CHART_CONFIG = {
@@ -125,15 +126,31 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> Non
         st.html(_definitions(card.rows))
         if card.assumptions:
             with st.expander("It holds where all of this is true"):
-                st.markdown("\n".join(f"- {sentence}" for sentence in card.assumptions))
+                st.markdown("\n".join(f"- {assumed(each)}" for each in card.assumptions))
+
+
+def assumed(assumption: Assumption) -> str:
+    """An assumption as markdown: a title that leads to its paragraph, and the sentence."""
+    return f"{_link(explained(assumption).title, assumption)}: {assumption}"
+
+
+def _link(words: str, key: str) -> str:
+    return f"[{words}]({_address(key)})"
+
+
+def _address(key: str) -> str:
+    return f"{PAGES['promise'].address}#{explained(key).anchor}"
 
 
 def _definitions(rows: Sequence[CardRow]) -> str:
-    """The numbers of a card as one list: an element each would cost more than their chart."""
+    """The numbers of a card as one list: an element each would cost more than their chart.
+
+    Every line leads to its paragraph, in a tab of its own, so that what is on the screen stays.
+    """
     entries = "".join(
-        f'<div title="{escape(EXPLANATIONS[row.explanation])}">'
-        f'<dt style="display:inline;text-decoration:underline dotted;cursor:help">'
-        f"{escape(row.label)}</dt>: "
+        f'<div><dt style="display:inline"><a href="{_address(row.explanation)}" target="_blank" '
+        f'title="{escape(EXPLANATIONS[row.explanation])}" style="color:inherit;'
+        f'text-decoration:underline dotted">{escape(row.label)}</a></dt>: '
         f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
         for row in rows
     )
@@ -153,7 +170,7 @@ def guarantee_tabs(
                 guarantee_card(guarantee, preparation=preparation)
 
 
-def explained(key: str, text: str) -> None:
+def how_computed(key: str, text: str) -> None:
     """How the page's numbers are computed, sent to the browser only when somebody opens it."""
     with st.expander("How this is computed", on_change="rerun", key=f"{key}_explained") as opened:
         if opened.open:

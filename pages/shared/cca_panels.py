@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -12,14 +13,18 @@ from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca_curves import Row
 from dpcore.experiments.cca_findings import TITLES
 from dpcore.experiments.cca_found import FoundPairs, ProjectedPeople
-from dpcore.experiments.cca_problem import CcaProblem
+from dpcore.experiments.cca_problem import CcaProblem, CcaSpec
 from dpcore.experiments.cca_recipes import cca_notebook, cca_script
+from dpcore.experiments.cca_views import ViewSource
+from dpcore.experiments.payments_pairs import dataset_of, of_pairs
 from dpcore.figures.cca import correlation_dots, direction_bars
 from dpcore.figures.images import component_strip
 from dpcore.figures.scatter import people_scatter
-from pages.shared.cards import chart, is_dark, take_away
+from pages.shared import runs, spent
+from pages.shared.cards import chart, guarantee_card, is_dark, take_away
 from pages.shared.cca import CcaChoice
 
+Draws = Mapping[str, list[tuple[FoundPairs, Row]]]
 _KINDS = ("what it responds to", "weights")
 _CLOUDS = ("groups: pair 1 against pair 2", "correlation: one view against the other")
 
@@ -50,6 +55,35 @@ def correlations(draws: list[FoundPairs], problem: CcaProblem, protocol: str) ->
         "diamond is what the release itself says; only that, and the directions, are released."
     )
     return figure
+
+
+def promises(draws: Draws, spec: CcaSpec) -> None:
+    """The guarantee card of each protocol, in tabs where there are several."""
+    tabs = st.tabs([TITLES[key] for key in draws]) if len(draws) > 1 else [st.container()]
+    for tab, found in zip(tabs, draws.values(), strict=True):
+        with tab:
+            guarantee_card(found[0][0].guarantee, preparation=spec.preparation)
+
+
+def enter(source: ViewSource, spec: CcaSpec, draws: Draws, problem: CcaProblem) -> None:
+    """Put every draw into the ledger, and what is shown beside them."""
+    guarantees = {key: found[0][0].guarantee for key, found in draws.items()}
+    people = int(problem.moments.n_samples.sum())
+    spent.record(of_pairs(source, spec, guarantees, people, spec.repetitions))
+    dataset = dataset_of(source)
+    spent.uncovered(
+        dataset, "Exact correlations and what is captured of them", "they read rows without noise"
+    )
+    if spec.preparation == "published":
+        spent.uncovered(dataset, "The published preparation", "its centre and scale read every row")
+
+
+def so_far(source: ViewSource, delta: float) -> None:
+    """What has been shown of the people of these views, on this page and on others."""
+    dataset = dataset_of(source)
+    titles = {status.name: status.title for status in runs.dataset_statuses()}
+    spent.curves(dataset)
+    spent.so_far(dataset, titles.get(dataset, dataset), delta)
 
 
 def directions(

@@ -19,9 +19,9 @@ from dpcore.experiments.spec import RunSpec
 from dpcore.figures.central import variant_dots
 from dpcore.figures.energy import energy_curves
 from dpcore.pca import Subspace
-from pages.shared import pictures, runs, runs_central
-from pages.shared.cards import big_number, chart, guarantee_tabs, is_dark
-from pages.shared.choice import plain
+from pages.shared import pictures, runs, runs_central, spent
+from pages.shared.cards import assumed, big_number, chart, guarantee_tabs, is_dark
+from pages.shared.choice import Choice, plain
 from pages.shared.runs_central import Cell
 from pages.shared.slices import fill_in
 
@@ -168,7 +168,7 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     for key, subspace in found.items():
         guarantee, method = subspace.guarantee, METHODS[VARIANTS[key].protocol]
         besides += [
-            f"{method.title} also assumes: {each}"
+            f"{method.title} also assumes {assumed(each)}"
             for each in guarantee.assumptions
             if each not in everywhere
         ]
@@ -195,6 +195,21 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
         preparation=spec.preparation,
         key="central_promises",
     )
+
+
+def enter(rows: Sequence[Row], drawn: Subspace, choice: Choice) -> None:
+    """Put every draw into the ledger, and what is shown beside them."""
+    dataset = choice.dataset
+    spent.record_rows(rows)
+    if not drawn.guarantee.is_private:
+        spent.uncovered(
+            dataset.name, "PPCA's components", "its chains did not converge, so nothing is promised"
+        )
+    spent.uncovered(
+        dataset.name, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
+    )
+    spent.curves(dataset.name)
+    spent.so_far(dataset.name, dataset.title, choice.spec.delta)
 
 
 def chain_state(subspace: Subspace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from statistics import fmean
 
@@ -9,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data.held_out import Halves
-from dpcore.experiments.classification_runs import at_delta
+from dpcore.experiments.classification_runs import at_delta, promised_stages
 from dpcore.experiments.classification_views import confusion_matrix, mistakes, plane_of
 from dpcore.experiments.findings import percent
 from dpcore.experiments.learning import (
@@ -20,15 +21,18 @@ from dpcore.experiments.learning import (
     RANDOM_PRIVATE,
     SUBSPACE,
     ClassificationSpec,
+    canonical,
 )
 from dpcore.experiments.learning_recipes import classification_notebook, classification_script
 from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.methods import METHODS
+from dpcore.experiments.payments_learning import of_pipeline
 from dpcore.figures.classification import confusion, decision_plane, error_curves
 from dpcore.figures.images import component_strip, picture_strip
 from dpcore.spectra import align_signs
-from pages.shared import runs_learning
+from pages.shared import runs_learning, spent
 from pages.shared.cards import big_number, chart, guarantee_card, is_dark, not_private
+from pages.shared.choice import Choice
 from pages.shared.downloads import downloads
 from pages.shared.filling import fill_in
 
@@ -158,12 +162,7 @@ def promises(spec: ClassificationSpec) -> None:
             f"costs ε = {each:.3g}, and they add up to its part"
         )
     st.markdown(sentence + ".")
-    titles = ["Together", *(stage[0].upper() + stage[1:] for stage in outcome.guarantees)]
-    stages = (at_delta(guarantee, spec.delta) for guarantee in outcome.guarantees.values())
-    cards = (together, *stages)
-    for tab, guarantee in zip(st.tabs(titles), cards, strict=True):
-        with tab:
-            guarantee_card(guarantee)
+    cards(private)
     if len(spec.classes) == 2:
         st.caption("How many people are of these two classes is taken as public.")
     if METHODS[spec.protocol].distributed:
@@ -171,6 +170,33 @@ def promises(spec: ClassificationSpec) -> None:
             "Sites protect the subspace themselves; training is done by somebody who holds the "
             "projected rows and is trusted with them."
         )
+
+
+def cards(spec: ClassificationSpec) -> None:
+    """The guarantee cards of one pipeline: all stages together, then each."""
+    outcome, together = runs_learning.outcome(spec), runs_learning.guarantee_of(spec)
+    titles = ["Together", *(stage[0].upper() + stage[1:] for stage in outcome.guarantees)]
+    stages = (at_delta(guarantee, spec.delta) for guarantee in outcome.guarantees.values())
+    for tab, guarantee in zip(st.tabs(titles), (together, *stages), strict=True):
+        with tab:
+            guarantee_card(guarantee)
+
+
+def enter(specs: Iterable[ClassificationSpec], choice: Choice) -> None:
+    """Put the draws of some pipelines into the ledger, and what is shown beside them."""
+    dataset = choice.dataset
+    for spec in map(canonical, specs):
+        guarantees = promised_stages(spec, runs_learning.problem(spec.key()))
+        spent.record(of_pipeline(spec, guarantees, spec.repetitions))
+        if spec.pipeline in (EXACT, SUBSPACE, RANDOM):
+            spent.uncovered(
+                dataset.name, "Classifiers trained without noise", "they were fitted to the rows"
+            )
+    spent.uncovered(
+        dataset.name, "Test errors, test people and their pictures", "they are shown as they are"
+    )
+    spent.curves(dataset.name)
+    spent.so_far(dataset.name, dataset.title, choice.spec.delta)
 
 
 def take_away(spec: ClassificationSpec) -> None:
@@ -183,8 +209,8 @@ def take_away(spec: ClassificationSpec) -> None:
     )
 
 
-def inside(spec: ClassificationSpec, halves: Halves) -> None:
-    """One trained pipeline: its components, its mistakes, its plane."""
+def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
+    """One trained pipeline: its components, its mistakes, its plane; returns which."""
     pipeline = st.segmented_control(
         "Pipeline",
         (PRIVATE, SUBSPACE, EXACT),
@@ -237,9 +263,11 @@ def inside(spec: ClassificationSpec, halves: Halves) -> None:
         )
         st.caption(
             f"Where the tint changes lies the decision line. In this plane "
-            f"{percent(flat.test_error)} are wrong."
+            f"{percent(flat.test_error)} are wrong. Its classifier is another than that of the "
+            "pictures: training it is a release of its own."
         )
     not_private("Test people, counts and pictures", "are shown as they are.")
+    return spec
 
 
 def _pictures(spec, outcome, problem, halves: Halves) -> None:

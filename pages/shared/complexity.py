@@ -91,6 +91,9 @@ def what_is_silent(spec: ComplexitySpec) -> None:
         st.caption(
             "Theorem 4 speaks of correlations above about 0.992 alone; take ρ = 0.998 to see it."
         )
+    st.caption(
+        "The spectrum is given and nobody's rows are read, so nothing here enters the ledger."
+    )
 
 
 def _slopes(rows: list[Row]) -> dict[str, float]:

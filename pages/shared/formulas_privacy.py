@@ -1,16 +1,24 @@
 """How the pages about privacy are computed, in formulas."""
 
 WHAT_IS_COUNTED = """
-- **Counted:** each draw of noise at the settings on the screen: the components shown, and every
-  dot of a dot plot. *Redraw noise* and any change of ε, δ, calibration, noise shape, sites or
-  people draws again, and is paid again.
+- **Counted:** each draw of noise at the settings on the screen, on whichever page: components and
+  their eigenvalues, a mean, a variance or a histogram, both stages of a classifier, canonical
+  pairs; every dot of a dot plot. *Redraw noise* and any change of ε, δ, calibration, noise shape,
+  sites or people draws again, and is paid again.
+- **Counted too:** every draw of a sweep, of a search or of a published figure that you run.
 - **Free:** whatever else is computed from a noisy matrix that has been paid for. DPdisPCA, whole
-  matrices and one site alone read the same noisy second moments, and K, R and the truncation only
-  cut them differently.
-- **Paid once:** the same settings with the same seed, however often they are shown.
-- **Not counted:** curves over many settings. They study the method at settings nobody chose.
+  matrices and one site alone read the same noisy second moments, and K, R, the truncation, the
+  rounding of messages and the eigenvalues only cut or read them differently.
+- **Paid once:** the same settings with the same seed, however often and wherever they are shown.
 - **Beyond any budget:** exact lines, energies measured on the raw rows, the published
-  preparation. They are listed with a red badge.
+  preparation, test errors. They are listed with a red badge. So are curves that a page draws
+  beside its result: they study the method at settings nobody chose, and each of their draws would
+  be a release.
+- **Not entered:** examples with invented people: *What ε promises*, *Audit*, *Tutorials*, *How
+  many people?*
+
+A payment is entered for everybody in the data set, also where only some take part in a run; it is
+a bound for each of them.
 
 Composition takes the noise of different releases as independent, as a real deployment would draw
 it. In this laboratory the seed is held while you move a slider, so that settings can be compared.

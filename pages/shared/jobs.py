@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.experiments.findings import counted
 from dpcore.experiments.recipes import notebook_of_sweeps, script_of_sweeps
 from dpcore.experiments.run import Row
-from pages.shared import runs_sweeps
+from pages.shared import runs_sweeps, spent
 from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
 from pages.shared.runs_sweeps import SCHEDULER_VARIABLE, Job, Progress, Sweeps
@@ -68,6 +68,8 @@ def started_job(page: str, sweeps: Sweeps) -> Job | None:
     job = runs_sweeps.find(sweeps)
     if job is None:
         runs_sweeps.read_ahead(sweeps)
+    else:
+        spent.follow((page, sweeps), job.rows_so_far)
     return job
 
 

@@ -20,7 +20,7 @@ from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep
 from dpcore.figures.map import energy_map
-from pages.shared import runs_plans
+from pages.shared import runs_plans, spent
 from pages.shared.cards import big_number, chart
 from pages.shared.controls import DISTRIBUTED
 from pages.shared.runs_plans import Parts, Progress
@@ -109,6 +109,8 @@ def watch(
     work = runs_plans.find(page, question)
     if work is None and dataset.n_samples * dataset.n_features <= _AT_ONCE:
         work = runs_plans.start(page, question, parts())
+    if work is not None:
+        spent.follow((page, question), work.rows_so_far)
     progress = None if work is None else work.progress()
     if progress is None or progress.state == "stopped":
         label = "Run" if progress is None else "Go on"

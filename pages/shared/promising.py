@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from dpcore.experiments.one_person import ANGLES, N_PEOPLE, turned
 from dpcore.figures.direction import direction_laws, plane
 from dpcore.figures.tradeoff import beliefs, trade_off_plot, two_densities
 from dpcore.privacy import (
+    Explained,
     Guarantee,
     best_guess,
     gaussian_posterior,
@@ -22,6 +24,17 @@ from pages.shared.cards import CHART_CONFIG, is_dark
 from pages.shared.controls import plain
 
 guarantee = adversary.promise
+
+
+def explanations(title: str, told: Iterable[Explained]) -> None:
+    """Paragraphs that guarantee cards lead to; Streamlit makes an anchor of every heading."""
+    st.markdown(f"##### {title}")
+    paragraphs = [f"###### {each.title}\n{each.text}" for each in told]
+    half = -(-len(paragraphs) // 2)
+    for column, some in zip(
+        st.columns(2, gap="large"), (paragraphs[:half], paragraphs[half:]), strict=True
+    ):
+        column.markdown("\n\n".join(some))
 
 
 def test(promised: Guarantee) -> None:

@@ -38,6 +38,11 @@ class LiveJob:
         self._thread = threading.Thread(target=self._run, args=(figure, repetitions), daemon=True)
         self._thread.start()
 
+    def rows_so_far(self) -> tuple[list[Row], bool]:
+        """Rows that arrived, and whether more will."""
+        goes_on = self.goes_on
+        return list(self.rows), goes_on
+
     def _run(self, figure: LiveFigure, repetitions: int | None) -> None:
         try:
             with self._turns.taken(self.cancelled.is_set) as is_mine:

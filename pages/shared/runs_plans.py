@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.plan import search
+from dpcore.experiments.plan import Tried, search
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Event, Sweep, in_order, run_sweep
@@ -78,6 +78,14 @@ class Work:
     def stop(self) -> None:
         """End within a moment; what arrived stays."""
         self._stopped.set()
+
+    def rows_so_far(self) -> tuple[list[Row], bool]:
+        """Rows of all runs that were made, in no order, and whether more will be."""
+        with self._lock:
+            steps = [step for items in self._arrived.values() for step in items]
+            goes_on = self._state == "running"
+        runs = (step for step in steps if isinstance(step, Tried | Event))
+        return [row for run in runs for row in run.rows], goes_on
 
     def progress(self) -> Progress:
         """What there is at this moment.

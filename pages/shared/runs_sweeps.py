@@ -107,6 +107,12 @@ class Job:
         """Wait for the first rows, or for the end, but no longer than this."""
         self._begun.wait(seconds)
 
+    def rows_so_far(self) -> tuple[list[Row], bool]:
+        """Rows that arrived, in no order, and whether more will."""
+        with self._lock:
+            arrived = [row for side in self._finished for one in side for row in one.rows]
+            return arrived, self._state in ("waiting", "running")
+
     def progress(self) -> Progress:
         """What there is at this moment.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.data import DatasetStatus
 from dpcore.experiments.chain_runs import (
     MAX_R_HAT,
     MIN_ESS,
@@ -13,8 +14,10 @@ from dpcore.experiments.chain_runs import (
 from dpcore.experiments.findings import percent
 from dpcore.experiments.spec import RunSpec
 from dpcore.figures.chains import energy_traces, running_diagnostic
-from pages.shared import runs_central
-from pages.shared.cards import big_number, chart, is_dark
+from dpcore.pca.exponential import ppca_guarantee
+from dpcore.privacy import PrivacyBudget
+from pages.shared import runs_central, spent
+from pages.shared.cards import big_number, chart, guarantee_card, is_dark
 from pages.shared.choice import plain
 
 _R_HATS = (1, 1.2, 1.5, 2, 3, 5, 10)
@@ -49,6 +52,16 @@ def headline(chains: WatchedChains, enough: WatchedChains, spec: RunSpec) -> Non
         f"Chains that started at random hold {percent(chains.mean_of('random'))} of exact PCA's "
         f"energy, those that started at exact PCA {percent(chains.mean_of('mode'))}. {stop}",
     )
+
+
+def promise(chains: WatchedChains, spec: RunSpec, dataset: DatasetStatus) -> None:
+    """The card of the last state of one chain, which nobody is shown here."""
+    st.markdown("##### What it promises")
+    guarantee_card(
+        ppca_guarantee(PrivacyBudget(spec.epsilon), is_chain=True, converged=chains.converged),
+        preparation=spec.preparation,
+    )
+    spent.uncovered(dataset.name, "Traces of PPCA's chains", "they are functions of the rows")
 
 
 def traces(chains: WatchedChains, enough: WatchedChains) -> None:

@@ -11,6 +11,7 @@ from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
 from dpcore.experiments import statistic_runs
 from dpcore.experiments.learning_recipes import statistic_notebook, statistic_script
+from dpcore.experiments.payments_learning import of_statistic
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.statistic_runs import HISTOGRAM, KINDS, MEAN, StatisticSpec
 from dpcore.figures.distributions import (
@@ -20,9 +21,9 @@ from dpcore.figures.distributions import (
     people_figure,
 )
 from dpcore.statistics import MECHANISMS, PrivateStatistic
-from pages.shared import runs_learning
+from pages.shared import runs_learning, spent
 from pages.shared.cards import big_number, chart, is_dark, not_private
-from pages.shared.choice import plain
+from pages.shared.choice import Choice, plain
 from pages.shared.downloads import downloads
 
 COLUMN, TYPED = "column", "typed"
@@ -30,6 +31,7 @@ _SOURCES = {COLUMN: "A column of the data set", TYPED: "Typed numbers"}
 _TYPED_AGES = "23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50"
 _KIND_TITLES = {MEAN: "Mean", "variance": "Variance", HISTOGRAM: "Histogram"}
 _MECHANISM_TITLES = {"laplace": "Laplace", "gaussian": "Gaussian, analytic"}
+_MISTAKE = "stat_mistake"
 _ERRORS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
@@ -157,9 +159,7 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
 def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """True and private counts; with a toggle, the mistake of reading edges from the data."""
     st.markdown("##### Counts, true and private")
-    mistaken = st.toggle(
-        "Take the edges from the data instead", key="stat_mistake", bind="query-params"
-    )
+    mistaken = st.toggle("Take the edges from the data instead", key=_MISTAKE, bind="query-params")
     edges, private = spec.edges, release.value
     if mistaken:
         edges = statistic_runs.data_driven_edges(data.values, spec)
@@ -282,6 +282,24 @@ def people(data: Values, spec: StatisticSpec) -> None:
         key="stat_people",
         alt=f"People needed against the error one can live with; {needed:,} for {error:.3g}.",
     )
+
+
+def enter(data: Values, spec: StatisticSpec, release: PrivateStatistic, choice: Choice) -> None:
+    """Put the release into the ledger, and what is shown beside it."""
+    payment = of_statistic(data.dataset, data.identity, data.name, spec, release.guarantee)
+    spent.record([payment])
+    dataset = payment.release.dataset
+    spent.uncovered(
+        dataset,
+        "True values, errors, bias and how many values were moved to a bound",
+        "they read the values without noise",
+    )
+    spent.uncovered(dataset, "The law of the error", "each of its draws would be a release")
+    if spec.kind == HISTOGRAM and st.session_state[_MISTAKE]:
+        spent.uncovered(
+            dataset, "Edges read from the data", "they are the smallest and the largest value"
+        )
+    spent.so_far(dataset, choice.dataset.title if data.dataset else dataset, spec.delta)
 
 
 def take_away(data: Values, spec: StatisticSpec, rows: list[dict]) -> None:

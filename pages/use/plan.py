@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shared import planning
-from pages.shared.cards import dataset_ready, errors_shown, explained, not_private
+from pages.shared import planning, spent
+from pages.shared.cards import dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current
 from pages.shared.downloads import downloads
 from pages.shared.formulas_plans import HOW_A_PLAN_IS_FOUND
+from pages.shared.promised import promised_cards
 from pages.shared.runs_plans import Progress
 
 PAGE = "plan"
@@ -58,6 +59,13 @@ with errors_shown():
             draw,
             lambda progress: planning.count_of(question, progress),
         )
+    promised_cards(
+        question.spec,
+        choice.dataset,
+        question.spec.protocols,
+        "At the sidebar's settings; a run of the search changes the one that is looked for.",
+    )
+    spent.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
     st.markdown("##### Take it away")
     downloads(PAGE, planning.rows_of(PAGE, question))
 not_private(
@@ -65,4 +73,4 @@ not_private(
     "compares real runs with exact PCA on the same people. To plan a release without spending "
     "anything, run it on public data of the same kind.",
 )
-explained("plan", HOW_A_PLAN_IS_FOUND)
+how_computed("plan", HOW_A_PLAN_IS_FOUND)

@@ -8,7 +8,9 @@ import streamlit as st
 from dpcore.data import dataset_status
 from dpcore.experiments.published import published_citation, published_points_of
 from dpcore.figures.panels import energy_panel
-from pages.shared.cards import big_number, chart, dataset_ready, errors_shown, explained, is_dark
+from pages.shared import spent
+from pages.shared.cards import big_number, chart, dataset_ready, errors_shown, how_computed, is_dark
+from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
 from pages.shared.jobs import (
     keep_controls,
@@ -17,6 +19,7 @@ from pages.shared.jobs import (
     take_away_sweep,
     watch,
 )
+from pages.shared.promised import promised_cards
 from pages.shared.reproduced import overview_shown
 from pages.shared.reproducing import (
     ENOUGH_DRAWS,
@@ -108,5 +111,14 @@ with errors_shown():
             st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
             watch(PAGE, job, draw)
+    dataset = dataset_status(figure.base.dataset)
+    promised_cards(
+        figure.base,
+        dataset,
+        figure.base.protocols,
+        "As published, at the figure's base setting; `exact_epsilon` in the rows says what holds "
+        "at each point.",
+    )
+    spent.so_far(dataset.name, dataset.title, current().spec.delta)
     overview_shown()
-    explained("reproduce", HOW_IT_IS_COMPUTED)
+    how_computed("reproduce", HOW_IT_IS_COMPUTED)

@@ -6,8 +6,10 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from dpcore.experiments.papers2012 import CITATION, FIGURES_2012
-from pages.shared import reproducing2012, runs_2012
+from pages.shared import reproducing2012, runs_2012, spent
 from pages.shared.cards import dataset_ready, errors_shown, not_private
+from pages.shared.controls import current
+from pages.shared.promised import promised_cards
 
 st.title("Reproduce 2012")
 with errors_shown():
@@ -42,12 +44,23 @@ with errors_shown():
         )
     with answer:
         job = runs_2012.find(name, repetitions)
+        if job is not None:
+            spent.follow((name, repetitions), job.rows_so_far)
         if job is None:
             st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
             st.fragment(reproducing2012.watch, run_every=0.5 if job.goes_on else None)(
                 figure, job, job.goes_on
             )
+    dataset = dataset_status(figure.base.dataset)
+    promised_cards(
+        figure.base,
+        dataset,
+        ("ppca", "modsulq"),
+        "At the figure's base setting. MOD-SuLQ's bound grows with the dimension, so that what "
+        "holds is much stronger than what was asked.",
+    )
+    spent.so_far(dataset.name, dataset.title, current().spec.delta)
     not_private("Exact PCA and every share", "are measured on the rows, without any noise.")
     st.caption(f"{figure.note} Source: {CITATION}")
     st.code(f"python -m dpcore reproduce {name} --json > {name}.json", language="bash")

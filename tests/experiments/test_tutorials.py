@@ -55,6 +55,27 @@ def test_learning_works_at_the_default():
     assert accuracy > 60
 
 
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [
+        ("mean", ["mean"]),
+        ("variance", ["variance"]),
+        ("histogram", ["counts"]),
+        ("pca", ["pca"]),
+        ("svm", ["pca", "svm"]),
+        ("logistic", ["model"]),
+    ],
+)
+def test_private_results_come_with_what_they_promise(key, named):
+    promises = {
+        name: guarantee
+        for output in run_tutorial(key, 1.0)
+        for name, guarantee in output.promises.items()
+        if guarantee.is_private
+    }
+    assert list(promises) == named
+
+
 def test_an_unknown_one_is_named():
     with pytest.raises(ParameterError, match="tutorial must be one of mean"):
         tutorial("median")

@@ -24,7 +24,7 @@ def test_it_answers_first_and_says_what_each_promises(open_page):
     table = at.dataframe[0].value.set_index("Algorithm")
     assert list(table.loc["PPCA", ["Promise", "Asked ε", "Exact ε"]]) == ["pure ε", "1", "1"]
     assert "chains converged" in told
-    assert "PPCA also assumes: " in told
+    assert "PPCA also assumes [Exact draws]" in told
 
 
 def test_classic_above_one_is_left_out_and_said(open_page):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+
+from dpcore.privacy import ASSUMED, STATED
 
 
 def spoken(at) -> str:
@@ -65,3 +68,19 @@ def test_moving_the_person_turns_the_exact_direction(open_page):
     at = open_page("learn/promise")
     at.slider(key="promise_angle").set_value(0).run()
     assert "turns by **0°**" in spoken(at)
+
+
+def test_every_line_of_a_card_leads_to_a_paragraph_drawn_here(open_page):
+    at = open_page("learn/promise")
+    drawn = {
+        line.removeprefix("###### ")
+        for element in at.markdown
+        for line in element.value.splitlines()
+        if line.startswith("###### ")
+    }
+    assert drawn == {each.title for each in (*STATED.values(), *ASSUMED.values())}
+    anchors = {each.anchor for each in (*STATED.values(), *ASSUMED.values())}
+    followed = re.findall(r"\]\(promise#([^)]*)\)", spoken(at))
+    assert set(followed) <= anchors
+    # The lines of the card, and what noise added by whoever holds the rows takes for granted.
+    assert len(followed) == len(STATED) + 6

@@ -16,7 +16,7 @@ def page(monkeypatch, tmp_path) -> AppTest:
 
 
 def said(page: AppTest) -> str:
-    return "\n".join(element.value for element in (*page.markdown, *page.caption))
+    return "\n".join(element.value for element in (*page.main.markdown, *page.main.caption))
 
 
 def charts(page: AppTest) -> int:

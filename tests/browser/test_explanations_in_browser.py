@@ -1,0 +1,37 @@
+"""A line of the guarantee card leads to its paragraph, also on a server nobody has visited."""
+
+from __future__ import annotations
+
+from dpcore.privacy import ASSUMED, STATED, Assumption
+from tests.browser.conftest import settle
+
+
+def top_of(page, anchor: str) -> float:
+    return page.locator(f"#{anchor}").bounding_box()["y"]
+
+
+def test_a_link_to_an_explanation_jumps_there_on_a_cold_server(fresh_server, open_page):
+    anchor = ASSUMED[Assumption.ONE_ROW_A_PERSON].anchor
+    page, watched = open_page(f"{fresh_server}/promise#{anchor}")
+    page.wait_for_timeout(1000)
+    assert 0 <= top_of(page, anchor) < 200
+    watched.assert_quiet()
+
+
+def test_every_explanation_has_its_anchor(server, open_page):
+    page, _ = open_page(f"{server}/promise")
+    for each in (*STATED.values(), *ASSUMED.values()):
+        assert page.locator(f"#{each.anchor}").count() == 1
+
+
+def test_the_card_leads_there_in_a_tab_of_its_own(server, open_page):
+    page, _ = open_page(f"{server}/statistics")
+    page.get_by_text("It holds where all of this is true").click()
+    title = ASSUMED[Assumption.PUBLIC_RANGE].title
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name=title).click()
+    settle(opened.value)
+    opened.value.wait_for_timeout(1000)
+    anchor = ASSUMED[Assumption.PUBLIC_RANGE].anchor
+    assert opened.value.url.endswith(f"/promise#{anchor}")
+    assert 0 <= top_of(opened.value, anchor) < 300

@@ -1,0 +1,337 @@
+"""What each kind of result costs, and which results are the same draw of noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.data.two_views import synthetic_views
+from dpcore.experiments.cca_curves import draw_pairs
+from dpcore.experiments.cca_problem import CcaSpec, build_cca_problem
+from dpcore.experiments.cca_views import CutViews, SyntheticViews
+from dpcore.experiments.central import VARIANTS, central_problem, central_spec, run_batch
+from dpcore.experiments.classification_runs import (
+    local_learning_problem,
+    promised_stages,
+    run_pipeline,
+    total_guarantee,
+)
+from dpcore.experiments.learning import (
+    EXACT,
+    PRIVATE,
+    RANDOM,
+    RANDOM_PRIVATE,
+    SUBSPACE,
+    ClassificationSpec,
+    canonical,
+)
+from dpcore.experiments.payments import of_rows, of_run
+from dpcore.experiments.payments_learning import TYPED_NUMBERS, of_pipeline, of_statistic
+from dpcore.experiments.payments_pairs import dataset_of, of_pairs
+from dpcore.experiments.problem import load_prepared
+from dpcore.experiments.run import draw_subspaces, local_problem, run
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.spending import Account
+from dpcore.experiments.statistic_runs import StatisticSpec, release
+from dpcore.experiments.sweep import Sweep, collect
+from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
+
+DELTA = 0.01
+PEOPLE = 1797
+SPEC = RunSpec(calibration="analytic", noise="isometric", truncation="psd", repetitions=2)
+EVERY = ("dpdis", "full", "local", "pooled", "cape", "ag", "sulq", "modsulq")
+
+
+def of(spec: RunSpec, n_samples: int = PEOPLE):
+    found = draw_subspaces(spec, local_problem(spec.problem_key()), 0)
+    guarantees = {key: subspace.guarantee for key, subspace in found.items()}
+    return of_run(spec, guarantees, n_samples, spec.repetitions)
+
+
+def account(*payments) -> Account:
+    book = Account("digits")
+    for payment in payments:
+        book.pay(payment)
+    return book
+
+
+def keys(payments) -> set[str]:
+    return {payment.release.key for payment in payments}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"preparation": "private"},
+        {"samples": 900, "split": "dirichlet"},
+        {"split": "random", "calibration": "published"},
+        {"epsilon": 0.01, "calibration": "published", "sites": 4},
+    ],
+    ids=lambda change: ",".join(change) or "default",
+)
+def test_rows_cost_what_the_run_behind_them_costs(change):
+    spec = replace(SPEC, protocols=EVERY, **change)
+    by_run = {payment.release.key: payment for payment in of(spec, spec.samples or PEOPLE)}
+    by_rows = {payment.release.key: payment for payment in of_rows(list(run(spec)))}
+    assert by_rows.keys() == by_run.keys()
+    for key, payment in by_rows.items():
+        theirs = by_run[key]
+        assert (payment.numbers, payment.seen, payment.what) == (
+            theirs.numbers,
+            theirs.seen,
+            theirs.what,
+        )
+        assert payment.release.mu == pytest.approx(theirs.release.mu, rel=1e-12)
+        assert payment.release.partition == theirs.release.partition
+
+
+def test_a_sweep_over_what_comes_after_the_noise_is_paid_once():
+    spec = replace(SPEC, protocols=("dpdis",), repetitions=3)
+    sweep = Sweep(spec, (("encoding", ("native", "float16")), ("intermediate_dim", (10, 20, 30))))
+    (payment,) = of_rows(collect(sweep).rows)
+    assert payment.draws == 3
+    assert account(payment, *of(spec)).n_releases == 3
+
+
+def test_a_sweep_over_epsilon_pays_for_every_value_and_once_for_that_on_the_screen():
+    spec = replace(SPEC, protocols=("dpdis",))
+    rows = collect(Sweep(spec, (("epsilon", (0.5, 1.0, 2.0)),))).rows
+    book = account(*of(spec), *of_rows(rows))
+    assert book.n_releases == 3 * 2
+    mus = [gaussian_mu_of(epsilon) for epsilon in (0.5, 1.0, 2.0) for _ in range(2)]
+    expected = gaussian_epsilon(DELTA, 1.0, math.hypot(*mus))
+    assert book.spent_by_person().epsilon(DELTA) == pytest.approx(expected, rel=1e-6)
+
+
+def gaussian_mu_of(epsilon: float) -> float:
+    return gaussian_mu(PrivacyBudget(epsilon, DELTA))
+
+
+def test_draws_seen_in_two_places_are_one_each():
+    spec = replace(SPEC, protocols=("dpdis",), repetitions=4)
+    rows = list(run(spec))
+    book = account(*of_rows(rows[:2]), *of_rows(rows[1:3]))
+    assert book.n_releases == 3
+    assert not book.pay(of_rows(rows[:3])[0])
+    assert book.pay(of_rows(rows)[0])
+
+
+def test_everybody_is_everybody_however_it_is_said():
+    spec = replace(SPEC, protocols=("dpdis", "pooled"))
+    assert keys(of(spec)) == keys(of(replace(spec, samples=PEOPLE)))
+    assert not keys(of(spec)) & keys(of(replace(spec, samples=900), 900))
+
+
+def test_a_pooled_moment_does_not_care_how_many_sites_its_people_were_at():
+    spec = replace(SPEC, protocols=("pooled",))
+    assert keys(of(spec)) == keys(of(replace(spec, sites=7, split="dirichlet")))
+    central = replace(central_spec(spec), protocols=("ag",))
+    assert keys(of(spec)) == keys(of(central))
+
+
+def test_exact_and_random_components_cost_nothing():
+    spec = replace(SPEC, protocols=("exact", "random"))
+    assert of(spec) == []
+    assert of_rows(list(run(spec))) == []
+
+
+def central_rows(variant: str, repetitions: int = 5, **change):
+    spec = central_spec(replace(SPEC, samples=400, components=2, repetitions=repetitions, **change))
+    spec = VARIANTS[variant].of(spec)
+    problem = central_problem(spec.problem_key(), load_prepared("digits", spec.preparation))
+    return run_batch(spec, problem).rows
+
+
+def test_ppca_is_pure_and_counts_the_company_of_its_chains():
+    (payment,) = of_rows(central_rows("ppca"))
+    assert (payment.release.mechanism, payment.release.mu) == ("exponential", None)
+    assert (payment.release.epsilon, payment.release.delta, payment.draws) == (1.0, 0.0, 5)
+    (fewer,) = of_rows(central_rows("ppca", 3))
+    (fewest,) = of_rows(central_rows("ppca", 2))
+    assert fewer.release.key != payment.release.key
+    # Four chains run at least: the first three and the first two are of the same four.
+    assert fewer.release.key == fewest.release.key
+
+
+def test_noise_that_delta_alone_would_cover_composes_by_its_sigma():
+    (payment,) = of_rows(central_rows("modsulq"))
+    row = central_rows("modsulq")[0]
+    assert payment.release.epsilon == 0
+    assert payment.release.mu == pytest.approx(math.sqrt(2) / 400 / row["sigma"], rel=1e-12)
+
+
+AGES = np.arange(100.0)
+MEAN = StatisticSpec(low=0.0, high=100.0)
+
+
+def statistic(spec: StatisticSpec = MEAN, dataset: str | None = "digits", column: int = 0):
+    identity = (dataset, column)
+    return of_statistic(dataset, identity, "age", spec, release(AGES, spec).guarantee)
+
+
+def test_a_laplace_mean_is_one_pure_release():
+    payment = statistic()
+    assert (payment.release.epsilon, payment.release.delta) == (1.0, 0.0)
+    assert (payment.release.mechanism, payment.what, payment.draws) == ("laplace", ("mean",), 1)
+    book = account(payment, statistic())
+    assert book.n_releases == 1
+    # Kairouz, Oh & Viswanath's worst release at delta = 0.01.
+    expected = 1 + math.log(1 - DELTA * (1 + math.exp(-1)))
+    assert book.spent_by_person().epsilon(DELTA) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "variance"},
+        {"kind": "histogram"},
+        {"low": 1.0},
+        {"high": 99.0},
+        {"epsilon": 2.0},
+        {"mechanism": "gaussian"},
+        {"seed": 1},
+    ],
+    ids=str,
+)
+def test_another_statistic_is_another_release(change):
+    assert account(statistic(), statistic(replace(MEAN, **change))).n_releases == 2
+
+
+def test_settings_a_statistic_does_not_read_change_nothing():
+    assert account(statistic(), statistic(replace(MEAN, delta=1e-5, bins=7))).n_releases == 1
+    gaussian = replace(MEAN, mechanism="gaussian")
+    assert account(statistic(gaussian), statistic(replace(gaussian, delta=1e-5))).n_releases == 2
+
+
+def test_columns_and_typed_numbers_are_told_apart():
+    assert account(statistic(), statistic(column=1)).n_releases == 2
+    typed = statistic(dataset=None)
+    assert typed.release.dataset == TYPED_NUMBERS
+
+
+def test_pure_and_gaussian_releases_compose_as_google_says():
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    book = account(*of(replace(SPEC, protocols=("dpdis",))), statistic())
+    mu = math.sqrt(2) * gaussian_mu_of(1.0)
+    grain = {"value_discretization_interval": 1e-5}
+    laplace = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(1.0, 0.0), **grain)
+    together = pld.from_gaussian_mechanism(1 / mu, **grain).compose(laplace)
+    expected = together.get_epsilon_for_delta(DELTA)
+    assert book.spent_by_person().epsilon(DELTA) == pytest.approx(expected, rel=1e-3)
+    totals = [row["total_epsilon"] for row in book.rows(DELTA)]
+    assert totals == sorted(totals)
+    assert totals[-1] == pytest.approx(expected, rel=1e-3)
+
+
+PIPELINE = ClassificationSpec(repetitions=3, components=5)
+
+
+def pipeline(spec: ClassificationSpec):
+    spec = canonical(spec)
+    stages = promised_stages(spec, local_learning_problem(spec.key()))
+    return of_pipeline(spec, stages, spec.repetitions)
+
+
+def test_both_stages_of_a_private_classifier_are_paid():
+    pca, training = pipeline(PIPELINE)
+    assert (pca.what, training.what) == (("components",), ("classifier",))
+    assert pca.release.epsilon == pytest.approx(0.3, rel=1e-6)
+    assert pca.release.mu is not None
+    assert (training.release.epsilon, training.release.delta) == (0.7, 0.0)
+    assert pca.draws == training.draws == 3
+
+
+@pytest.mark.parametrize("centring_share", [0.0, 0.2])
+@pytest.mark.parametrize("protocol", ["ag", "dpdis", "ppca"])
+def test_one_draw_costs_what_its_card_says(protocol, centring_share):
+    spec = replace(
+        PIPELINE, protocol=protocol, centring_share=centring_share, components=1, repetitions=1
+    )
+    book = account(*pipeline(spec))
+    outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+    together = total_guarantee(spec, outcome)
+    assert book.n_releases == len(outcome.guarantees)
+    assert book.spent_by_person().epsilon(together.delta) == pytest.approx(
+        together.epsilon, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "paid"),
+    [
+        (EXACT, []),
+        (RANDOM, []),
+        (SUBSPACE, [1.0]),
+        (RANDOM_PRIVATE, [1.0]),
+        (PRIVATE, [0.3, 0.7]),
+    ],
+)
+def test_each_pipeline_pays_for_what_it_keeps_private(kind, paid):
+    payments = pipeline(replace(PIPELINE, pipeline=kind))
+    assert [payment.release.epsilon for payment in payments] == pytest.approx(paid, rel=1e-6)
+
+
+def test_fewer_components_of_the_same_moment_are_free_but_training_on_them_is_not():
+    book = account(*pipeline(PIPELINE), *pipeline(replace(PIPELINE, components=2)))
+    assert [payment.draws for payment in book.payments.values()] == [3, 3, 3]
+    what = [payment.what for payment in book.payments.values()]
+    assert what == [("components",), ("classifier",), ("classifier",)]
+
+
+def test_what_the_playground_shows_is_of_other_people_than_those_who_learn():
+    assert not keys(pipeline(PIPELINE)) & keys(of(replace(SPEC, protocols=("ag",))))
+
+
+VIEWS = synthetic_views(300, 4, 4, 2, 0.5, rng=np.random.default_rng(0))
+SOURCE = CutViews("digits")
+PAIRS = CcaSpec(
+    protocols=("pooled", "dpdis", "full", "local", "cape"), sites=3, components=2, repetitions=2
+)
+
+
+def pairs(spec: CcaSpec = PAIRS, source=SOURCE):
+    problem = build_cca_problem(VIEWS, spec)
+    guarantees = {key: draw_pairs(spec, problem, key, 0).guarantee for key in spec.protocols}
+    people = int(problem.moments.n_samples.sum())
+    return of_pairs(source, spec, guarantees, people, spec.repetitions)
+
+
+def test_protocols_that_read_the_same_joint_moments_share_a_payment():
+    payments = pairs()
+    assert [payment.draws for payment in payments] == [2, 2, 2]
+    assert payments[1].seen == ("CCA: Proxies", "CCA: Full moments", "CCA: One site alone")
+    assert all(payment.what == ("canonical pairs",) for payment in payments)
+    assert all(payment.release.dataset == "digits" for payment in payments)
+
+
+@pytest.mark.parametrize("change", [{"components": 1}, {"floor": 0.1}, {"intermediate_dim": 3}])
+def test_pairs_of_the_same_joint_moment_are_free(change):
+    assert keys(pairs(replace(PAIRS, **change))) == keys(pairs())
+
+
+@pytest.mark.parametrize("change", [{"x_share": 0.3}, {"seed": 1}, {"epsilon": 2.0}])
+def test_other_joint_moments_are_not(change):
+    assert not keys(pairs(replace(PAIRS, **change))) & keys(pairs())
+
+
+def test_another_cut_of_the_same_people_is_another_release_about_them():
+    other = CutViews("digits", "halves-left-right")
+    assert not keys(pairs(source=other)) & keys(pairs())
+    assert dataset_of(other) == dataset_of(SOURCE) == "digits"
+
+
+def test_drawn_views_are_data_sets_of_their_own():
+    assert dataset_of(SyntheticViews(people=500)) != dataset_of(SyntheticViews(people=501))
+
+
+def test_one_site_alone_spares_the_others_here_too():
+    book = account(*pairs(replace(PAIRS, protocols=("local",))))
+    by_site = book.epsilon_by_site(DELTA)
+    assert by_site[0] > 0
+    assert by_site[None] == 0

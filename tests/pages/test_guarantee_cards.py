@@ -1,0 +1,41 @@
+"""Every page that shows something private says what it promises, and what was spent so far."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dpcore.privacy import ASSUMED, STATED
+from pages.shared.navigation import PAGES
+
+ANCHORS = {each.anchor for each in (*STATED.values(), *ASSUMED.values())}
+# Where nothing private is shown: the way in, the books, theorems, and an attack on a claim.
+WITHOUT_CARD = {"start", "ledger", "sample_complexity", "audit"}
+# Nor is anything released where the people are invented, or the chains only watched.
+WITHOUT_ENTRY = WITHOUT_CARD | {"promise", "tutorials", "sampler"}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_card_is_there_and_its_links_lead_somewhere(open_page, name):
+    # On data that come with the lab, and few draws.
+    figure = {"reproduce_panel_0": "fig1-a: Synthetic (DPdisPCA)"} if name == "reproduce" else {}
+    at = open_page(PAGES[name].path.removeprefix("pages/").removesuffix(".py"),
+                   repetitions="2", components="2", **figure)  # fmt: skip
+    assert not at.exception
+    said = "\n".join(element.value for element in at.markdown)
+    followed = re.findall(r"\]\(promise#([^)]*)\)", said)
+    assert set(followed) <= ANCHORS
+    assert ("holds" in followed) == (name not in WITHOUT_CARD)
+    if name in WITHOUT_CARD:
+        return
+    is_private = ":green-badge[private]" in said
+    assert ("one-row-a-person" in followed) == is_private
+    sentences = [c.value for c in at.sidebar.caption]
+    has_line = any("Shown so far of" in s or "Nothing private has been" in s for s in sentences)
+    assert has_line == (name not in WITHOUT_ENTRY)

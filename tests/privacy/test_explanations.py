@@ -1,0 +1,35 @@
+"""Nothing on the card is left unexplained, and every explanation has an address."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dpcore.privacy import ASSUMED, EXPLANATIONS, STATED, Assumption, explained
+
+EVERYTHING = (*STATED.values(), *ASSUMED.values())
+
+
+def test_whatever_the_card_states_or_assumes_is_explained():
+    assert set(STATED) == set(EXPLANATIONS)
+    assert set(ASSUMED) == set(Assumption)
+    assert explained("asked") is STATED["asked"]
+    assert explained(Assumption.PUBLIC_BOUND) is ASSUMED[Assumption.PUBLIC_BOUND]
+
+
+@pytest.mark.parametrize("each", EVERYTHING, ids=lambda each: each.anchor)
+def test_an_anchor_is_what_any_browser_makes_of_the_title(each):
+    assert re.fullmatch(r"[A-Z][a-z]*( [a-z]+)*", each.title)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", each.anchor)
+
+
+def test_no_two_share_an_anchor():
+    assert len({each.anchor for each in EVERYTHING}) == len(EVERYTHING)
+
+
+@pytest.mark.parametrize("each", EVERYTHING, ids=lambda each: each.anchor)
+def test_a_paragraph_is_sentences(each):
+    assert re.fullmatch(r"[A-Z][^\n]*\.", each.text)
+    assert each.text.count(". ") >= 1
+    assert "$" not in each.text
