@@ -40,9 +40,7 @@ with errors_shown():
         classification.curves(spec)
         st.markdown("##### What it promises")
         classification.promises(spec)
-        classification.enter(
-            [replace(spec, pipeline=pipeline) for pipeline in PIPELINES], choice
-        )
+        classification.enter([replace(spec, pipeline=pipeline) for pipeline in PIPELINES], choice)
         st.markdown("##### Take it away")
         classification.take_away(spec)
     elif view == SPLIT:

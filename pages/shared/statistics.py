@@ -159,9 +159,7 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
 def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """True and private counts; with a toggle, the mistake of reading edges from the data."""
     st.markdown("##### Counts, true and private")
-    mistaken = st.toggle(
-        "Take the edges from the data instead", key=_MISTAKE, bind="query-params"
-    )
+    mistaken = st.toggle("Take the edges from the data instead", key=_MISTAKE, bind="query-params")
     edges, private = spec.edges, release.value
     if mistaken:
         edges = statistic_runs.data_driven_edges(data.values, spec)
