@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from dpcore.experiments.findings import counted
 from dpcore.experiments.methods import METHODS, PURE
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
@@ -19,12 +20,12 @@ COMPONENTS = "components"
 
 # Whose noisy matrix a protocol reads. PPCA reads none: it draws its subspace.
 _NOISY_MATRIX = {
-    "dpdis": "{sites} sites' moments",
-    "full": "{sites} sites' moments",
-    "local": "{sites} sites' moments",
+    "dpdis": "the moments of {sites}",
+    "full": "the moments of {sites}",
+    "local": "the moments of {sites}",
     "pooled": "the pooled moment",
     "ag": "the pooled moment",
-    "cape": "the average moment of {sites} sites",
+    "cape": "the average moment of {sites}",
     "sulq": "the pooled moment, by SuLQ",
     "modsulq": "the pooled moment, by MOD-SuLQ",
     "ppca": "the choice of a subspace",
@@ -136,7 +137,7 @@ def people_of(cell: Mapping[str, object]) -> tuple:
 
 def matrix_of(cell: Mapping[str, object], protocol: str) -> str:
     """What a protocol adds its noise to, in words that tell its noise from that of others."""
-    return _NOISY_MATRIX.get(protocol, protocol).format(sites=cell["sites"])
+    return _NOISY_MATRIX.get(protocol, protocol).format(sites=counted(cell["sites"], "site"))
 
 
 def label_of(cell: Mapping[str, object], protocol: str, matrix: str) -> str:
