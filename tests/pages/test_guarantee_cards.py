@@ -28,8 +28,9 @@ def test_the_card_is_there_and_its_links_lead_somewhere(open_page, name):
     at = open_page(PAGES[name].path.removeprefix("pages/").removesuffix(".py"),
                    repetitions="2", components="2", **figure)  # fmt: skip
     assert not at.exception
-    said = "\n".join(element.value for element in at.markdown)
-    followed = re.findall(r"\]\(promise#([^)]*)\)", said)
+    written = [element.value for element in at.markdown]
+    said = "\n".join([*written, *(element.proto.body for element in at.get("html"))])
+    followed = re.findall(r"promise#([a-z-]*)", said)
     assert set(followed) <= ANCHORS
     assert ("holds" in followed) == (name not in WITHOUT_CARD)
     if name in WITHOUT_CARD:
