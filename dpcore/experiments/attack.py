@@ -14,15 +14,23 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit_cases import audit_cases
 from dpcore.privacy import trade_off
-from dpcore.privacy.audit import AuditCase, AuditResult, judge, learn_discriminant
+from dpcore.privacy.audit import (
+    BATCH,
+    FEWEST_TRIALS,
+    AuditCase,
+    AuditResult,
+    judge,
+    learn_discriminant,
+    paired_scores,
+)
 from dpcore.streams import Purpose, stream
 
 # Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism
 # should not see one break by bad luck.
 CONFIDENCE = 0.999
 TRIALS = 10_000
-FEWEST_TRIALS = 200
-_BATCH = 200
+# The curve of bounds starts here: four batches, the fewest that a jackknife is taken over.
+_FIRST_CHECKPOINT = 200
 _N_BARS = 60
 
 
@@ -81,10 +89,10 @@ class Attack:
         if self._statistic is None:
             self._statistic = learn_discriminant(self.case, self._n_training, rng=self._rng)
             return
-        n = min(_BATCH, self.n_trials - self.n_done)
-        samplers = (self.case.sampler_d, self.case.sampler_d_prime)
-        for scores, sampler in zip(self._scores, samplers, strict=True):
-            scores.append(self._statistic(sampler(self._rng, n)))
+        n = min(BATCH, self.n_trials - self.n_done)
+        batch = paired_scores(self.case, self._statistic, n, rng=self._rng)
+        for scores, new in zip(self._scores, batch, strict=True):
+            scores.append(new)
         self._n_scored += n
 
     def scores(self) -> tuple[np.ndarray, np.ndarray]:
@@ -108,10 +116,10 @@ class Attack:
     def growth(self) -> list[AuditResult]:
         """Judgements at numbers of trials that grow by about a third, up to those there are."""
         checkpoints = []
-        count = _BATCH
+        step = count = _FIRST_CHECKPOINT
         while count < self._n_scored:
             checkpoints.append(count)
-            count = max(count + _BATCH, int(count * 4 / 3) // _BATCH * _BATCH)
+            count = max(count + step, int(count * 4 / 3) // step * step)
         if self._n_scored:
             checkpoints.append(self._n_scored)
         return [self.judged(count) for count in checkpoints]
