@@ -178,23 +178,44 @@ def named_cases() -> dict[str, AuditCase]:
     return {slug_of(case.name): case for case in audit_cases()}
 
 
+def cases_by_family() -> dict[str, dict[str, AuditCase]]:
+    """The same, grouped: family, then name."""
+    families: dict[str, dict[str, AuditCase]] = {}
+    for name, case in named_cases().items():
+        families.setdefault(case.family, {})[name] = case
+    return families
+
+
 def slug_of(name: str) -> str:
     """ "second moment, analytic" as "second-moment-analytic"."""
     return re.sub(r"[^a-z0-9.]+", "-", name.lower().replace("ε", "epsilon")).strip("-")
+
+
+def claim_of(case: AuditCase) -> str:
+    """What a mechanism claims: "ε = 1 at δ = 0.01", or "pure ε = 1" where δ is 0."""
+    claim = f"ε\u00a0=\u00a0{case.epsilon:.3g}"
+    return f"{claim} at δ\u00a0=\u00a0{case.delta:g}" if case.delta else f"pure {claim}"
+
+
+def basis_of(case: AuditCase) -> str:
+    """Where the claim comes from, in a few words."""
+    if not case.is_sound:
+        return "as it was published or shipped"
+    return "from the exact profile of its noise" if case.is_gaussian else "from its proof"
 
 
 def verdict(result: AuditResult) -> str:
     """What an attack found, as one sentence."""
     case = result.case
     found = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
-    claim = f"ε\u00a0=\u00a0{case.epsilon:.3g}"
-    if case.delta:
-        claim += f" at δ\u00a0=\u00a0{case.delta:g}"
+    claim = claim_of(case)
     if result.breaks_claim:
         return f"The attack proves {found} and breaks through: the claim of {claim} is false."
-    if case.is_sound:
-        return f"The attack proves no more than {found}, which stays below the promised {claim}."
-    return (
-        f"The attack proves no more than {found}: so few trials do not catch this flaw, "
-        f"and the claim of {claim} is false all the same."
-    )
+    if not case.is_sound:
+        return (
+            f"The attack proves no more than {found}: so few trials do not catch this flaw, "
+            f"and the claim of {claim} is false all the same."
+        )
+    if result.epsilon == 0:
+        return f"The attack cannot tell the two data sets apart: nothing against {claim}."
+    return f"The attack proves no more than {found}, which stays below the promised {claim}."

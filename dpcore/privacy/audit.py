@@ -76,6 +76,10 @@ class AuditCase:
         What D and D' are, in one sentence.
     flaw : str
         What is wrong, in one sentence; empty for a sound mechanism.
+    family : str
+        What it is listed under.
+    covers : str
+        The release that is attacked, as "register.entry"; empty where none stands behind it.
     """
 
     name: str
@@ -87,6 +91,8 @@ class AuditCase:
     is_gaussian: bool = False
     neighbours: str = ""
     flaw: str = ""
+    family: str = ""
+    covers: str = ""
 
     @property
     def is_sound(self) -> bool:
@@ -139,6 +145,7 @@ class AuditResult:
         """JSON-able summary, without the curve."""
         return {
             "mechanism": self.case.name,
+            "family": self.case.family,
             "claimed_epsilon": self.case.epsilon,
             "delta": self.case.delta,
             "epsilon_lower_bound": self.epsilon,

@@ -1,4 +1,4 @@
-"""The audit never cries wolf more often than it says, and catches every exhibit of the museum."""
+"""The audit never cries wolf more often than it says, and its bound is as high as can be."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ import pytest
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit_cases import (
-    audit_cases,
-    second_moment_case,
-    worst_second_moments,
-)
+from dpcore.experiments.audit_cases_noise import second_moment_case
+from dpcore.experiments.audit_neighbours import worst_second_moments
 from dpcore.mechanisms import NOISE_SHAPES
-from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.privacy import (
     PrivacyBudget,
     gaussian_epsilon,
@@ -26,10 +22,6 @@ from dpcore.privacy import (
     l2_sensitivity_of_second_moment,
 )
 from dpcore.privacy.audit import AuditCase, _bounds_at, audit
-
-SOUND = audit_cases(include_flawed=False)
-# Chance that a sound mechanism is called broken by one run of this file.
-FALSE_ALARM = 1e-6
 
 
 def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> AuditCase:
@@ -66,26 +58,6 @@ def randomised_response(epsilon: float) -> AuditCase:
         sampler_d_prime=lambda rng, n: (rng.random(n) >= keep).astype(float),
         statistic=lambda x: x,
     )
-
-
-@pytest.mark.parametrize("case", SOUND, ids=lambda case: case.name)
-def test_sound_mechanisms_keep_their_claims(case):
-    """False alarms over all cases together: FALSE_ALARM, as each bound's confidence says."""
-    n_trials = 800 if "message," in case.name else 4_000
-    result = audit(
-        case,
-        n_trials=n_trials,
-        confidence=1 - FALSE_ALARM / len(SOUND),
-        rng=np.random.default_rng(),
-    )
-    assert not result.breaks_claim, result.row()
-
-
-@pytest.mark.parametrize("case", flawed_cases(), ids=lambda case: case.name)
-def test_flawed_mechanisms_are_caught_with_default_settings(case):
-    """The weakest exhibit's bound lies five of its standard deviations above the claim."""
-    assert audit(case, rng=np.random.default_rng()).breaks_claim
-    assert case.flaw.endswith(".") and case.neighbours.endswith(".")
 
 
 @pytest.mark.parametrize(
