@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from dpcore.classification import PrivateFits, PrivateLogisticRegression, PrivateSVM, fit_many
+from dpcore.experiments.audit_neighbours import capped
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 
 FAMILY = "Classifiers"
@@ -85,7 +86,7 @@ def classifier_case(
     (guarantee,) = one.guarantees
     if estimator.method == "output":
         centres = (fits(data, rng, 1, math.inf).weights[0, 0] for data in (rows, rows_prime))
-        statistic = _output_likelihood_ratio(*centres)
+        statistic = _output_likelihood_ratio(one.perturbations[0].beta, *centres)
     else:
         statistic = _objective_likelihood_ratio(estimator, one, rows, rows_prime, labels)
     return AuditCase(
@@ -126,12 +127,12 @@ def _pulled_far_out(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     )
 
 
-def _output_likelihood_ratio(exact: np.ndarray, exact_prime: np.ndarray) -> Statistic:
-    """Up to scale, for noise of density exp(-beta |b|) in each task (n_tasks, n_features)."""
+def _output_likelihood_ratio(beta: float, exact: np.ndarray, exact_prime: np.ndarray) -> Statistic:
+    """Of noise of density exp(-beta |b|) in each task, around weights (n_tasks, n_features)."""
 
     def score(weights: np.ndarray) -> np.ndarray:
         distances = (np.linalg.norm(weights - at, axis=2) for at in (exact_prime, exact))
-        return np.subtract(*distances).sum(axis=1)
+        return capped(beta * np.subtract(*distances).sum(axis=1))
 
     return score
 
@@ -159,6 +160,7 @@ def _objective_likelihood_ratio(
         return np.linalg.slogdet(jacobian)[1] - perturbation.beta * np.linalg.norm(noise, axis=1)
 
     def score(weights: np.ndarray) -> np.ndarray:
-        return log_density(weights[:, 0], rows) - log_density(weights[:, 0], rows_prime)
+        weights = weights[:, 0]
+        return capped(log_density(weights, rows) - log_density(weights, rows_prime))
 
     return score

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpcore.experiments.audit_neighbours import BUDGET, along
+from dpcore.experiments.audit_neighbours import BUDGET, along, capped
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.statistics import (
     MECHANISMS,
@@ -72,12 +72,17 @@ def statistic_case(
     exact, exact_prime = (
         np.atleast_1d(release(rows, math.inf, rng).value) for rows in (values, values_prime)
     )
-    guarantee = release(values, BUDGET.epsilon, rng).guarantee
+    released = release(values, BUDGET.epsilon, rng)
+    guarantee = released.guarantee
+    scale = np.atleast_1d(released.scale)
 
     def laplace_likelihood_ratio(releases: np.ndarray) -> np.ndarray:
-        return np.sum(np.abs(releases - exact_prime) - np.abs(releases - exact), axis=1)
+        nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
+        return capped(np.sum(nearer / scale, axis=1))
 
     is_gaussian = mechanism == "gaussian"
+    # One number orders releases as its likelihood ratio does, and makes the better picture.
+    projects = is_gaussian or exact.size == 1
     return AuditCase(
         name=name,
         family=FAMILY,
@@ -86,7 +91,7 @@ def statistic_case(
         delta=guarantee.delta,
         sampler_d=sampler(values),
         sampler_d_prime=sampler(values_prime),
-        statistic=along(exact - exact_prime) if is_gaussian else laplace_likelihood_ratio,
+        statistic=along(exact - exact_prime) if projects else laplace_likelihood_ratio,
         is_gaussian=is_gaussian,
         neighbours="One person's value drops from far above the bounds to the lower one; all "
         "others are there.",

@@ -40,6 +40,14 @@ def along(difference: np.ndarray) -> Statistic:
     return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()
 
 
+def capped(log_ratio: np.ndarray) -> np.ndarray:
+    """Log-likelihood ratios of a pure promise, which take their largest value often.
+
+    Rounding errors would set equal ones apart, and a threshold between them.
+    """
+    return np.round(log_ratio, 9)
+
+
 def one_by_one(release: Callable[[Repetition], np.ndarray]) -> Sampler:
     """Releases of a protocol, each a repetition of its own."""
     return lambda rng, n: np.stack(
