@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from dpcore.command_line.output import print_json, versions
 from dpcore.errors import ParameterError
-from dpcore.experiments.attack import CONFIDENCE, TRIALS, Attack, named_cases, slug_of
+from dpcore.experiments.attack import CONFIDENCE, Attack, named_cases, slug_of
 from dpcore.privacy.audit import AuditCase, AuditResult
 
 BROKEN = 1
@@ -37,8 +37,7 @@ def add_audit_command(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--trials",
         type=int,
-        default=TRIALS,
-        help="releases under D and under D′ (default: %(default)s)",
+        help="releases under D and under D′ (default: 5000 of a protocol, 10000 of the others)",
     )
     parser.add_argument(
         "--confidence", type=float, default=CONFIDENCE, help="of each bound (default: %(default)s)"
@@ -67,18 +66,18 @@ def _chosen(beginnings: list[str] | None) -> dict[str, AuditCase]:
     cases = named_cases()
     if beginnings is None:
         return cases
-    known = {name: (name, slug_of(case.family)) for name, case in cases.items()}
-    for beginning in beginnings:
-        if not any(called.startswith(beginning) for names in known.values() for called in names):
+    called = {name: (name, slug_of(case.family)) for name, case in cases.items()}
+    everything = {each for names in called.values() for each in names}
+    chosen: set[str] = set()
+    for wanted in beginnings:
+        # A whole name is that one alone, though others may begin with it.
+        meant = {wanted} & everything or {each for each in everything if each.startswith(wanted)}
+        if not meant:
             raise ParameterError(
-                "mechanism", "a name that `python -m dpcore audit --list` shows", beginning
+                "mechanism", "a name that `python -m dpcore audit --list` shows", wanted
             )
-    wanted = tuple(beginnings)
-    return {
-        name: case
-        for name, case in cases.items()
-        if any(called.startswith(wanted) for called in known[name])
-    }
+        chosen |= {name for name, names in called.items() if meant.intersection(names)}
+    return {name: case for name, case in cases.items() if name in chosen}
 
 
 def _list(cases: dict[str, AuditCase], *, as_json: bool) -> None:

@@ -28,7 +28,6 @@ from dpcore.streams import Purpose, stream
 # Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism
 # should not see one break by bad luck.
 CONFIDENCE = 0.999
-TRIALS = 10_000
 # The curve of bounds starts here: four batches, the fewest that a jackknife is taken over.
 _FIRST_CHECKPOINT = 200
 _N_BARS = 60
@@ -40,9 +39,9 @@ class Attack:
     Parameters
     ----------
     case : AuditCase
-    n_trials : int
-        Releases to be drawn under each of D and D'; half of them train the score where the case
-        brings none.
+    n_trials : int, optional
+        Releases to be drawn under each of D and D', as many as the case asks for by default;
+        half of them train the score where the case brings none.
     confidence : float
         In [0.5, 1), of each judgement on its own.
     seed : int
@@ -57,10 +56,11 @@ class Attack:
         self,
         case: AuditCase,
         *,
-        n_trials: int = TRIALS,
+        n_trials: int | None = None,
         confidence: float = CONFIDENCE,
         seed: int = 0,
     ):
+        n_trials = case.n_trials if n_trials is None else n_trials
         if not n_trials >= FEWEST_TRIALS:
             raise ParameterError("trials", f"at least {FEWEST_TRIALS}", n_trials)
         if not 0.5 <= confidence < 1:

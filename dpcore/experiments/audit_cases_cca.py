@@ -8,7 +8,13 @@ import numpy as np
 
 from dpcore.cca import CanonicalPairs, bound_views, distributed_cca
 from dpcore.cca.release import constant_coordinate
-from dpcore.experiments.audit_neighbours import BUDGET, along, among_others, one_by_one
+from dpcore.experiments.audit_neighbours import (
+    BUDGET,
+    PROTOCOL_TRIALS,
+    along,
+    among_others,
+    one_by_one,
+)
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
@@ -74,6 +80,7 @@ def cca_case(protocol: str, name: str, *, n_sites: int = 1, mean_share: float = 
         name=name,
         family=FAMILY,
         covers=f"cca.{protocol}",
+        n_trials=PROTOCOL_TRIALS,
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
         sampler_d=sampler(moments),

@@ -13,6 +13,8 @@ from dpcore.streams import Repetition
 DISTRIBUTED = "Distributed PCA"
 N_SAMPLES = 50
 BUDGET = PrivacyBudget(1.0, 0.01)
+# Of releases that take a quarter of a millisecond each, a run of a whole protocol.
+PROTOCOL_TRIALS = 5_000
 TURN = "One person's row turns from the first axis to the second."
 
 

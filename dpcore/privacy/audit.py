@@ -80,6 +80,8 @@ class AuditCase:
         What it is listed under.
     covers : str
         The release that is attacked, as "register.entry"; empty where none stands behind it.
+    n_trials : int
+        Enough to show what there is to see, in a few seconds.
     """
 
     name: str
@@ -93,6 +95,7 @@ class AuditCase:
     flaw: str = ""
     family: str = ""
     covers: str = ""
+    n_trials: int = 10_000
 
     @property
     def is_sound(self) -> bool:
@@ -163,7 +166,7 @@ class AuditResult:
 def audit(
     case: AuditCase,
     *,
-    n_trials: int = 10_000,
+    n_trials: int | None = None,
     confidence: float = 0.95,
     rng: np.random.Generator,
 ) -> AuditResult:
@@ -172,9 +175,9 @@ def audit(
     Parameters
     ----------
     case : AuditCase
-    n_trials : int
-        Releases under each of D and D', at least 200; half of them train the score where the
-        case brings none.
+    n_trials : int, optional
+        Releases under each of D and D', at least 200; as many as the case asks for by default.
+        Half of them train the score where the case brings none.
     confidence : float
         In [0.5, 1): the chance that a bound is below the true epsilon, at least.
     rng : numpy.random.Generator
@@ -184,6 +187,7 @@ def audit(
     ParameterError
         If `n_trials` or `confidence` is out of range.
     """
+    n_trials = case.n_trials if n_trials is None else n_trials
     if not n_trials >= FEWEST_TRIALS:
         raise ParameterError("n_trials", f"at least {FEWEST_TRIALS}", n_trials)
     if not 0.5 <= confidence < 1:
@@ -373,6 +377,8 @@ def _mu_from_areas(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
 
 def _roc(d: np.ndarray, d_prime: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     thresholds = np.quantile(np.concatenate((d, d_prime)), np.linspace(0, 1, _ROC_POINTS))
+    # The least score may be common, and everything is above this.
+    thresholds = np.concatenate(([-np.inf], thresholds))
     type_one = 1 - np.searchsorted(np.sort(d_prime), thresholds, side="right") / len(d_prime)
     type_two = np.searchsorted(np.sort(d), thresholds, side="right") / len(d)
     return type_one, type_two

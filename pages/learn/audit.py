@@ -6,7 +6,6 @@ import streamlit as st
 
 from dpcore.experiments.attack import (
     CONFIDENCE,
-    TRIALS,
     basis_of,
     cases_by_family,
     claim_of,
@@ -32,22 +31,24 @@ family = st.pills(
     "them.",
 )
 cases = families[family]
-# A key a family, so that each remembers what was looked at.
+# Keys of the family's own, so that each remembers what was looked at.
+group = slug_of(family).replace("-", "_")
 name = st.selectbox(
     "Mechanism",
     list(cases),
     index=list(cases).index(FIRST_SHOWN) if FIRST_SHOWN in cases else 0,
     format_func=lambda key: cases[key].name,
-    key=f"audit_{slug_of(family)}".replace("-", "_"),
+    key=f"audit_{group}",
     bind="query-params",
 )
+case = cases[name]
 trials, confidence, seed = st.columns(3)
 n_trials = trials.select_slider(
     "Trials",
     (1_000, 2_000, 5_000, 10_000, 20_000, 50_000),
-    value=TRIALS,
+    value=case.n_trials,
     format_func=lambda n: f"{n:,}",
-    key="audit_trials",
+    key=f"audit_trials_{group}",
     bind="query-params",
 )
 level = confidence.select_slider(
@@ -60,7 +61,6 @@ level = confidence.select_slider(
 )
 root = seed.number_input("Seed", 0, 2**31 - 1, 0, key="audit_seed", bind="query-params")
 
-case = cases[name]
 with errors_shown():
     auditing.live(case, n_trials, level, root)
 with st.container(border=True):

@@ -110,6 +110,14 @@ def test_the_list_names_every_mechanism_or_those_of_a_family(capsys):
     assert {"sulq", "mod-sulq", "analyze-gauss"} <= {row["name"] for row in rows}
 
 
+@pytest.mark.parametrize("name", named_cases())
+def test_a_whole_name_is_one_mechanism(name, capsys):
+    """The command a page shows runs what the page shows, whatever else begins like it."""
+    assert main(["audit", "--list", "--json", "--mechanism", name]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["name"] == name
+
+
 def test_verdicts_on_pure_promises_do_not_speak_of_delta():
     result = attack("mean-laplace-noise", n_trials=400).run()
     assert "promised pure ε" in verdict(result)

@@ -92,6 +92,9 @@ def test_cases_have_names_families_and_neighbours():
         assert case.family
         assert case.neighbours.endswith(".")
         assert case.is_sound == (case.family != "Flawed")
+    # The page's slider starts at one number for all of a family.
+    for family in cases_by_family().values():
+        assert len({case.n_trials for case in family.values()}) == 1
 
 
 def test_the_cca_estimator_is_what_is_audited():

@@ -29,7 +29,8 @@ def finished(at):
     ],
 )
 def test_the_verdict(open_page, family, key, mechanism, words):
-    address = {"audit_family": family, key: mechanism, "audit_trials": "2,000"}
+    trials = key.replace("audit", "audit_trials")
+    address = {"audit_family": family, key: mechanism, trials: "2,000"}
     at = finished(open_page("learn/audit", **address))
     assert not at.exception
     assert words in heading(at)
@@ -55,7 +56,7 @@ def test_a_flawed_mechanism_says_so_and_why(open_page):
 
 
 def test_the_command_shown_names_the_same_attack(open_page):
-    at = open_page("learn/audit", audit_trials="5,000", audit_seed="3")
+    at = open_page("learn/audit", audit_trials_second_moment="5,000", audit_seed="3")
     assert at.code[0].value == (
         "python -m dpcore audit --mechanism second-moment-analytic-isometric --trials 5000 "
         "--confidence 0.999 --seed 3"
