@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from dpcore.command_line.output import print_json, versions
 from dpcore.errors import ParameterError
-from dpcore.experiments.attack import CONFIDENCE, TRIALS, Attack, named_cases
+from dpcore.experiments.attack import CONFIDENCE, Attack, named_cases, slug_of
 from dpcore.privacy.audit import AuditCase, AuditResult
 
 BROKEN = 1
@@ -24,20 +24,21 @@ def add_audit_command(commands: argparse._SubParsersAction) -> None:
         description="Draw releases on two neighbouring data sets, and bound ε from below by how "
         "well they can be told apart. A bound above the claim breaks it. The exit status is 1 if "
         "a mechanism that should be sound is broken.",
-        epilog="mechanisms:\n"
-        + "\n".join(
-            f"  {name}{'' if case.is_sound else '  (flawed, kept for teaching)'}"
-            for name, case in named_cases().items()
-        ),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--mechanism",
         action="append",
         metavar="NAME",
-        help="a name below, or the beginning of several; may be repeated (default: all)",
+        help="a mechanism or a family, or how several begin; may be repeated (default: all)",
     )
-    parser.add_argument("--trials", type=int, default=TRIALS, help="releases under D and under D′")
+    parser.add_argument(
+        "--list", action="store_true", help="name the mechanisms and what they claim, and stop"
+    )
+    parser.add_argument(
+        "--trials",
+        type=int,
+        help="releases under D and under D′ (default: 5000 of a protocol, 10000 of the others)",
+    )
     parser.add_argument(
         "--confidence", type=float, default=CONFIDENCE, help="of each bound (default: %(default)s)"
     )
@@ -48,6 +49,9 @@ def add_audit_command(commands: argparse._SubParsersAction) -> None:
 
 def _audit(arguments: argparse.Namespace) -> int:
     cases = _chosen(arguments.mechanism)
+    if arguments.list:
+        _list(cases, as_json=arguments.json)
+        return 0
     results = list(_results(cases, arguments))
     if arguments.json:
         rows = [{"name": name, **result.row()} for name, result in results]
@@ -62,12 +66,41 @@ def _chosen(beginnings: list[str] | None) -> dict[str, AuditCase]:
     cases = named_cases()
     if beginnings is None:
         return cases
-    for beginning in beginnings:
-        if not any(name.startswith(beginning) for name in cases):
+    called = {name: (name, slug_of(case.family)) for name, case in cases.items()}
+    everything = {each for names in called.values() for each in names}
+    chosen: set[str] = set()
+    for wanted in beginnings:
+        # A whole name is that one alone, though others may begin with it.
+        meant = {wanted} & everything or {each for each in everything if each.startswith(wanted)}
+        if not meant:
             raise ParameterError(
-                "mechanism", f"the beginning of one of {', '.join(cases)}", beginning
+                "mechanism", "a name that `python -m dpcore audit --list` shows", wanted
             )
-    return {name: case for name, case in cases.items() if name.startswith(tuple(beginnings))}
+        chosen |= {name for name, names in called.items() if meant.intersection(names)}
+    return {name: case for name, case in cases.items() if name in chosen}
+
+
+def _list(cases: dict[str, AuditCase], *, as_json: bool) -> None:
+    if as_json:
+        rows = [
+            {
+                "name": name,
+                "mechanism": case.name,
+                "family": case.family,
+                "claimed_epsilon": case.epsilon,
+                "delta": case.delta,
+                "covers": case.covers or None,
+                "neighbours": case.neighbours,
+                "flaw": case.flaw or None,
+            }
+            for name, case in cases.items()
+        ]
+        print_json({"versions": versions(), "rows": rows})
+        return
+    width = max(map(len, cases))
+    print(f"{'mechanism':<{width}}  {'claims ε':>8} {'at δ':>6}  family")
+    for name, case in cases.items():
+        print(f"{name:<{width}}  {case.epsilon:8.3g} {case.delta:6.3g}  {case.family}")
 
 
 def _results(
@@ -85,10 +118,14 @@ def _results(
 
 def _print_table(results: list[tuple[str, AuditResult]]) -> None:
     width = max(len(name) for name, _ in results)
-    print(f"{'mechanism':<{width}}  {'claimed':>8} {'found ≥':>8}  verdict")
+    print(f"{'mechanism':<{width}}  {'claims ε':>8} {'at δ':>6} {'found ≥':>8}  verdict")
     for name, result in results:
+        case = result.case
         if result.breaks_claim:
-            verdict = "broken" if result.case.is_sound else "broken, as expected"
+            verdict = "broken" if case.is_sound else "broken, as expected"
         else:
-            verdict = "holds" if result.case.is_sound else "not caught"
-        print(f"{name:<{width}}  {result.case.epsilon:8.3g} {result.epsilon:8.3g}  {verdict}")
+            verdict = "holds" if case.is_sound else "not caught"
+        print(
+            f"{name:<{width}}  {case.epsilon:8.3g} {case.delta:6.3g} {result.epsilon:8.3g}  "
+            f"{verdict}"
+        )

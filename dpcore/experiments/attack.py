@@ -14,15 +14,22 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit_cases import audit_cases
 from dpcore.privacy import trade_off
-from dpcore.privacy.audit import AuditCase, AuditResult, judge, learn_discriminant
+from dpcore.privacy.audit import (
+    BATCH,
+    FEWEST_TRIALS,
+    AuditCase,
+    AuditResult,
+    judge,
+    learn_discriminant,
+    paired_scores,
+)
 from dpcore.streams import Purpose, stream
 
 # Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism
 # should not see one break by bad luck.
 CONFIDENCE = 0.999
-TRIALS = 10_000
-FEWEST_TRIALS = 200
-_BATCH = 200
+# The curve of bounds starts here: four batches, the fewest that a jackknife is taken over.
+_FIRST_CHECKPOINT = 200
 _N_BARS = 60
 
 
@@ -32,9 +39,9 @@ class Attack:
     Parameters
     ----------
     case : AuditCase
-    n_trials : int
-        Releases to be drawn under each of D and D'; half of them train the score where the case
-        brings none.
+    n_trials : int, optional
+        Releases to be drawn under each of D and D', as many as the case asks for by default;
+        half of them train the score where the case brings none.
     confidence : float
         In [0.5, 1), of each judgement on its own.
     seed : int
@@ -49,10 +56,11 @@ class Attack:
         self,
         case: AuditCase,
         *,
-        n_trials: int = TRIALS,
+        n_trials: int | None = None,
         confidence: float = CONFIDENCE,
         seed: int = 0,
     ):
+        n_trials = case.n_trials if n_trials is None else n_trials
         if not n_trials >= FEWEST_TRIALS:
             raise ParameterError("trials", f"at least {FEWEST_TRIALS}", n_trials)
         if not 0.5 <= confidence < 1:
@@ -81,10 +89,10 @@ class Attack:
         if self._statistic is None:
             self._statistic = learn_discriminant(self.case, self._n_training, rng=self._rng)
             return
-        n = min(_BATCH, self.n_trials - self.n_done)
-        samplers = (self.case.sampler_d, self.case.sampler_d_prime)
-        for scores, sampler in zip(self._scores, samplers, strict=True):
-            scores.append(self._statistic(sampler(self._rng, n)))
+        n = min(BATCH, self.n_trials - self.n_done)
+        batch = paired_scores(self.case, self._statistic, n, rng=self._rng)
+        for scores, new in zip(self._scores, batch, strict=True):
+            scores.append(new)
         self._n_scored += n
 
     def scores(self) -> tuple[np.ndarray, np.ndarray]:
@@ -108,10 +116,10 @@ class Attack:
     def growth(self) -> list[AuditResult]:
         """Judgements at numbers of trials that grow by about a third, up to those there are."""
         checkpoints = []
-        count = _BATCH
+        step = count = _FIRST_CHECKPOINT
         while count < self._n_scored:
             checkpoints.append(count)
-            count = max(count + _BATCH, int(count * 4 / 3) // _BATCH * _BATCH)
+            count = max(count + step, int(count * 4 / 3) // step * step)
         if self._n_scored:
             checkpoints.append(self._n_scored)
         return [self.judged(count) for count in checkpoints]
@@ -170,23 +178,44 @@ def named_cases() -> dict[str, AuditCase]:
     return {slug_of(case.name): case for case in audit_cases()}
 
 
+def cases_by_family() -> dict[str, dict[str, AuditCase]]:
+    """The same, grouped: family, then name."""
+    families: dict[str, dict[str, AuditCase]] = {}
+    for name, case in named_cases().items():
+        families.setdefault(case.family, {})[name] = case
+    return families
+
+
 def slug_of(name: str) -> str:
     """ "second moment, analytic" as "second-moment-analytic"."""
     return re.sub(r"[^a-z0-9.]+", "-", name.lower().replace("ε", "epsilon")).strip("-")
+
+
+def claim_of(case: AuditCase) -> str:
+    """What a mechanism claims: "ε = 1 at δ = 0.01", or "pure ε = 1" where δ is 0."""
+    claim = f"ε\u00a0=\u00a0{case.epsilon:.3g}"
+    return f"{claim} at δ\u00a0=\u00a0{case.delta:g}" if case.delta else f"pure {claim}"
+
+
+def basis_of(case: AuditCase) -> str:
+    """Where the claim comes from, in a few words."""
+    if not case.is_sound:
+        return "as it was published or shipped"
+    return "from the exact profile of its noise" if case.is_gaussian else "from its proof"
 
 
 def verdict(result: AuditResult) -> str:
     """What an attack found, as one sentence."""
     case = result.case
     found = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
-    claim = f"ε\u00a0=\u00a0{case.epsilon:.3g}"
-    if case.delta:
-        claim += f" at δ\u00a0=\u00a0{case.delta:g}"
+    claim = claim_of(case)
     if result.breaks_claim:
         return f"The attack proves {found} and breaks through: the claim of {claim} is false."
-    if case.is_sound:
-        return f"The attack proves no more than {found}, which stays below the promised {claim}."
-    return (
-        f"The attack proves no more than {found}: so few trials do not catch this flaw, "
-        f"and the claim of {claim} is false all the same."
-    )
+    if not case.is_sound:
+        return (
+            f"The attack proves no more than {found}: so few trials do not catch this flaw, "
+            f"and the claim of {claim} is false all the same."
+        )
+    if result.epsilon == 0:
+        return f"The attack cannot tell the two data sets apart: nothing against {claim}."
+    return f"The attack proves no more than {found}, which stays below the promised {claim}."

@@ -8,6 +8,7 @@ imports it.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,13 +21,14 @@ from dpcore.privacy import (
 )
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 
+FAMILY = "Flawed"
 _N_SAMPLES = 20
 _BUDGET = PrivacyBudget(1.0, 0.01)
 
 
 def flawed_cases() -> tuple[AuditCase, ...]:
     """Every exhibit, in the order a page shows them."""
-    return (
+    exhibits = (
         published_noise_at_its_asked_epsilon(),
         wishart_noise(),
         one_seed_for_all_sites(),
@@ -35,6 +37,7 @@ def flawed_cases() -> tuple[AuditCase, ...]:
         one_budget_for_two_releases(),
         bingham_by_wrong_acceptance(),
     )
+    return tuple(replace(exhibit, family=FAMILY) for exhibit in exhibits)
 
 
 def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:

@@ -14,8 +14,15 @@ It is honest and loose: n trials can't show more than about log(n / 4), nor a sm
 that its trade-off curve lies above that of some mu (Nasr and others 2023, section 4, use the same
 assumption). Then no score has a larger area under its ROC curve than Phi(mu / sqrt(2)), so the
 area bounds mu, and mu gives epsilon at delta. The area uses every trial and needs no threshold;
-its limits are those of the Mann-Whitney statistic, normal for large samples. Where the scores
-hardly overlap they are not, and the exact limits above bound mu instead.
+of the scores it assumes nothing.
+
+Both data sets get the same random numbers, batch by batch: a mechanism's generator is ours to
+choose, and releases under each data set keep their law whatever is drawn beside them. What the
+noise does to both drops out of the comparison, so the area is known far better than from
+independent trials: at mu = 0.27 and 10,000 trials the bound on mu comes out at 0.99 of it and not
+at 0.91. Its limit comes from the jackknife over batches, which are independent of one another,
+so that nothing is assumed of how the two releases in a batch hang together. Where the scores
+hardly overlap batches are not normal, and the exact limits above bound mu instead.
 
 Bounds above the claim break it. A bound below proves nothing: the attack may be weak.
 """
@@ -23,12 +30,11 @@ Bounds above the claim break it. A bound below proves nothing: the attack may be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import betaincinv, ndtr, ndtri, owens_t
+from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.gaussian import gaussian_epsilon
@@ -36,12 +42,16 @@ from dpcore.privacy.gaussian import gaussian_epsilon
 Sampler = Callable[[np.random.Generator, int], np.ndarray]
 Statistic = Callable[[np.ndarray], np.ndarray]
 
-# Releases held in memory at once.
-_BATCH = 2_000
+FEWEST_TRIALS = 200
+# Trials that share a state of the generator; the jackknife's unit.
+BATCH = 50
+# Releases held in memory at once while a score is learnt.
+_TRAINING_BATCH = 2_000
 # Thresholds tried on the first half of the trials.
 _N_THRESHOLDS = 500
-# Fewer confusions than this and the Mann-Whitney statistic is far from normal.
-_MIN_CONFUSIONS = 50
+# With fewer confusions than this, or fewer batches, the area of a batch is far from normal.
+_MIN_CONFUSIONS = 100
+_MIN_BATCHES = 4
 _ROC_POINTS = 201
 
 
@@ -65,6 +75,12 @@ class AuditCase:
         What D and D' are, in one sentence.
     flaw : str
         What is wrong, in one sentence; empty for a sound mechanism.
+    family : str
+        What it is listed under.
+    covers : str
+        The release that is attacked, as "register.entry"; empty where none stands behind it.
+    n_trials : int
+        Enough to show what there is to see, in a few seconds.
     """
 
     name: str
@@ -76,6 +92,9 @@ class AuditCase:
     is_gaussian: bool = False
     neighbours: str = ""
     flaw: str = ""
+    family: str = ""
+    covers: str = ""
+    n_trials: int = 10_000
 
     @property
     def is_sound(self) -> bool:
@@ -128,6 +147,7 @@ class AuditResult:
         """JSON-able summary, without the curve."""
         return {
             "mechanism": self.case.name,
+            "family": self.case.family,
             "claimed_epsilon": self.case.epsilon,
             "delta": self.case.delta,
             "epsilon_lower_bound": self.epsilon,
@@ -145,7 +165,7 @@ class AuditResult:
 def audit(
     case: AuditCase,
     *,
-    n_trials: int = 10_000,
+    n_trials: int | None = None,
     confidence: float = 0.95,
     rng: np.random.Generator,
 ) -> AuditResult:
@@ -154,9 +174,9 @@ def audit(
     Parameters
     ----------
     case : AuditCase
-    n_trials : int
-        Releases under each of D and D', at least 100; half of them train the score where the
-        case brings none.
+    n_trials : int, optional
+        Releases under each of D and D', at least 200; as many as the case asks for by default.
+        Half of them train the score where the case brings none.
     confidence : float
         In [0.5, 1): the chance that a bound is below the true epsilon, at least.
     rng : numpy.random.Generator
@@ -166,21 +186,37 @@ def audit(
     ParameterError
         If `n_trials` or `confidence` is out of range.
     """
-    if not n_trials >= 100:
-        raise ParameterError("n_trials", "at least 100", n_trials)
+    n_trials = case.n_trials if n_trials is None else n_trials
+    if not n_trials >= FEWEST_TRIALS:
+        raise ParameterError("n_trials", f"at least {FEWEST_TRIALS}", n_trials)
     if not 0.5 <= confidence < 1:
         raise ParameterError("confidence", "in [0.5, 1)", confidence)
     statistic, n_scored = case.statistic, n_trials
     if statistic is None:
         n_scored = n_trials - n_trials // 2
         statistic = learn_discriminant(case, n_trials // 2, rng=rng)
-    return judge(
-        case,
-        _scores(case.sampler_d, statistic, n_scored, rng),
-        _scores(case.sampler_d_prime, statistic, n_scored, rng),
-        n_trials=n_trials,
-        confidence=confidence,
-    )
+    d, d_prime = paired_scores(case, statistic, n_scored, rng=rng)
+    return judge(case, d, d_prime, n_trials=n_trials, confidence=confidence)
+
+
+def paired_scores(
+    case: AuditCase, statistic: Statistic, n_trials: int, *, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of `n_trials` releases under D and of as many under D', each of shape (n_trials,).
+
+    Every `BATCH` of them start from a seed of their own, the same for both data sets.
+    """
+    batches = []
+    for n in _batches(n_trials, BATCH):
+        seed = int(rng.integers(2**63))
+        batches.append(
+            [
+                statistic(sampler(np.random.default_rng(seed), n))
+                for sampler in (case.sampler_d, case.sampler_d_prime)
+            ]
+        )
+    d, d_prime = (np.concatenate(scores) for scores in zip(*batches, strict=True))
+    return d, d_prime
 
 
 def judge(
@@ -197,20 +233,19 @@ def judge(
     ----------
     case : AuditCase
     d, d_prime : ndarray of shape (n_scored,)
-        Scores of releases under D and under D'.
+        Scores of releases under D and under D', as `paired_scores` gives them.
     n_trials : int
         Releases drawn under each, those included that only trained the score.
     confidence : float
         In [0.5, 1).
     """
-    n_scored = len(d)
     p_low, q_high, epsilon_any = _threshold_bound(d, d_prime, case.delta, 1 - confidence)
     mu = epsilon_gdp = None
-    area, spread = _area_and_spread(d, d_prime)
+    area = _area(d, d_prime)
     if case.is_gaussian:
-        confusions = 2 * n_scored * ndtr(-ndtri(area) / math.sqrt(2)) if area < 1 else 0
-        if confusions >= _MIN_CONFUSIONS:
-            mu = _mu_from_area(area, spread, n_scored, float(ndtri(confidence)))
+        confusions = 2 * len(d) * ndtr(-ndtri(area) / math.sqrt(2)) if area < 1 else 0
+        if confusions >= _MIN_CONFUSIONS and len(d) // BATCH >= _MIN_BATCHES:
+            mu = _mu_from_areas(d, d_prime, 1 - confidence)
         else:
             mu = max(0.0, float(ndtri(p_low) - ndtri(q_high)))
         epsilon_gdp = gaussian_epsilon(case.delta, 1.0, mu) if mu > 0 else 0.0
@@ -239,16 +274,10 @@ def learn_discriminant(case: AuditCase, n_trials: int, *, rng: np.random.Generat
     return lambda releases: releases.reshape(len(releases), -1) @ weights
 
 
-def _batches(n_trials: int):
+def _batches(n_trials: int, size: int) -> Iterator[int]:
     while n_trials > 0:
-        yield min(n_trials, _BATCH)
-        n_trials -= _BATCH
-
-
-def _scores(
-    sampler: Sampler, statistic: Statistic, n_trials: int, rng: np.random.Generator
-) -> np.ndarray:
-    return np.concatenate([statistic(sampler(rng, n)) for n in _batches(n_trials)])
+        yield min(n_trials, size)
+        n_trials -= size
 
 
 def _moments(
@@ -256,7 +285,7 @@ def _moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every entry, about the first release to spare digits."""
     origin, total, squares = None, 0.0, 0.0
-    for n in _batches(n_trials):
+    for n in _batches(n_trials, _TRAINING_BATCH):
         releases = sampler(rng, n).reshape(n, -1)
         origin = releases[0] if origin is None else origin
         releases = releases - origin
@@ -270,7 +299,8 @@ def _threshold_bound(
     d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
 ) -> tuple[float, float, float]:
     """(lower limit of P[T > t | D], upper limit of P[T > t | D'], the epsilon they prove)."""
-    half = len(d) // 2
+    # At the end of a batch: the two halves are independent.
+    half = len(d) // 2 // BATCH * BATCH
     values = np.unique(np.concatenate((d[:half], d_prime[:half])))
     if len(values) < 2:
         return 0.0, 1.0, 0.0
@@ -307,40 +337,54 @@ def _lower_limit(successes: np.ndarray, n: int, alpha: float) -> np.ndarray:
     return np.where(successes > 0, limit, 0.0)
 
 
-def _area_and_spread(d: np.ndarray, d_prime: np.ndarray) -> tuple[float, float]:
-    """Mann-Whitney area and its standard error (DeLong, DeLong & Clarke-Pearson 1988)."""
+def _area(d: np.ndarray, d_prime: np.ndarray) -> float:
+    """Share of all pairs of trials that the score puts in order; ties count half."""
     n = len(d)
+    ranks = _ranks(np.concatenate((d, d_prime)))[:n]
+    return float((ranks - _ranks(d)).mean() / n)
+
+
+def _ranks(scores: np.ndarray) -> np.ndarray:
     # Takes longer to import than everything the command line needs.
     from scipy.stats import rankdata
 
-    ranks = rankdata(np.concatenate((d, d_prime)))
-    below = (ranks[:n] - rankdata(d)) / n
-    above = 1 - (ranks[n:] - rankdata(d_prime)) / n
-    return float(below.mean()), math.sqrt((below.var() + above.var()) / n)
+    return rankdata(scores)
 
 
-def _mu_from_area(area: float, spread: float, n: int, quantile: float) -> float:
-    """Smallest mu whose area is not refuted: area - Phi(mu / sqrt(2)) = quantile * spread.
+def _mu_from_areas(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
+    """Lower limit of the mu whose area, Phi(mu / sqrt(2)), is that of these scores.
 
-    The spread is the larger of the measured one and that of two normal samples mu apart, which
-    unlike the measured one does not vanish when the samples separate.
+    The area over pairs from different batches is a U-statistic of independent batches, unbiased
+    however the trials within one depend on each other. Its jackknife variance (Arvesen 1969) is
+    on average not below the true one (Efron & Stein 1981). On the scale of mu it is next to
+    normal, so that Student's limit holds.
     """
-
-    def excess(mu: float) -> float:
-        h = mu / math.sqrt(2)
-        both = float(ndtr(h) * ndtr(-h))
-        # P[both of two pairs with a common member in order] is Phi_2(h, h; 1/2), by Owen's T.
-        shared = both - 2 * float(owens_t(h, 1 / math.sqrt(3)))
-        normal = math.sqrt(max(0.0, both + 2 * (n - 1) * shared)) / n
-        return area - float(ndtr(h)) - quantile * max(spread, normal)
-
-    if excess(0.0) <= 0:
+    n_batches = len(d) // BATCH
+    n = n_batches * BATCH
+    d, d_prime = d[:n], d_prime[:n]
+    ranks = _ranks(np.concatenate((d, d_prime)))
+    # Trials of the other data set that each one exceeds, or falls below; then shares by batch.
+    exceeded = ranks[:n] - _ranks(d)
+    not_reached = n - (ranks[n:] - _ranks(d_prime))
+    d, d_prime = d.reshape(n_batches, BATCH), d_prime.reshape(n_batches, BATCH)
+    own = (np.sign(d[:, :, None] - d_prime[:, None, :]).mean(axis=(1, 2)) + 1) / 2
+    both = (exceeded + not_reached).reshape(n_batches, BATCH).mean(axis=1) / BATCH
+    areas = (both - 2 * own) / (2 * (n_batches - 1))
+    area = float(areas.mean())
+    if not 0.5 < area < 1:
         return 0.0
-    return brentq(excess, 0.0, math.sqrt(2) * float(ndtri(area)), xtol=1e-12)
+    spread = 2 * math.sqrt(np.square(areas - area).sum() * (n_batches - 1) / n_batches)
+    spread /= n_batches - 2
+    quantile = float(ndtri(area))
+    slope = math.sqrt(2 * math.pi) * math.exp(quantile**2 / 2)
+    student = -float(stdtrit(n_batches - 1, alpha))
+    return max(0.0, math.sqrt(2) * (quantile - student * slope * spread))
 
 
 def _roc(d: np.ndarray, d_prime: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     thresholds = np.quantile(np.concatenate((d, d_prime)), np.linspace(0, 1, _ROC_POINTS))
+    # The least score may be common, and everything is above this.
+    thresholds = np.concatenate(([-np.inf], thresholds))
     type_one = 1 - np.searchsorted(np.sort(d_prime), thresholds, side="right") / len(d_prime)
     type_two = np.searchsorted(np.sort(d), thresholds, side="right") / len(d)
     return type_one, type_two

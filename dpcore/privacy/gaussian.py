@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -40,6 +41,8 @@ _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 _UNDERFLOW = 39.0
 # Brackets that are exact in theory, widened against their own rounding.
 _WIDER = 1 + 1e-9
+# Every release looks up its noise and its promise; the roots take longer than the noise.
+_REMEMBERED = 4096
 
 
 def l2_sensitivity_of_second_moment(n_samples: int, row_norm_bound: float = 1.0) -> float:
@@ -90,6 +93,7 @@ def gaussian_delta(epsilon: float, sigma: float, l2_sensitivity: float) -> float
     return _delta(epsilon, mu)
 
 
+@lru_cache(_REMEMBERED)
 def gaussian_epsilon(delta: float, sigma: float, l2_sensitivity: float) -> float:
     """Smallest epsilon for which the Gaussian mechanism is (epsilon, delta)-DP.
 
@@ -173,6 +177,7 @@ def gaussian_trade_off(type_one: np.ndarray | float, mu: float) -> np.ndarray | 
     return ndtr(-ndtri(type_one) - mu)
 
 
+@lru_cache(_REMEMBERED)
 def gaussian_sigma(
     budget: PrivacyBudget, l2_sensitivity: float, *, calibration: str = "analytic"
 ) -> float:

@@ -10,13 +10,13 @@ from dpcore.experiments.attack import Attack, verdict
 from dpcore.figures.audit import bound_growth, score_histogram
 from dpcore.figures.tradeoff import trade_off_plot
 from dpcore.privacy.audit import AuditCase
-from pages.shared.cards import CHART_CONFIG, is_dark
+from pages.shared.cards import chart, is_dark
 
 # A quick attack is slowed to about this many frames, or there would be nothing to watch.
-_FRAMES = 15
-_SLICE_SECONDS = 0.2
+_FRAMES = 12
+_SLICE_SECONDS = 0.4
 # Charts take a browser longer to draw than the server to send.
-_SECONDS_A_FRAME = 0.4
+_SECONDS_A_FRAME = 0.5
 _ATTACK, _STOPPED = "_attack", "_attack_stopped"
 
 
@@ -71,7 +71,7 @@ def _shown(attack: Attack) -> None:
     else:
         said = f"So far the attack proves ε ≥ {last.epsilon:.3g} of a promised {case.epsilon:.3g}."
     st.markdown(f"#### {said}")
-    st.plotly_chart(
+    chart(
         bound_growth(
             [{"trials": r.n_trials, "epsilon": r.epsilon} for r in growth],
             case.epsilon,
@@ -79,31 +79,31 @@ def _shown(attack: Attack) -> None:
             dark=is_dark(),
         ),
         key="audit_growth",
-        config=CHART_CONFIG,
         alt=said,
     )
     threshold = attack.threshold()
     type_one, type_two = attack.errors_at(threshold)
     left, right = st.columns(2, gap="large")
-    left.plotly_chart(
-        score_histogram(attack.histogram(), threshold, dark=is_dark()),
-        key="audit_scores",
-        config=CHART_CONFIG,
-        alt=f"Scores under both data sets; the best threshold has {type_one:.0%} false alarms "
-        f"and misses {type_two:.0%}.",
-    )
-    right.plotly_chart(
-        trade_off_plot(
-            attack.error_rates(),
-            {
-                "blind": "blind guess",
-                "approximate": "least the claim allows",
-                "gaussian": "measured",
-            },
-            (type_one, type_two),
-            dark=is_dark(),
-        ),
-        key="audit_errors",
-        config=CHART_CONFIG,
-        alt="Missed against false alarms as the threshold moves, and the least the claim allows.",
-    )
+    with left:
+        chart(
+            score_histogram(attack.histogram(), threshold, dark=is_dark()),
+            key="audit_scores",
+            alt=f"Scores under both data sets; the best threshold has {type_one:.0%} false alarms "
+            f"and misses {type_two:.0%}.",
+        )
+    with right:
+        chart(
+            trade_off_plot(
+                attack.error_rates(),
+                {
+                    "blind": "blind guess",
+                    "approximate": "least the claim allows",
+                    "gaussian": "measured",
+                },
+                (type_one, type_two),
+                dark=is_dark(),
+            ),
+            key="audit_errors",
+            alt="Missed against false alarms as the threshold moves, and the least the claim "
+            "allows.",
+        )

@@ -85,7 +85,12 @@ known, else a linear score learnt on half of the trials.
   limits (Clopper & Pearson 1934) give
   $\varepsilon \ge \ln \frac{P[E \mid D] - \delta}{P[E \mid D']}$.
 - **Gaussian noise, or computed from it.** The area under the ROC curve is at most
-  $\Phi(\mu/\sqrt 2)$, so its lower limit bounds $\mu$, and $\mu$ gives ε at δ.
+  $\Phi(\mu/\sqrt 2)$, so its lower limit bounds $\mu$, and $\mu$ gives ε at δ. The limit comes
+  from the jackknife over batches of 50 trials.
+
+Both data sets get the same random numbers, batch by batch: what the noise does to both drops out
+of the comparison, while each release keeps its law. Nothing is assumed of how the two hang
+together.
 
 A bound above the claim proves the claim false, up to the stated confidence. A bound below proves
 nothing: the attack may be weak. Each point of the curve holds with the stated confidence on its

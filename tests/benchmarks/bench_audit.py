@@ -16,7 +16,8 @@ import time
 import numpy as np
 from scipy import stats
 
-from dpcore.experiments.audit_cases import N_FEATURES, audit_cases, cape_case, second_moment_case
+from dpcore.experiments.audit_cases import audit_cases
+from dpcore.experiments.audit_cases_noise import N_FEATURES, cape_case, second_moment_case
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import PrivacyBudget
 from dpcore.privacy.audit import audit

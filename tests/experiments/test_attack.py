@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
-from dpcore.experiments.attack import Attack, named_cases, verdict
+from dpcore.experiments.attack import Attack, cases_by_family, named_cases, verdict
 
 SOUND, FLAWED, LEARNT = (
     "second-moment-analytic-isometric",
@@ -96,4 +96,37 @@ def test_an_unknown_mechanism_is_one_sentence(capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("dpcore: mechanism must be")
-    assert SOUND in captured.err
+    assert "audit --list" in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_the_list_names_every_mechanism_or_those_of_a_family(capsys):
+    assert main(["audit", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(named_cases())
+    assert main(["audit", "--list", "--mechanism", "central-pca", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["family"] for row in rows} == {"Central PCA"}
+    assert {"sulq", "mod-sulq", "analyze-gauss"} <= {row["name"] for row in rows}
+
+
+@pytest.mark.parametrize("name", named_cases())
+def test_a_whole_name_is_one_mechanism(name, capsys):
+    """The command a page shows runs what the page shows, whatever else begins like it."""
+    assert main(["audit", "--list", "--json", "--mechanism", name]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["name"] == name
+
+
+def test_verdicts_on_pure_promises_do_not_speak_of_delta():
+    result = attack("mean-laplace-noise", n_trials=400).run()
+    assert "promised pure ε" in verdict(result)
+    assert "δ" not in verdict(result)
+    nothing = attack("random-subspace", n_trials=400, confidence=1 - 1e-9).run()
+    assert verdict(nothing).startswith("The attack cannot tell")
+
+
+def test_all_cases_of_a_family_are_grouped():
+    families = cases_by_family()
+    assert sum(map(len, families.values())) == len(named_cases())
+    assert FLAWED in families["Flawed"]

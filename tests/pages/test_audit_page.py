@@ -20,15 +20,18 @@ def finished(at):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "words"),
+    ("family", "key", "mechanism", "words"),
     [
-        ("second moment, analytic, isometric", HELD),
-        ("Flawed: one seed for all sites", CAUGHT),
-        ("Flawed: lower triangle without noise", CAUGHT),
+        ("Second moment", "audit_second_moment", "second moment, analytic, isometric", HELD),
+        ("Statistics", "audit_statistics", "variance, Laplace noise", "promised pure ε"),
+        ("Flawed", "audit_flawed", "one seed for all sites", CAUGHT),
+        ("Flawed", "audit_flawed", "lower triangle without noise", CAUGHT),
     ],
 )
-def test_the_verdict(open_page, mechanism, words):
-    at = finished(open_page("learn/audit", audit_mechanism=mechanism, audit_trials="2,000"))
+def test_the_verdict(open_page, family, key, mechanism, words):
+    trials = key.replace("audit", "audit_trials")
+    address = {"audit_family": family, key: mechanism, trials: "2,000"}
+    at = finished(open_page("learn/audit", **address))
     assert not at.exception
     assert words in heading(at)
     assert len(at.get("plotly_chart")) == 3
@@ -46,15 +49,23 @@ def test_it_counts_stops_and_goes_on(open_page):
 
 
 def test_a_flawed_mechanism_says_so_and_why(open_page):
-    at = open_page("learn/audit", audit_mechanism="Flawed: Wishart noise")
+    at = open_page("learn/audit", audit_family="Flawed", audit_flawed="Wishart noise")
     said = "\n".join(m.value for m in at.markdown)
     assert "flawed, kept for teaching" in said
     assert "**The flaw.**" in said
 
 
 def test_the_command_shown_names_the_same_attack(open_page):
-    at = open_page("learn/audit", audit_trials="5,000", audit_seed="3")
+    at = open_page("learn/audit", audit_trials_second_moment="5,000", audit_seed="3")
     assert at.code[0].value == (
         "python -m dpcore audit --mechanism second-moment-analytic-isometric --trials 5000 "
         "--confidence 0.999 --seed 3"
     )
+
+
+def test_another_family_shows_its_own_mechanisms(open_page):
+    at = open_page("learn/audit")
+    at.button_group(key="audit_family").set_value("CCA").run()
+    assert not at.exception
+    assert at.selectbox(key="audit_cca").options[0] == "CCA, DPdisPCA messages"
+    assert "**CCA, DPdisPCA messages**" in "\n".join(m.value for m in at.markdown)

@@ -1,9 +1,10 @@
-"""The audit never cries wolf more often than it says, and catches every exhibit of the museum."""
+"""The audit never cries wolf more often than it says, and its bound is as high as can be."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,9 @@ import pytest
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit_cases import (
-    audit_cases,
-    second_moment_case,
-    worst_second_moments,
-)
-from dpcore.mechanisms.flawed import flawed_cases
+from dpcore.experiments.audit_cases_noise import second_moment_case
+from dpcore.experiments.audit_neighbours import worst_second_moments
+from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import (
     PrivacyBudget,
     gaussian_epsilon,
@@ -24,10 +22,6 @@ from dpcore.privacy import (
     l2_sensitivity_of_second_moment,
 )
 from dpcore.privacy.audit import AuditCase, _bounds_at, audit
-
-SOUND = audit_cases(include_flawed=False)
-# Chance that a sound mechanism is called broken by one run of this file.
-FALSE_ALARM = 1e-6
 
 
 def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> AuditCase:
@@ -43,6 +37,17 @@ def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> Audi
     )
 
 
+def coupled(mu: float, coupling: str) -> AuditCase:
+    """The same two laws, with noise that agrees, disagrees, or belongs to the next trial."""
+
+    def sample_d(rng, n):
+        noise = rng.standard_normal(n)
+        return mu + {"against": -noise, "shifted": np.roll(noise, 1)}[coupling]
+
+    case = shifted(mu)
+    return replace(case, name=coupling, sampler_d=sample_d)
+
+
 def randomised_response(epsilon: float) -> AuditCase:
     keep = 1 / (1 + math.exp(-epsilon))
     return AuditCase(
@@ -55,32 +60,15 @@ def randomised_response(epsilon: float) -> AuditCase:
     )
 
 
-@pytest.mark.parametrize("case", SOUND, ids=lambda case: case.name)
-def test_sound_mechanisms_keep_their_claims(case):
-    """False alarms over all cases together: FALSE_ALARM, as each bound's confidence says."""
-    n_trials = 800 if "message," in case.name else 4_000
-    result = audit(
-        case,
-        n_trials=n_trials,
-        confidence=1 - FALSE_ALARM / len(SOUND),
-        rng=np.random.default_rng(),
-    )
-    assert not result.breaks_claim, result.row()
-
-
-@pytest.mark.parametrize("case", flawed_cases(), ids=lambda case: case.name)
-def test_flawed_mechanisms_are_caught_with_default_settings(case):
-    """The weakest exhibit's bound lies five of its standard deviations above the claim."""
-    assert audit(case, rng=np.random.default_rng()).breaks_claim
-    assert case.flaw.endswith(".") and case.neighbours.endswith(".")
-
-
 @pytest.mark.parametrize(
     ("case", "bound"),
     [
         (shifted(0.3), "epsilon_gdp"),
         (shifted(1.0), "epsilon_gdp"),
+        (shifted(3.0), "epsilon_gdp"),  # the fewest confusions that the area is trusted with
         (shifted(4.5), "epsilon_gdp"),  # hardly any overlap: the exact limits take over
+        (coupled(1.0, "against"), "epsilon_gdp"),
+        (coupled(1.0, "shifted"), "epsilon_gdp"),
         (shifted(1.0, is_gaussian=False), "epsilon_any"),
         (randomised_response(1.0), "epsilon_any"),
     ],
@@ -89,7 +77,7 @@ def test_flawed_mechanisms_are_caught_with_default_settings(case):
 def test_bounds_exceed_the_truth_no_more_often_than_they_say(case, bound):
     """200 repetitions at confidence 0.95: the count is at most binomial(200, 0.05).
 
-    0.06 leaves room for the normal limits of the Mann-Whitney statistic; false alarm 1e-9.
+    0.06 leaves room for areas that are not quite normal; false alarm 1e-9.
     """
     rng = np.random.default_rng()
     exceeding = sum(
@@ -98,13 +86,14 @@ def test_bounds_exceed_the_truth_no_more_often_than_they_say(case, bound):
     assert exceeding <= stats.binom.isf(1e-9, 200, 0.06)
 
 
-def test_the_bound_reaches_nine_tenths_of_the_exact_epsilon():
-    """One audit lands around 0.94 with a standard deviation of 0.045 (bench_audit.py), so the
-    mean of 50 falls below 0.9 less than once in 1e9 runs."""
-    case = second_moment_case("analytic", "isometric")
-    rng = np.random.default_rng()
-    bounds = [audit(case, n_trials=10_000, rng=rng).epsilon for _ in range(50)]
-    assert np.mean(bounds) >= 0.9 * case.epsilon
+@pytest.mark.parametrize("shape", NOISE_SHAPES)
+@pytest.mark.parametrize("delta", [0.01, 1e-5])
+def test_the_bound_reaches_nine_tenths_of_the_exact_epsilon(shape, delta):
+    """One audit lands around 0.98 with a standard deviation of 0.01 (bench_audit.py): that one
+    falls below 0.9, eight of them away, is rarer than 1e-9."""
+    case = second_moment_case("analytic", shape, budget=PrivacyBudget(1.0, delta))
+    result = audit(case, n_trials=10_000, rng=np.random.default_rng())
+    assert 0.9 * case.epsilon <= result.epsilon
 
 
 def test_a_learnt_score_comes_close_to_the_likelihood_ratio():
@@ -118,7 +107,7 @@ def test_a_learnt_score_comes_close_to_the_likelihood_ratio():
         is_gaussian=True,
     )
     result = audit(blind, n_trials=20_000, rng=np.random.default_rng())
-    assert 0.75 * case.epsilon < result.epsilon
+    assert 0.85 * case.epsilon < result.epsilon
 
 
 def test_no_difference_gives_nothing():
@@ -202,7 +191,7 @@ def test_the_museum_is_fenced_off():
 @pytest.mark.parametrize(
     ("arguments", "parameter"),
     [
-        ({"n_trials": 99}, "n_trials"),
+        ({"n_trials": 199}, "n_trials"),
         ({"confidence": 0.3}, "confidence"),
         ({"confidence": 1.0}, "confidence"),
     ],

@@ -1,0 +1,106 @@
+"""Private CCA on its worst neighbours, to be audited: from two raw views to canonical pairs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpcore.cca import CanonicalPairs, bound_views, distributed_cca
+from dpcore.cca.release import constant_coordinate
+from dpcore.experiments.audit_neighbours import (
+    BUDGET,
+    PROTOCOL_TRIALS,
+    along,
+    among_others,
+    one_by_one,
+)
+from dpcore.pca import ReleaseSettings
+from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.spectra import SiteMoments, site_moments
+from dpcore.streams import Repetition
+
+FAMILY = "CCA"
+_N_X = _N_Y = 2
+# Longer than the bound of 1, so that clipping has its part.
+_TOO_LONG = 3.0
+
+
+def cca_cases() -> tuple[AuditCase, ...]:
+    """One site where its message is read, as in distributed PCA."""
+    return (
+        cca_case("dpdis", "CCA, DPdisPCA messages"),
+        cca_case("full", "CCA, full matrices"),
+        cca_case("local", "CCA, one site alone", n_sites=2),
+        cca_case("cape", "CCA, CAPE average, wide masks", n_sites=4),
+        cca_case("pooled", "CCA, pooled"),
+        cca_case("pooled", "CCA, pooled, private mean", mean_share=0.1),
+    )
+
+
+def cca_case(protocol: str, name: str, *, n_sites: int = 1, mean_share: float = 0.0) -> AuditCase:
+    """The noisy joint moment that comes with canonical pairs, and the mean where one is bought.
+
+    Together they are the noisy moment of rows [x y k] with a constant k. Rows [u k] and [v k]
+    are orthogonal, so attain its sensitivity, where u.v = -k^2.
+    """
+    settings = ReleaseSettings(
+        BUDGET,
+        n_components=1,
+        intermediate_dim=_N_X + _N_Y,
+        calibration="analytic",
+        noise="isometric",
+        masks="wide",
+        mean_share=mean_share,
+    )
+    constant = constant_coordinate(mean_share)
+    rows = np.zeros((2, _N_X + _N_Y))
+    rows[0, 0] = 1.0
+    rows[1, [0, _N_X]] = -(constant**2), math.sqrt(1 - constant**4)
+    moments, moments_prime = (_bounded(row, n_sites) for row in rows)
+
+    def release(moments: SiteMoments, repetition: Repetition) -> CanonicalPairs:
+        return distributed_cca(moments, _N_X, settings, protocol=protocol, repetition=repetition)
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        def noisy(repetition: Repetition) -> np.ndarray:
+            pairs = release(moments, repetition)
+            return _lifted(
+                pairs.joint_moment + np.outer(pairs.mean, pairs.mean), pairs.mean, constant
+            )
+
+        return one_by_one(noisy)
+
+    exact, exact_prime = (
+        _lifted(site.second_moments[0], site.means[0], constant)
+        for site in (moments, moments_prime)
+    )
+    guarantee = release(moments, Repetition(0)).guarantee
+    return AuditCase(
+        name=name,
+        family=FAMILY,
+        covers=f"cca.{protocol}",
+        n_trials=PROTOCOL_TRIALS,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=along(exact - exact_prime),
+        is_gaussian=True,
+        neighbours="One person, seen in the first view only, is then seen in the second only.",
+    )
+
+
+def _bounded(row: np.ndarray, n_sites: int) -> SiteMoments:
+    at_sites = [among_others(row), *[among_others(np.eye(len(row))[0])] * (n_sites - 1)]
+    rows = np.vstack(at_sites)
+    # Views weigh the same, so one factor turns raw rows into joined ones.
+    raw = _TOO_LONG * math.sqrt(2) * rows
+    views = bound_views(raw[:, :_N_X], raw[:, _N_X:])
+    return site_moments(views.joined, np.array_split(np.arange(len(rows)), n_sites))
+
+
+def _lifted(moment: np.ndarray, mean: np.ndarray, constant: float) -> np.ndarray:
+    """Moment of rows [z, constant], but for the corner, which nobody is told."""
+    border = constant * mean
+    return np.block([[moment, border[:, None]], [border[None], np.zeros((1, 1))]])

@@ -1,0 +1,258 @@
+"""Private PCA as the register runs it, to be audited.
+
+With K = D components a subspace and its eigenvalues give back the whole noisy matrix, so that
+the attack loses nothing by looking at what a protocol releases. Claims are those of the release's
+own guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.data import Dataset, prepare
+from dpcore.experiments.audit_neighbours import (
+    BUDGET,
+    DISTRIBUTED,
+    PROTOCOL_TRIALS,
+    TURN,
+    along,
+    among_others,
+    one_by_one,
+    worst_second_moments,
+)
+from dpcore.experiments.methods import method
+from dpcore.pca import Draw, ReleaseSettings, Subspace
+from dpcore.pca.exponential import PpcaRelease, ppca
+from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.spectra import SiteMoments, site_moments
+from dpcore.streams import Repetition
+
+CENTRAL = "Central PCA"
+_D = 3
+_SETTINGS = ReleaseSettings(BUDGET, _D, _D, calibration="analytic", noise="isometric")
+# Rows arrive in other units and too long: preparation brings them under the bound.
+_UNITS, _TOO_LONG = 5.0, 3.0
+
+
+def distributed_cases() -> tuple[AuditCase, ...]:
+    """One site where its message is read: nobody else's noise hides it in the average."""
+    wide = replace(_SETTINGS, masks="wide")
+    return (
+        protocol_case("dpdis", "DPdisPCA", _SETTINGS),
+        protocol_case("full", "full matrices", _SETTINGS),
+        private_mean_case(),
+        protocol_case("local", "one site alone", _SETTINGS, n_sites=2),
+        protocol_case("cape", "CAPE average, wide masks", wide, n_sites=4),
+    )
+
+
+def central_cases() -> tuple[AuditCase, ...]:
+    """SuLQ's noise is far above what it promises: at these asked epsilons about 1 is left."""
+    return (
+        protocol_case("pooled", "pooled, trusted", _SETTINGS, n_sites=2),
+        protocol_case("ag", "Analyze Gauss", _SETTINGS),
+        protocol_case("sulq", "SuLQ", replace(_SETTINGS, budget=PrivacyBudget(15.0, 0.01))),
+        protocol_case("modsulq", "MOD-SuLQ", replace(_SETTINGS, budget=PrivacyBudget(5.0, 0.01))),
+        ppca_case(),
+        ppca_by_chains_case(),
+        random_case(),
+    )
+
+
+def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: int = 1) -> AuditCase:
+    """A protocol of the register that releases a noisy matrix, from raw rows on."""
+    protocol = method(key)
+    moments, moments_prime = (_prepared(axis, n_sites) for axis in np.eye(_D)[:2])
+
+    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return protocol.release(
+            Draw(
+                moments,
+                settings,
+                repetition,
+                proxies=protocol.wants_proxies,
+                average=protocol.wants_average,
+            )
+        )
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(lambda repetition: _rebuilt(release(moments, repetition)))
+
+    return AuditCase(
+        name=name,
+        family=DISTRIBUTED if protocol.distributed else CENTRAL,
+        covers=f"pca.{key}",
+        n_trials=PROTOCOL_TRIALS,
+        **_claim(release(moments, Repetition(0)).guarantee),
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=along(moments.second_moments[0] - moments_prime.second_moments[0]),
+        is_gaussian=True,
+        neighbours=TURN,
+    )
+
+
+def private_mean_case(*, mean_share: float = 0.1) -> AuditCase:
+    """A site's two releases under one budget: its mean, and its moment centred around that.
+
+    Rows at an angle whose cosine is -s / (4 (1 - s)) move the two together the most. No pair
+    attains both sensitivities, so at best sqrt(0.95) of the promised mu can be shown.
+    """
+    settings = replace(_SETTINGS, mean_share=mean_share)
+    cosine = -mean_share / (4 * (1 - mean_share))
+    rows = np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
+    moments, moments_prime = (_prepared(row, 1) for row in rows)
+    draw = Draw(moments, settings, Repetition(0))
+    scales = draw.scales[0]
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        def release(repetition: Repetition) -> np.ndarray:
+            draw = Draw(moments, settings, repetition, proxies=False)
+            (mean,) = draw.noisy_means
+            centred = _rebuilt(method("full").release(draw))
+            return np.column_stack([centred, mean])
+
+        return one_by_one(release)
+
+    moment_score = along(
+        (moments.second_moments[0] - moments_prime.second_moments[0]) / scales.moment**2
+    )
+    mean_score = along((moments.means[0] - moments_prime.means[0]) / scales.mean**2)
+
+    def likelihood_ratio(releases: np.ndarray) -> np.ndarray:
+        centred, means = releases[:, :, :-1], releases[:, :, -1]
+        around_zero = centred + means[:, :, None] * means[:, None, :]
+        return moment_score(around_zero) + mean_score(means)
+
+    return AuditCase(
+        name="full matrices, private mean",
+        family=DISTRIBUTED,
+        covers="pca.full",
+        n_trials=PROTOCOL_TRIALS,
+        **_claim(method("full").release(draw).guarantee),
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=likelihood_ratio,
+        is_gaussian=True,
+        neighbours="One person's row turns by a little more than a right angle.",
+    )
+
+
+def ppca_case(*, epsilon: float = 4.0) -> AuditCase:
+    """One direction in the plane. Two people on the second axis make the first one rare enough
+    to tell, and not too rare to be seen: e^3.35 to 1 at best, of the e^4 that is promised."""
+    settings = replace(_SETTINGS, budget=PrivacyBudget(epsilon), n_components=1, intermediate_dim=1)
+    moments, moments_prime = (
+        site_moments(np.eye(2)[[axis, 1, 1]], (np.arange(3),)) for axis in (0, 1)
+    )
+
+    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return method("ppca").release(Draw(moments, settings, repetition))
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(lambda repetition: release(moments, repetition).components)
+
+    return AuditCase(
+        name="PPCA, one component",
+        family=CENTRAL,
+        covers="pca.ppca",
+        n_trials=PROTOCOL_TRIALS,
+        **_claim(release(moments, Repetition(0)).guarantee),
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=lambda directions: np.square(directions[:, 0, 0]),
+        neighbours=f"{TURN} Two others stay on the second.",
+    )
+
+
+def ppca_by_chains_case(*, epsilon: float = 4.0) -> AuditCase:
+    """Two directions of four, by Markov chains: as many draws as chains that start at random.
+
+    Each gets as many effective draws as in a release of four chains.
+    """
+    moments = [np.diag(np.eye(4)[[axis, 1, 1, 2, 2]].mean(axis=0)) for axis in (0, 1)]
+
+    def draws(moment: np.ndarray, rng: np.random.Generator, n: int) -> PpcaRelease:
+        return ppca(moment, 5, epsilon, 2, rng=rng, n_chains=2 * n, min_ess=12.5 * 2 * n)
+
+    def sampler(moment: np.ndarray) -> Sampler:
+        return lambda rng, n: draws(moment, rng, n).draw.states[:n]
+
+    def energy_on_the_turn(frames: np.ndarray) -> np.ndarray:
+        energies = np.square(frames).sum(axis=1)
+        return energies[:, 0] - energies[:, 1]
+
+    return AuditCase(
+        name="PPCA, two components by chains",
+        family=CENTRAL,
+        covers="pca.ppca",
+        n_trials=PROTOCOL_TRIALS,
+        **_claim(draws(moments[0], np.random.default_rng(0), 50).guarantee),
+        sampler_d=sampler(moments[0]),
+        sampler_d_prime=sampler(moments[1]),
+        statistic=lambda frames: (
+            np.square(frames[:, :, 0]).sum(1) - np.square(frames[:, :, 1]).sum(1)
+        ),
+        neighbours=f"{TURN} Four others stay on the second and the third.",
+    )
+
+
+def random_case() -> AuditCase:
+    """A direction that nobody's row has a say in."""
+    moments = [
+        SiteMoments(moment[None], np.zeros((1, 2)), np.array([50]))
+        for moment in worst_second_moments(2, 50)
+    ]
+    settings = replace(_SETTINGS, n_components=1, intermediate_dim=1)
+
+    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return method("random").release(Draw(moments, settings, repetition))
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(lambda repetition: release(moments, repetition).components)
+
+    return AuditCase(
+        name="random subspace",
+        family=CENTRAL,
+        covers="pca.random",
+        n_trials=PROTOCOL_TRIALS,
+        **_claim(release(moments[0], Repetition(0)).guarantee),
+        sampler_d=sampler(moments[0]),
+        sampler_d_prime=sampler(moments[1]),
+        statistic=lambda directions: np.square(directions[:, 0, 0]),
+        neighbours=TURN,
+    )
+
+
+def _claim(guarantee: Guarantee) -> dict[str, float]:
+    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
+
+
+def _prepared(row: np.ndarray, n_sites: int) -> SiteMoments:
+    """Moments of sites that hold `row`, at the first, and others; made from raw, long rows."""
+    at_sites = [among_others(row), *[among_others(np.eye(_D)[0])] * (n_sites - 1)]
+    rows = np.vstack(at_sites)
+    raw = Dataset(
+        name="worst",
+        title="Worst neighbours",
+        X=_TOO_LONG * _UNITS * rows,
+        labels=None,
+        label_names=None,
+        feature_names=tuple("abc"),
+        image_shape=None,
+        default_components=None,
+        provenance="Made up for an audit.",
+        is_part=False,
+        public_norm_bound=_UNITS,
+    )
+    sites = np.array_split(np.arange(len(rows)), n_sites)
+    return site_moments(prepare(raw, mode="private").X, sites)
+
+
+def _rebuilt(subspace: Subspace) -> np.ndarray:
+    """The matrix whose eigenpairs these are."""
+    return (subspace.components.T * subspace.eigenvalues) @ subspace.components

@@ -1,0 +1,57 @@
+"""Data sets on which mechanisms do worst, and the scores that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dpcore.privacy import PrivacyBudget
+from dpcore.privacy.audit import Sampler, Statistic
+from dpcore.streams import Repetition
+
+DISTRIBUTED = "Distributed PCA"
+N_SAMPLES = 50
+BUDGET = PrivacyBudget(1.0, 0.01)
+# Of releases that take a quarter of a millisecond each, a run of a whole protocol.
+PROTOCOL_TRIALS = 5_000
+TURN = "One person's row turns from the first axis to the second."
+
+
+def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """X^T X / n of two data sets that attain sqrt(2) / n: e_1 replaced by e_2, all else equal."""
+    rest = np.full(n_features, (n_samples - 1) / n_samples / n_features)
+    moments = []
+    for axis in (0, 1):
+        diagonal = rest.copy()
+        diagonal[axis] += 1 / n_samples
+        moments.append(np.diag(diagonal))
+    return moments[0], moments[1]
+
+
+def among_others(row: np.ndarray, *, times: int = 16) -> np.ndarray:
+    """Rows of which `row` is the first, and the others lie evenly along all axes."""
+    return np.vstack([row, np.repeat(np.eye(len(row)), times, axis=0)])
+
+
+def along(difference: np.ndarray) -> Statistic:
+    """Projection on the change: the log-likelihood ratio of isometric noise, up to scale.
+
+    Of triangle noise too where the change lies on the diagonal.
+    """
+    return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()
+
+
+def capped(log_ratio: np.ndarray) -> np.ndarray:
+    """Log-likelihood ratios of a pure promise, which take their largest value often.
+
+    Rounding errors would set equal ones apart, and a threshold between them.
+    """
+    return np.round(log_ratio, 9)
+
+
+def one_by_one(release: Callable[[Repetition], np.ndarray]) -> Sampler:
+    """Releases of a protocol, each a repetition of its own."""
+    return lambda rng, n: np.stack(
+        [release(Repetition(int(seed))) for seed in rng.integers(2**63, size=n)]
+    )
