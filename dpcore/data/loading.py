@@ -24,9 +24,7 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> tuple[Data
     return tuple(_status(entry, home) for entry in CATALOG.values())
 
 
-def dataset_status(
-    name: str, data_home: str | os.PathLike[str] | None = None
-) -> DatasetStatus:
+def dataset_status(name: str, data_home: str | os.PathLike[str] | None = None) -> DatasetStatus:
     """One of `list_datasets`, without looking for the files of the others.
 
     Raises

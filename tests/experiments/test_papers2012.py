@@ -241,8 +241,9 @@ def test_the_table_goes_on_where_it_was(official, monkeypatch, tmp_path):
     monkeypatch.setattr(
         Table1,
         "_permutation",
-        lambda self, task, data, seed, permutation: made.append(permutation)
-        or iter([{"task": task.title, "permutation": permutation}]),
+        lambda self, task, data, seed, permutation: (
+            made.append(permutation) or iter([{"task": task.title, "permutation": permutation}])
+        ),
     )
     store = Store(tmp_path)
     assert len(list(figure.rows(repetitions=1, store=store))) == 1
