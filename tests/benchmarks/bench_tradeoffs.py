@@ -40,8 +40,9 @@ _STOPWATCH = """condition => {
         requestAnimationFrame(look);
     }, {capture: true, once: true});
 }"""
-# Long enough that it is still going on when it is cancelled.
-_MANY_DRAWS = 50
+# Long enough that it is still going on when it is cancelled: thirty values, fifty draws each.
+_VALUES = ",".join(f"{0.1 * number:.1f}" for number in range(1, 31))
+_LONG = f"repetitions=50&tradeoffs_values_epsilon={_VALUES}"
 
 
 def waited_after_click(page: Page, button: str, condition: str) -> float:
@@ -103,7 +104,7 @@ def main() -> int:
                 page.get_by_text("Take it away").wait_for(timeout=120_000)
             cancels = []
             for seed in range(1, arguments.repetitions // 2 + 1):
-                query = f"dataset={arguments.dataset}&seed={seed + 1000}&repetitions={_MANY_DRAWS}"
+                query = f"dataset={arguments.dataset}&seed={seed + 1000}&{_LONG}"
                 open_tradeoffs(page, address, query)
                 page.get_by_role("button", name="Run", exact=True).click()
                 page.locator(".scatterlayer .points path").first.wait_for(timeout=120_000)
