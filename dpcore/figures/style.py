@@ -89,7 +89,11 @@ def assembled(
     legend = {"font": font} | layout.pop("legend", {})
     margin = {"l": left, "r": 8, "t": 26, "b": _AXIS_ROOM}
     shared = {"font": base["font"] | font, "legend": legend, "margin": margin}
-    return go.Figure({"data": traces, "layout": base | shared | axes | layout}, _validate=False)
+    figure = go.Figure({"data": traces, "layout": base | shared | axes | layout}, _validate=False)
+    # Whatever is changed afterwards is checked again.
+    for part in (figure, figure.layout, *figure.data):
+        part._validate = True
+    return figure
 
 
 def _base_layout(height: int) -> dict:
