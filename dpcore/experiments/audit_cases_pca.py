@@ -142,12 +142,13 @@ def private_mean_case(*, mean_share: float = 0.1) -> AuditCase:
     )
 
 
-def ppca_case(*, epsilon: float = 4.0) -> AuditCase:
-    """One direction in the plane. Two people on the second axis make the first one rare enough
-    to tell, and not too rare to be seen: e^3.35 to 1 at best, of the e^4 that is promised."""
+def ppca_case(*, epsilon: float = 3.0) -> AuditCase:
+    """One direction in the plane. Somebody on the second axis already makes the first one rare
+    enough to tell, and not too rare to be seen: e^2 to 1 at best, of the e^3 that is promised.
+    """
     settings = replace(_SETTINGS, budget=PrivacyBudget(epsilon), n_components=1, intermediate_dim=1)
     moments, moments_prime = (
-        site_moments(np.eye(2)[[axis, 1, 1]], (np.arange(3),)) for axis in (0, 1)
+        site_moments(np.eye(2)[[axis, 1]], (np.arange(2),)) for axis in (0, 1)
     )
 
     def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
@@ -165,19 +166,19 @@ def ppca_case(*, epsilon: float = 4.0) -> AuditCase:
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
         statistic=lambda directions: np.square(directions[:, 0, 0]),
-        neighbours=f"{TURN} Two others stay on the second.",
+        neighbours=f"{TURN} One other person is there.",
     )
 
 
-def ppca_by_chains_case(*, epsilon: float = 4.0) -> AuditCase:
+def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
     """Two directions of four, by Markov chains: as many draws as chains that start at random.
 
     Each gets as many effective draws as in a release of four chains.
     """
-    moments = [np.diag(np.eye(4)[[axis, 1, 1, 2, 2]].mean(axis=0)) for axis in (0, 1)]
+    moments = [np.diag(np.eye(4)[[axis, 1, 2]].mean(axis=0)) for axis in (0, 1)]
 
     def draws(moment: np.ndarray, rng: np.random.Generator, n: int) -> PpcaRelease:
-        return ppca(moment, 5, epsilon, 2, rng=rng, n_chains=2 * n, min_ess=12.5 * 2 * n)
+        return ppca(moment, 3, epsilon, 2, rng=rng, n_chains=2 * n, min_ess=12.5 * 2 * n)
 
     def sampler(moment: np.ndarray) -> Sampler:
         return lambda rng, n: draws(moment, rng, n).draw.states[:n]
@@ -197,7 +198,7 @@ def ppca_by_chains_case(*, epsilon: float = 4.0) -> AuditCase:
         statistic=lambda frames: (
             np.square(frames[:, :, 0]).sum(1) - np.square(frames[:, :, 1]).sum(1)
         ),
-        neighbours=f"{TURN} Four others stay on the second and the third.",
+        neighbours=f"{TURN} One other person is there, one on the third.",
     )
 
 
