@@ -16,8 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
 
-from joblib import Parallel, delayed
-
 from dpcore.errors import ParameterError
 from dpcore.experiments.cluster import on_cluster
 from dpcore.experiments.problem import ProblemSource
@@ -131,6 +129,9 @@ def _in_threads(
     # The first alone, its sites shared out: whoever watches waits for this one.
     for unit in itertools.islice(units, 1):
         yield task(unit, workers)
+    # Takes as long to import as all of this room, and a page that computes nothing here waits.
+    from joblib import Parallel, delayed
+
     pool = Parallel(
         n_jobs=workers,
         prefer="threads",

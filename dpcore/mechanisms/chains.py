@@ -9,7 +9,6 @@ an ndarray of shape (n_chains, n_draws), one row a chain, at least 4 draws long.
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
 from dpcore.errors import ParameterError
@@ -108,6 +107,7 @@ def _ess(chains: np.ndarray) -> float:
 def _autocovariance(chains: np.ndarray) -> np.ndarray:
     """Biased (divided by the length) autocovariance of each chain at every lag."""
     length = chains.shape[1]
-    padded = next_fast_len(2 * length, real=True)
-    spectrum = rfft(chains - chains.mean(axis=1, keepdims=True), padded, axis=1)
-    return irfft(np.abs(spectrum) ** 2, padded, axis=1)[:, :length] / length
+    # At least twice the length, so that the ends do not wrap around onto each other.
+    padded = 1 << (2 * length - 1).bit_length()
+    spectrum = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), padded, axis=1)
+    return np.fft.irfft(np.abs(spectrum) ** 2, padded, axis=1)[:, :length] / length
