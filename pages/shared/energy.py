@@ -19,7 +19,7 @@ CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
 _SLICE_SECONDS = 0.2
 # Leaves the browser time to draw between two slices.
-_TICK_SECONDS = 0.25
+_TICK_SECONDS = 0.4
 
 
 def dots(spec: RunSpec, rows: list[Row]) -> None:
