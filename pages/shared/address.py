@@ -20,21 +20,18 @@ def checked() -> Iterator[None]:
     Streamlit takes a value out of the address if its control has no such value, and shows the
     default instead. The sentence stays until that control is moved.
     """
+    # There in every run, so that nothing below it changes its place.
+    notice = st.container()
     is_first = _REFUSED not in st.session_state
-    if is_first:
-        asked = {name: st.query_params.get_all(name) for name in st.query_params}
-        notice = st.container()
-        st.session_state[_REFUSED] = {}
-    else:
-        _say_refused()
+    asked = {name: st.query_params.get_all(name) for name in st.query_params} if is_first else {}
+    st.session_state.setdefault(_REFUSED, {})
     try:
         yield
     finally:
         # A page that stops early has controls too.
-        if is_first:
-            st.session_state[_REFUSED] = _refused(asked)
-            with notice:
-                _say_refused()
+        st.session_state[_REFUSED].update(_refused(asked))
+        with notice:
+            _say_refused()
 
 
 def _refused(asked: dict[str, list[str]]) -> dict[str, tuple[str, object]]:
