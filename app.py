@@ -14,6 +14,10 @@ from streamlit.runtime.pages_manager import PagesManager
 
 def show_page() -> None:
     """One run of the script: the page the address asks for, its controls in the sidebar."""
+    # Tables need pandas, and Plotly looks whether it is there: it must not meet it half imported
+    # by another visitor's page. Every page comes by here, and waits for it to be whole.
+    import pandas  # noqa: F401
+
     from pages.shared import address, controls, turns
     from pages.shared.navigation import DEFAULT_PAGE, PAGES
 

@@ -9,9 +9,6 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-# Here, where a page begins, and not while jobs read data: in another thread, Plotly takes a
-# pandas that is only half imported for a whole one.
-import pandas as pd  # noqa: F401
 import streamlit as st
 
 from dpcore.errors import ParameterError
