@@ -24,11 +24,14 @@ from dpcore.experiments.problem import Problem, Problems, ProblemSource, load_pr
 from dpcore.experiments.run import Row, draw_subspaces, run_repetition
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
+from pages.shared import turns as page_turns
 from pages.shared.job_turns import Turns
 
 # A job takes every processor, so that a second one makes neither faster. But two at once end no
 # later than one after the other, and a short one then need not wait for a long one to end.
 JOBS_AT_ONCE = 2
+# How long others wait while somebody's numbers are computed.
+_FAIR_SECONDS = 0.1
 Cell = tuple[RunSpec, int]
 T = TypeVar("T")
 
@@ -243,10 +246,14 @@ def compute_for(missing: list[Cell], seconds: float) -> int:
 
 def _counted(items: list, compute: Callable, noun: str, patience: float = 0.6) -> list:
     started = time.monotonic()
+    gave_way = started
     bar = None
     results = []
     for number, item in enumerate(items, start=1):
         results.append(compute(item))
+        if time.monotonic() - gave_way > _FAIR_SECONDS:
+            page_turns.give_way()
+            gave_way = time.monotonic()
         if bar is None and number < len(items) and time.monotonic() - started > patience:
             bar = st.empty()
         if bar is not None:

@@ -9,10 +9,13 @@ from contextlib import contextmanager
 
 _TURN = threading.Lock()
 _ours = threading.local()
+_waiting: set[int] = set()
 # Somebody's long computation must not keep the others from answers that are ready.
-_PATIENCE_SECONDS = 0.3
+_PATIENCE_SECONDS = 1.0
 # A browser takes what arrives within 10 ms as one piece, and needs about this long to draw a chart.
 _BREATH_SECONDS = 0.05
+# Long enough for whoever waits to take the turn.
+_BLINK_SECONDS = 0.001
 
 
 @contextmanager
@@ -23,7 +26,7 @@ def taken() -> Iterator[None]:
     everybody waits for the last one, and pay for every switch; one after the other, each is
     served in a twentieth of that time once their turns have spread out.
     """
-    _ours.held = _TURN.acquire(timeout=_PATIENCE_SECONDS)
+    _take()
     try:
         yield
     finally:
@@ -31,11 +34,31 @@ def taken() -> Iterator[None]:
 
 
 def breath() -> None:
-    """Let the browser draw what it has, and others have their turn, before the rest is sent."""
+    """Let the browser draw what it has before the rest is sent, unless others are waiting."""
+    if not _waiting:
+        _pause(_BREATH_SECONDS)
+
+
+def give_way() -> None:
+    """Let whoever waits have a turn in the middle of a long computation."""
+    if _waiting:
+        _pause(_BLINK_SECONDS)
+
+
+def _pause(seconds: float) -> None:
     ours = _give_up()
-    time.sleep(_BREATH_SECONDS)
+    time.sleep(seconds)
     if ours:
+        _take()
+
+
+def _take() -> None:
+    me = threading.get_ident()
+    _waiting.add(me)
+    try:
         _ours.held = _TURN.acquire(timeout=_PATIENCE_SECONDS)
+    finally:
+        _waiting.discard(me)
 
 
 def _give_up() -> bool:

@@ -1,0 +1,92 @@
+"""Scripts take turns, give way to each other, and never wait for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from pages.shared import turns
+
+
+@pytest.fixture
+def beside():
+    """Run something in a thread of its own, and see it end."""
+    threads = []
+
+    def start(work):
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+        return threads[-1]
+
+    yield start
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def waits_for_a_turn() -> None:
+    while not turns._waiting:
+        time.sleep(0.001)
+
+
+def test_one_at_a_time(beside):
+    order = []
+
+    def other():
+        with turns.taken():
+            order.append("other")
+
+    with turns.taken():
+        thread = beside(other)
+        waits_for_a_turn()
+        order.append("mine")
+    thread.join(10)
+    assert order == ["mine", "other"]
+
+
+@pytest.mark.parametrize("pause", [turns.give_way, turns.breath])
+def test_a_pause_lets_others_in_if_they_wait_and_gives_the_turn_back(beside, pause):
+    done = threading.Event()
+
+    def other():
+        with turns.taken():
+            done.set()
+
+    with turns.taken():
+        if pause is turns.give_way:
+            beside(other)
+            waits_for_a_turn()
+            while not done.is_set():
+                pause()
+        else:
+            pause()
+        assert turns._TURN.locked()
+    assert not turns._TURN.locked()
+
+
+def test_a_page_that_fails_gives_its_turn_back():
+    with pytest.raises(ZeroDivisionError), turns.taken():
+        raise ZeroDivisionError
+    assert not turns._TURN.locked()
+
+
+def test_nobody_waits_for_long(beside, monkeypatch):
+    monkeypatch.setattr(turns, "_PATIENCE_SECONDS", 0.01)
+    served = threading.Event()
+
+    def other():
+        with turns.taken():
+            served.set()
+
+    with turns.taken():
+        beside(other)
+        assert served.wait(10)
+    assert not turns._TURN.locked()
+
+
+def test_without_a_turn_a_pause_takes_none():
+    turns.breath()
+    turns.give_way()
+    assert not turns._TURN.locked()
