@@ -44,11 +44,11 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     Returns the place of the sentence, to add to it.
     """
     figure, words = st.columns([2, 5], vertical_alignment="center")
-    # As large as the column bears: a character is about 0.56 of the font's size wide.
-    share = min(6.0, 34 / len(number))
+    # As large as the column bears, wide or narrow: a character is about 0.6 of the font's size.
+    share = 100 / (0.6 * len(number))
     figure.html(
-        f'<div style="font-size:clamp(2.2rem,{share:.1f}vw,5.5rem);font-weight:700;'
-        f'line-height:1.05;white-space:nowrap">{number}</div>'
+        f'<div style="container-type:inline-size"><div style="font-size:min({share:.0f}cqw,5.5rem);'
+        f'font-weight:700;line-height:1.05;white-space:nowrap">{number}</div></div>'
     )
     words.markdown(f"#### {sentence}")
     if more:
