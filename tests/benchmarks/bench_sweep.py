@@ -24,8 +24,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from dpcore.experiments.papers import PaperFigure, paper_figure
-from dpcore.experiments.problem import Problem
-from dpcore.experiments.run import local_problem
+from dpcore.experiments.problem import Problem, local_problem
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import collect
 from dpcore.experiments.units import Unit, run_unit, units_of
@@ -109,7 +108,10 @@ def workers(figure: PaperFigure) -> None:
 
 
 def _in_process(unit: Unit) -> tuple:
-    return run_unit(unit, local_problem)
+    # Imported there: what this script holds would be sent along, locks and all.
+    from dpcore.experiments.problem import local_problem as problems_there
+
+    return run_unit(unit, problems_there)
 
 
 def memory(name: str) -> None:
