@@ -23,8 +23,8 @@ def taken() -> Iterator[None]:
     """Wait until nobody else's page is being written, or for a moment at most.
 
     The interpreter runs one thread at a time. Twenty scripts at once share it in slices, so that
-    everybody waits for the last one, and pay for every switch; one after the other, each is
-    served in a twentieth of that time once their turns have spread out.
+    everybody waits for the last one, and pay for every switch. One after the other, nobody waits
+    longer than that, and most much less (tests/benchmarks/bench_sessions.py).
     """
     _take()
     try:
