@@ -1,5 +1,6 @@
 """What is promised: budgets, Gaussian calibration and exact profile, ledger, meaning, audit."""
 
+from dpcore.privacy.adversary import Adversary, Against
 from dpcore.privacy.assumptions import Assumption
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
 from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales
@@ -39,6 +40,8 @@ __all__ = [
     "EVERYONE",
     "EXPLANATIONS",
     "STATED",
+    "Adversary",
+    "Against",
     "Assumption",
     "Badge",
     "CapeScales",

@@ -37,6 +37,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
 from dpcore.errors import ParameterError
+from dpcore.privacy.adversary import Adversary
 from dpcore.privacy.gaussian import gaussian_epsilon
 
 Sampler = Callable[[np.random.Generator, int], np.ndarray]
@@ -81,6 +82,10 @@ class AuditCase:
         The release that is attacked, as "register.entry"; empty where none stands behind it.
     n_trials : int
         Enough to show what there is to see, in a few seconds.
+    adversary : Adversary
+        Who attacks.
+    sees : str
+        What that adversary sees besides everybody else's rows, in words that fit after "sees".
     """
 
     name: str
@@ -95,6 +100,8 @@ class AuditCase:
     family: str = ""
     covers: str = ""
     n_trials: int = 10_000
+    adversary: Adversary = Adversary.OUTSIDER
+    sees: str = ""
 
     @property
     def is_sound(self) -> bool:

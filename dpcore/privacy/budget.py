@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 from dpcore.errors import ParameterError
+from dpcore.privacy.adversary import Against
 from dpcore.privacy.assumptions import Assumption
 
 
@@ -70,6 +71,9 @@ class Guarantee:
         Noise standard deviation at the site whose guarantee is weakest.
     assumptions : tuple of Assumption
         Full sentences; the guarantee holds only where they are true.
+    against : tuple of Against
+        What holds against each adversary; `epsilon` is the largest over those that are not
+        trusted. Empty where nobody but the reader of the result is there.
     """
 
     asked: PrivacyBudget | None
@@ -80,6 +84,7 @@ class Guarantee:
     l2_sensitivity: float | None = None
     sigma: float | None = None
     assumptions: tuple[Assumption, ...] = ()
+    against: tuple[Against, ...] = ()
 
     @property
     def is_private(self) -> bool:
