@@ -13,7 +13,7 @@ from scipy import stats
 from dpcore.cca import PROTOCOLS, canonical_pairs, distributed_cca
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.privacy import PrivacyBudget, gaussian_delta
+from dpcore.privacy import Adversary, PrivacyBudget, gaussian_delta
 from dpcore.spectra import site_moments
 from dpcore.streams import Repetition
 
@@ -62,6 +62,33 @@ def test_without_noise_every_protocol_is_plain_cca(protocol, mean_share):
     assert_allclose(pairs.correlations, expected[2], atol=tolerance)
     assert pairs.floor == 0 and math.isinf(pairs.guarantee.epsilon)
     assert not pairs.guarantee.is_private
+
+
+def test_nobody_elses_rows_have_a_say_in_a_site_alone():
+    settings = settings_for(mean_share=0.2)
+
+    def alone(moments):
+        return distributed_cca(moments, N_X, settings, protocol="local", repetition=Repetition(0))
+
+    here, elsewhere = three_sites(), three_sites()
+    elsewhere.second_moments[1:] *= 0.5
+    elsewhere.means[1:] = -0.1
+    for name in ("joint_moment", "mean", "x_rotations", "y_rotations", "correlations"):
+        found, again = (getattr(alone(moments), name) for moments in (here, elsewhere))
+        np.testing.assert_array_equal(found, again)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_against_whom_canonical_pairs_hold(protocol):
+    """Nobody but a holder of everybody's rows is trusted, and the worst of the others counts."""
+    guarantee = distributed_cca(
+        three_sites(), N_X, settings_for(), protocol=protocol, repetition=Repetition(0)
+    ).guarantee
+    trusted = {each.adversary for each in guarantee.against if each.is_trusted}
+    assert trusted == ({Adversary.AGGREGATOR} if protocol == "pooled" else set())
+    assert Adversary.SITE in {each.adversary for each in guarantee.against}
+    assert guarantee.epsilon == max(e.epsilon for e in guarantee.against if not e.is_trusted)
+    assert_allclose(guarantee.epsilon, 1.0)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
