@@ -60,7 +60,9 @@ STATED: dict[str, Explained] = {
         "Somebody knows every other row, and that yours is one of two. Pure privacy keeps the "
         "odds between the two within a factor of e^ε, whatever is released. Gaussian noise does "
         "so only most of the time, and how often it does not is a larger number than δ: the card "
-        "states that number, exactly.",
+        "states that number, exactly, for odds that grow and odds that shrink together. Of "
+        "unlike releases composed only ε and δ are known: the card then states the most that any "
+        "such release may do, at a factor of 2e^ε.",
     ),
     "power": Explained(
         "Strongest test",
