@@ -119,7 +119,8 @@ def _headline(guarantee: Guarantee) -> str:
     if guarantee.mechanism == "exponential" and not guarantee.is_private:
         return (
             "Nothing is promised: the Markov chains did not converge, and the proof is about an "
-            "exact draw."
+            "exact draw. That they did not depends on the rows, so even this sentence is for "
+            "their holder alone."
         )
     if not guarantee.is_private:
         return "Nothing is promised: no noise protects this result, and it may give any row away."

@@ -168,6 +168,14 @@ ASSUMED: dict[Assumption, Explained] = {
         "proof. Where they do not pass, the card says that nothing is promised; Inside the "
         "sampler shows it happen.",
     ),
+    Assumption.VERDICT_WITH_HOLDER: Explained(
+        "Verdict on chains",
+        "The chains walk over a landscape made of everybody's rows, so that R-hat, effective "
+        "sample sizes, the number of sweeps, the seconds they took and the verdict itself, "
+        "converged or not, may change with one row. The promise is about one thing: the subspace "
+        "that an exact draw releases. A holder who publishes only when the chains converge tells "
+        "the world that they did, and no ε here accounts for it.",
+    ),
     Assumption.EXACT_OPTIMUM: Explained(
         "Exact optimum",
         "The noise of a private classifier hides one person in the exact minimum of the training "
