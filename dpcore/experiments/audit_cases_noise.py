@@ -13,12 +13,15 @@ from dpcore.experiments.audit_neighbours import (
     PROTOCOL_TRIALS,
     TURN,
     along,
+    claim,
     worst_second_moments,
 )
 from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.pca import ReleaseSettings, site_message
+from dpcore.pca.guarantees import promised_by_sites
 from dpcore.privacy import (
     CALIBRATIONS,
+    Adversary,
     PrivacyBudget,
     cape_mu,
     cape_scales,
@@ -72,6 +75,7 @@ def second_moment_case(
         family=SECOND_MOMENT,
         epsilon=gaussian_epsilon(budget.delta, sigma, l2_sensitivity_of_second_moment(n_samples)),
         delta=budget.delta,
+        sees="the noisy second moment",
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),
         statistic=along(moment - moment_prime),
@@ -104,8 +108,8 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
         family=DISTRIBUTED,
         covers="pca.dpdis",
         n_trials=PROTOCOL_TRIALS,
-        epsilon=BUDGET.epsilon,
-        delta=BUDGET.delta,
+        **claim(promised_by_sites(settings, [N_SAMPLES]), Adversary.AGGREGATOR),
+        sees="every site's message",
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),
         statistic=lambda proxies: score(proxies @ proxies.swapaxes(1, 2)),
@@ -154,6 +158,8 @@ def cape_case(masks: str, *, n_sites: int = 4, n_honest: int = 3) -> AuditCase:
         n_trials=PROTOCOL_TRIALS,
         epsilon=gaussian_epsilon(BUDGET.delta, 1.0, mu),
         delta=BUDGET.delta,
+        adversary=Adversary.AGGREGATOR,
+        sees="every site's message, and the masks of the sites it colludes with",
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),
         statistic=lambda messages: score(np.tensordot(messages, weights, axes=(1, 0))),

@@ -16,20 +16,23 @@ from dpcore.data import Dataset, prepare
 from dpcore.experiments.audit_neighbours import (
     BUDGET,
     DISTRIBUTED,
+    PRIVATE_MEAN,
     PROTOCOL_TRIALS,
     TURN,
     along,
     among_others,
+    claim,
     one_by_one,
+    seen_by_a_site,
     worst_second_moments,
 )
 from dpcore.experiments.methods import method
-from dpcore.pca import Draw, ReleaseSettings, Subspace
+from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
 from dpcore.pca.exponential import PpcaRelease, ppca
-from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.privacy import Adversary, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
-from dpcore.streams import Repetition
+from dpcore.streams import Purpose, Repetition
 
 CENTRAL = "Central PCA"
 _D = 3
@@ -39,28 +42,38 @@ _UNITS, _TOO_LONG = 5.0, 3.0
 
 
 def distributed_cases() -> tuple[AuditCase, ...]:
-    """One site where its message is read: nobody else's noise hides it in the average."""
+    """The result of one site, whose noise nobody else's hides; then two sites, where the
+    aggregator reads both messages, and the second site takes its own off the result."""
     wide = replace(_SETTINGS, masks="wide")
+    alone = protocol_case("local", "one site alone", _SETTINGS, n_sites=2)
     return (
         protocol_case("dpdis", "DPdisPCA", _SETTINGS),
         protocol_case("full", "full matrices", _SETTINGS),
+        *(
+            two_sites_case(key, name, adversary)
+            for key, name in (("dpdis", "DPdisPCA"), ("full", "full matrices"))
+            for adversary in (Adversary.AGGREGATOR, Adversary.SITE)
+        ),
         private_mean_case(),
-        protocol_case("local", "one site alone", _SETTINGS, n_sites=2),
+        alone,
+        seen_by_a_site(alone),
         protocol_case("cape", "CAPE average, wide masks", wide, n_sites=4),
     )
 
 
 def central_cases() -> tuple[AuditCase, ...]:
-    """SuLQ's noise is far above what it promises: at these asked epsilons about 1 is left."""
-    return (
+    """SuLQ's noise is far above what it promises: at these asked epsilons about 1 is left.
+
+    Whoever adds the noise holds all rows and is trusted; the others see the result.
+    """
+    drawn = (
         protocol_case("pooled", "pooled, trusted", _SETTINGS, n_sites=2),
         protocol_case("ag", "Analyze Gauss", _SETTINGS),
         protocol_case("sulq", "SuLQ", replace(_SETTINGS, budget=PrivacyBudget(15.0, 0.01))),
         protocol_case("modsulq", "MOD-SuLQ", replace(_SETTINGS, budget=PrivacyBudget(5.0, 0.01))),
         ppca_case(),
-        ppca_by_chains_case(),
-        random_case(),
     )
+    return (*drawn, *map(seen_by_a_site, drawn), ppca_by_chains_case(), random_case())
 
 
 def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: int = 1) -> AuditCase:
@@ -87,12 +100,72 @@ def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: in
         family=DISTRIBUTED if protocol.distributed else CENTRAL,
         covers=f"pca.{key}",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(release(moments, Repetition(0)).guarantee),
+        **claim(release(moments, Repetition(0)).guarantee),
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
         statistic=along(moments.second_moments[0] - moments_prime.second_moments[0]),
         is_gaussian=True,
         neighbours=TURN,
+    )
+
+
+def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
+    """One of two sites is attacked, by whoever reads what it sends or by the other site.
+
+    A release is what that adversary makes of its view: the two matrices it has been sent, or the
+    result and, from its own rows and its own stream, what it sent itself.
+    """
+    protocol, whole = method(key), key == "full"
+    moments, moments_prime = (_prepared(axis, 2) for axis in np.eye(_D)[:2])
+
+    def sent(moments: SiteMoments, repetition: Repetition, site: int) -> np.ndarray:
+        message = site_message(
+            moments.second_moments[site],
+            int(moments.n_samples[site]),
+            _SETTINGS,
+            rng=repetition.rng(Purpose.SITE_NOISE, site),
+            whole=whole,
+        ).values
+        return message if whole else message @ message.T
+
+    def result(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return protocol.release(
+            Draw(moments, _SETTINGS, repetition, proxies=not whole, average=whole)
+        )
+
+    def view(moments: SiteMoments, repetition: Repetition) -> np.ndarray:
+        if adversary is Adversary.AGGREGATOR:
+            return np.stack([sent(moments, repetition, site) for site in (0, 1)])
+        return np.stack([_rebuilt(result(moments, repetition)), sent(moments, repetition, 1)])
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(lambda repetition: view(moments, repetition))
+
+    score = along(moments.second_moments[0] - moments_prime.second_moments[0])
+    share, own = moments.weights
+
+    def of_the_first_site(views: np.ndarray) -> np.ndarray:
+        if adversary is Adversary.AGGREGATOR:
+            return score(views[:, 0])
+        return score((views[:, 0] - own * views[:, 1]) / share)
+
+    views_by = {
+        Adversary.AGGREGATOR: ("read by the aggregator", "every site's message"),
+        Adversary.SITE: ("seen by a site", "the result, its own rows and its own noise"),
+    }
+    suffix, sees = views_by[adversary]
+    return AuditCase(
+        name=f"{name}, {suffix}",
+        family=DISTRIBUTED,
+        covers=f"pca.{key}",
+        n_trials=PROTOCOL_TRIALS,
+        **claim(result(moments, Repetition(0)).guarantee, adversary),
+        sees=sees,
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=of_the_first_site,
+        is_gaussian=True,
+        neighbours="One person's row at the first site turns from the first axis to the second.",
     )
 
 
@@ -133,7 +206,9 @@ def private_mean_case(*, mean_share: float = 0.1) -> AuditCase:
         family=DISTRIBUTED,
         covers="pca.full",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(method("full").release(draw).guarantee),
+        **claim(method("full").release(draw).guarantee, Adversary.AGGREGATOR),
+        sees="every site's message and noisy mean",
+        preparation=PRIVATE_MEAN,
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
         statistic=likelihood_ratio,
@@ -162,7 +237,7 @@ def ppca_case(*, epsilon: float = 3.0) -> AuditCase:
         family=CENTRAL,
         covers="pca.ppca",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(release(moments, Repetition(0)).guarantee),
+        **claim(release(moments, Repetition(0)).guarantee),
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
         statistic=lambda directions: np.square(directions[:, 0, 0]),
@@ -183,16 +258,12 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
     def sampler(moment: np.ndarray) -> Sampler:
         return lambda rng, n: draws(moment, rng, n).draw.states[:n]
 
-    def energy_on_the_turn(frames: np.ndarray) -> np.ndarray:
-        energies = np.square(frames).sum(axis=1)
-        return energies[:, 0] - energies[:, 1]
-
     return AuditCase(
         name="PPCA, two components by chains",
         family=CENTRAL,
         covers="pca.ppca",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(draws(moments[0], np.random.default_rng(0), 50).guarantee),
+        **claim(draws(moments[0], np.random.default_rng(0), 50).guarantee),
         sampler_d=sampler(moments[0]),
         sampler_d_prime=sampler(moments[1]),
         statistic=lambda frames: (
@@ -221,16 +292,12 @@ def random_case() -> AuditCase:
         family=CENTRAL,
         covers="pca.random",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(release(moments[0], Repetition(0)).guarantee),
+        **claim(release(moments[0], Repetition(0)).guarantee),
         sampler_d=sampler(moments[0]),
         sampler_d_prime=sampler(moments[1]),
         statistic=lambda directions: np.square(directions[:, 0, 0]),
         neighbours=TURN,
     )
-
-
-def _claim(guarantee: Guarantee) -> dict[str, float]:
-    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
 
 
 def _prepared(row: np.ndarray, n_sites: int) -> SiteMoments:

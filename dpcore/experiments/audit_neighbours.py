@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from dpcore.privacy import PrivacyBudget
-from dpcore.privacy.audit import Sampler, Statistic
+from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
+from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.streams import Repetition
 
 DISTRIBUTED = "Distributed PCA"
@@ -16,6 +17,37 @@ BUDGET = PrivacyBudget(1.0, 0.01)
 # Of releases that take a quarter of a millisecond each, a run of a whole protocol.
 PROTOCOL_TRIALS = 5_000
 TURN = "One person's row turns from the first axis to the second."
+RESULT = "the result"
+RESULT_AND_OWN_ROWS = "the result and its own rows"
+PRIVATE_MEAN = "private mean"
+
+
+def epsilon_against(guarantee: Guarantee, adversary: Adversary) -> float:
+    """What a guarantee says holds against this adversary; all of it where it names none."""
+    for entry in guarantee.against:
+        if entry.adversary is adversary:
+            return entry.epsilon
+    return guarantee.epsilon
+
+
+def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> dict[str, object]:
+    """The fields of a case that say against whom it claims what."""
+    return {
+        "epsilon": epsilon_against(guarantee, adversary),
+        "delta": guarantee.delta,
+        "adversary": adversary,
+        "guarantee": guarantee,
+    }
+
+
+def seen_by_a_site(case: AuditCase) -> AuditCase:
+    """The same attack by a site that knows no more of the noise than anybody with the result."""
+    return replace(
+        case,
+        name=f"{case.name}, seen by a site",
+        sees=RESULT_AND_OWN_ROWS,
+        **claim(case.guarantee, Adversary.SITE),
+    )
 
 
 def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
