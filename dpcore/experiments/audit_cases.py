@@ -21,6 +21,7 @@ def audit_cases(*, include_flawed: bool = True) -> tuple[AuditCase, ...]:
     # These stand on scikit-learn, which takes longer to import than all of dpcore.
     from dpcore.experiments.audit_cases_cca import cca_cases
     from dpcore.experiments.audit_cases_classification import classification_cases
+    from dpcore.experiments.audit_cases_composed import composed_cases
     from dpcore.experiments.audit_cases_statistics import statistics_cases
 
     sound = (
@@ -31,5 +32,6 @@ def audit_cases(*, include_flawed: bool = True) -> tuple[AuditCase, ...]:
         *cca_cases(),
         *statistics_cases(),
         *classification_cases(),
+        *composed_cases(),
     )
     return sound + (flawed_cases() if include_flawed else ())

@@ -41,7 +41,9 @@ def cca_cases() -> tuple[AuditCase, ...]:
     messages = cca_case("dpdis", "CCA, DPdisPCA messages"), cca_case("full", "CCA, full matrices")
     with_mean = (
         cca_case("full", "CCA, full matrices, private mean", mean_share=0.1),
+        cca_case("dpdis", "CCA, DPdisPCA messages, private mean", mean_share=0.1),
         cca_case("pooled", "CCA, pooled, private mean", mean_share=0.1),
+        cca_case("cape", "CCA, CAPE average, private mean", n_sites=4, mean_share=0.1),
     )
     return (
         *messages,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -23,11 +24,12 @@ PRIVATE_MEAN = "private mean"
 
 
 def epsilon_against(guarantee: Guarantee, adversary: Adversary) -> float:
-    """What a guarantee says holds against this adversary; all of it where it names none."""
-    for entry in guarantee.against:
-        if entry.adversary is adversary:
-            return entry.epsilon
-    return guarantee.epsilon
+    """What a guarantee says holds against this adversary.
+
+    Where it names none, nobody but the reader of the result is there.
+    """
+    named = {entry.adversary: entry.epsilon for entry in guarantee.against}
+    return named.get(adversary, math.inf) if named else guarantee.epsilon
 
 
 def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> dict[str, object]:
