@@ -19,7 +19,7 @@ from dpcore.pca.guarantees import EVERY_SITE, FIRST_SITE, HOLDER, Trust, gaussia
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import noisy_second_moment, proxy_of
-from dpcore.privacy import Guarantee, l2_sensitivity_of_second_moment
+from dpcore.privacy import CapeScales, Guarantee, l2_sensitivity_of_second_moment
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Purpose, Repetition
 
@@ -105,7 +105,7 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
     plain average is the pooled moment. Masks are "compensated" where a guarantee is promised.
     """
     n_sites, n_samples = moments.n_sites, int(moments.n_samples.sum())
-    scales = masked_scales(settings, _site_sigma(settings, n_samples / n_sites), n_sites)
+    scales = joint_masked_scales(settings, n_sites, n_samples)
     left = scales.noise_sigma / math.sqrt(n_sites)
     noise = symmetric_gaussian_noise(
         moments.n_features, left, shape=settings.noise, rng=repetition.rng(Purpose.MASK)
@@ -125,6 +125,11 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
         sigma=np.full(n_sites, sent_sigma(scales, n_sites)),
         bytes_sent=np.full(n_sites, length),
     )
+
+
+def joint_masked_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
+    """CAPE's scales on a joint moment, for `n_sites` sites and `n_samples` people in all."""
+    return masked_scales(settings, _site_sigma(settings, n_samples / n_sites), n_sites)
 
 
 PROTOCOLS: dict[str, Callable[[SiteMoments, ReleaseSettings, Repetition], NoisyAverage]] = {

@@ -27,7 +27,8 @@ from dpcore.privacy import (
     default_honest_sites,
     mean_weight,
 )
-from dpcore.streams import Purpose
+from dpcore.spectra import SiteMoments
+from dpcore.streams import Purpose, Repetition
 
 # Streams of MASK; lower numbers belong to the averages.
 _MASKS, _NOISES = 2, 3
@@ -87,7 +88,7 @@ def cape(draw: Draw) -> Subspace:
         if left > 0:
             average = average + draw.pooled_noise(left, Purpose.MASK)
         if settings.mean_share > 0:
-            mean = noisy_mean(draw)
+            mean = noisy_mean_of_messages(draw)
             average = average - np.outer(mean, mean).astype(average.dtype)
         return average
 
@@ -102,7 +103,7 @@ def cape(draw: Draw) -> Subspace:
     )
 
 
-def noisy_mean(draw: Draw) -> np.ndarray:
+def noisy_mean_of_messages(draw: Draw) -> np.ndarray:
     """(D,) average of the masked means, with the noise that stays in it."""
     n_sites, settings = draw.moments.n_sites, draw.settings
     scales = release_scales(settings, n_sites, draw.n_people)
@@ -139,7 +140,7 @@ def masked_guarantee(
 
 @dataclass(frozen=True, eq=False)
 class MaskedRound:
-    """One round of CAPE as the sites run it, for whoever wants to see the messages.
+    """One round of CAPE as the sites run it: what an adversary may see of it.
 
     Attributes
     ----------
@@ -156,21 +157,24 @@ class MaskedRound:
     messages: np.ndarray
 
 
-def masked_round(draw: Draw) -> MaskedRound:
+def masked_round(
+    moments: SiteMoments, scales: CapeScales, *, noise: str, repetition: Repetition
+) -> MaskedRound:
     """Draw every site's mask and noise, and what it sends.
 
     Each site draws from streams of its own; its mask is what it drew less the average of what
     all drew. Masks without bound are drawn 10^5 times as large as the noise, from which a
-    message leaks 10^-10 of its mu squared. Rows are taken as centred: the means go another
-    round of the same kind.
+    message leaks 10^-10 of its mu squared.
 
-    Raises
-    ------
-    ParameterError
-        If `honest_sites` is above the number of sites.
+    Parameters
+    ----------
+    moments : SiteMoments
+    scales : CapeScales
+        `release_scales`.
+    noise : {"triangle", "isometric"}
+    repetition : Repetition
     """
-    moments, n_sites = draw.moments, draw.moments.n_sites
-    scales = release_scales(draw.settings, n_sites, draw.n_people)
+    n_sites = moments.n_sites
 
     def drawn(sigma: float, what: int) -> np.ndarray:
         return np.stack(
@@ -178,8 +182,8 @@ def masked_round(draw: Draw) -> MaskedRound:
                 symmetric_gaussian_noise(
                     moments.n_features,
                     sigma,
-                    shape=draw.settings.noise,
-                    rng=draw.repetition.rng(Purpose.MASK, what, site),
+                    shape=noise,
+                    rng=repetition.rng(Purpose.MASK, what, site),
                 )
                 for site in range(n_sites)
             ]

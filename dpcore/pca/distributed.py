@@ -74,7 +74,7 @@ def pooled(draw: Draw) -> Subspace:
     def noisy() -> np.ndarray:
         noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
         if settings.mean_share > 0:
-            mean = draw.noisy_pooled_mean(scales.mean, Purpose.POOLED_NOISE)
+            mean = noisy_mean_of_holder(draw)
             noisy -= np.outer(mean, mean).astype(noisy.dtype)
         return noisy
 
@@ -87,6 +87,12 @@ def pooled(draw: Draw) -> Subspace:
         sigma=np.array([scales.moment]),
         bytes_sent=draw.raw_row_bytes(),
     )
+
+
+def noisy_mean_of_holder(draw: Draw) -> np.ndarray:
+    """(D,) mean of everybody's rows, with the noise that `pooled` adds to it."""
+    scales = noise_scales(draw.n_people, draw.settings)
+    return draw.noisy_pooled_mean(scales.mean, Purpose.POOLED_NOISE)
 
 
 def exact(draw: Draw) -> Subspace:

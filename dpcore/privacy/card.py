@@ -15,6 +15,7 @@ from dpcore.privacy.assumptions import Assumption
 from dpcore.privacy.budget import Guarantee
 from dpcore.privacy.meaning import (
     best_guess,
+    exceedance_bound,
     gaussian_exceedance,
     guarantee_mu,
     guarantee_power,
@@ -127,7 +128,8 @@ def _headline(guarantee: Guarantee) -> str:
     if guarantee.mechanism == "exponential" and not guarantee.is_private:
         return (
             "Nothing is promised: the Markov chains did not converge, and the proof is about an "
-            "exact draw."
+            "exact draw. That they did not depends on the rows, so even this sentence is for "
+            "their holder alone."
         )
     if not guarantee.is_private:
         return "Nothing is promised: no noise protects this result, and it may give any row away."
@@ -215,13 +217,14 @@ def _say_odds(guarantee: Guarantee) -> str:
         return f"move by at most a factor of {say_factor(factor)}"
     mu = guarantee_mu(guarantee)
     if mu is None:
-        doubled = say_factor(2 * factor)
-        chance = one_in(min(1.0, 2 * guarantee.delta))
-        return f"move by more than a factor of {doubled} with a chance of at most {chance}"
+        chance = one_in(exceedance_bound(2 * factor, guarantee.epsilon, guarantee.delta))
+        return (
+            f"move by more than a factor of {say_factor(2 * factor)}, up or down, "
+            f"with a chance of at most {chance}"
+        )
     chance = one_in(gaussian_exceedance(guarantee.epsilon, mu))
     return (
-        f"move towards the truth by more than a factor of {say_factor(factor)} "
-        f"with a chance of {chance}"
+        f"move by more than a factor of {say_factor(factor)}, up or down, with a chance of {chance}"
     )
 
 

@@ -74,7 +74,9 @@ STATED: dict[str, Explained] = {
         "Somebody knows every other row, and that yours is one of two. Pure privacy keeps the "
         "odds between the two within a factor of e^ε, whatever is released. Gaussian noise does "
         "so only most of the time, and how often it does not is a larger number than δ: the card "
-        "states that number, exactly.",
+        "states that number, exactly, for odds that grow and odds that shrink together. Of "
+        "unlike releases composed only ε and δ are known: the card then states the most that any "
+        "such release may do, at a factor of 2e^ε.",
     ),
     "power": Explained(
         "Strongest test",
@@ -181,6 +183,14 @@ ASSUMED: dict[Assumption, Explained] = {
         "Split R-hat and effective sample size are evidence that chains have forgotten, not "
         "proof. Where they do not pass, the card says that nothing is promised; Inside the "
         "sampler shows it happen.",
+    ),
+    Assumption.VERDICT_WITH_HOLDER: Explained(
+        "Verdict on chains",
+        "The chains walk over a landscape made of everybody's rows, so that R-hat, effective "
+        "sample sizes, the number of sweeps, the seconds they took and the verdict itself, "
+        "converged or not, may change with one row. The promise is about one thing: the subspace "
+        "that an exact draw releases. A holder who publishes only when the chains converge tells "
+        "the world that they did, and no ε here accounts for it.",
     ),
     Assumption.EXACT_OPTIMUM: Explained(
         "Exact optimum",

@@ -173,9 +173,13 @@ def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false
         honest_sites=honest,
     )
     # Noise on the diagonal of a large matrix is as good as many rounds.
-    moments = SiteMoments(np.zeros((n_sites, 800, 800)), np.zeros((n_sites, 800)), people)
+    moments = SiteMoments(np.zeros((n_sites, 600, 600)), np.zeros((n_sites, 600)), people)
+    scales = release_scales(settings, n_sites, int(people.sum()))
     rounds = [
-        masked_round(Draw(moments, settings, Repetition(secrets.randbits(60)))) for _ in range(3)
+        masked_round(
+            moments, scales, noise="isometric", repetition=Repetition(secrets.randbits(60))
+        )
+        for _ in range(3)
     ]
 
     def diagonals(name: str) -> np.ndarray:

@@ -202,8 +202,10 @@ def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
             return super().rng(purpose, *identity)
 
     draw = Draw(moments, settings_with(mean_share=0.2), Recording(0))
-    for protocol in (dpdis, full, local, pooled, cape, random, sulq, modsulq, ppca, masked_round):
+    for protocol in (dpdis, full, local, pooled, cape, random, sulq, modsulq, ppca):
         protocol(draw)
+    scales = release_scales(draw.settings, moments.n_sites, draw.n_people)
+    masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
     assert set(opened.values()) == {1}
     assert len([key for key in opened if key[0] is Purpose.SITE_NOISE]) == moments.n_sites
 
@@ -325,13 +327,14 @@ def test_messages_under_masks_average_to_what_cape_releases(
     """Masks cancel in the sum; what stays is normal of the released scale, by KS."""
     settings = settings_with(masks=masks, calibration="analytic")
     draw = Draw(moments, settings, Repetition(secrets.randbits(60)))
-    found = masked_round(draw)
+    scales = release_scales(settings, 3, draw.n_people)
+    found = masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
     np.testing.assert_allclose(found.masks.sum(axis=0), 0, atol=1e-12 * np.abs(found.masks).max())
     left = found.messages.mean(axis=0) - moments.pooled()
     np.testing.assert_allclose(
         left, found.noises.mean(axis=0), atol=1e-12 * np.abs(found.masks).max()
     )
-    sigma = release_scales(settings, 3, draw.n_people).noise_sigma / math.sqrt(3)
+    sigma = scales.noise_sigma / math.sqrt(3)
     standard = left[np.triu_indices(len(left))] / sigma
     assert stats.kstest(standard, "norm").pvalue > false_alarm
     # Each message differs from its site's matrix by mask and noise of the stated size.
