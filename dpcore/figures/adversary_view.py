@@ -82,7 +82,7 @@ def adversary_view_svg(
     drawing.legend(who=_NAMES[adversary])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'font-family="sans-serif" style="width:100%;max-width:34rem" aria-label={quoteattr(words)}>'
+        f'font-family="sans-serif" aria-label={quoteattr(words)}>'
         f"<defs>{_HATCH}</defs>{''.join(drawing.parts)}</svg>"
     )
 
@@ -121,7 +121,8 @@ class _Drawing:
         for x, state, label in ((4, "seen", "seen"), (84, "trusted", "trusted"), (184, "", who)):
             self._swatch(x, 202, 18, 18, state or "unseen", 1.5 if state else 4)
             self.parts.append(
-                f'<text x="{x + 25}" y="216" font-size="14" fill="{self.ink}">{escape(label)}</text>'
+                f'<text x="{x + 25}" y="216" font-size="14" fill="{self.ink}">'
+                f"{escape(label)}</text>"
             )
 
     def _swatch(
