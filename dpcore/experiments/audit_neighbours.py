@@ -63,9 +63,13 @@ def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, n
     return moments[0], moments[1]
 
 
-def among_others(row: np.ndarray, *, times: int = 16) -> np.ndarray:
-    """Rows of which `row` is the first, and the others lie evenly along all axes."""
-    return np.vstack([row, np.repeat(np.eye(len(row)), times, axis=0)])
+def among_others(row: np.ndarray, *, pairs: int = 8) -> np.ndarray:
+    """Rows of which `row` is the first, and the others lie evenly along all axes, either way.
+
+    Their mean is zero: a moment centred around it keeps all its directions above the noise.
+    """
+    axes = np.repeat(np.eye(len(row)), pairs, axis=0)
+    return np.vstack([row, axes, -axes])
 
 
 def along(difference: np.ndarray) -> Statistic:

@@ -51,7 +51,8 @@ class DistributedPCA(PrivatePCA):
     masks : {"published", "wide"}
         Of "cape".
     honest_sites : int or None
-        How many sites the guarantee of "cape" counts on; None is all.
+        How many sites the guarantee of "cape" counts on to keep their masks and noises to
+        themselves; None is all but one.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         Whoever knows an int knows the noise: for experiments only. None is fresh entropy.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
-from dpcore.pca.guarantees import AT_AGGREGATOR
+from dpcore.pca.guarantees import AT_AGGREGATOR, HOLDER
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 
 _OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)
@@ -94,11 +94,13 @@ def ppca(
 
 def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = True) -> Guarantee:
     """Pure epsilon, of a draw that is exact or that its chains' diagnostics pass for one."""
+    epsilon = budget.epsilon if converged else math.inf
     return Guarantee(
         asked=budget,
-        epsilon=budget.epsilon if converged else math.inf,
+        epsilon=epsilon,
         delta=0.0,
         mechanism="exponential",
         noise_added_by="the aggregator, who holds all rows and draws the subspace at random",
         assumptions=(*AT_AGGREGATOR, *_OF_CHAINS) if is_chain else AT_AGGREGATOR,
+        against=HOLDER.against(dict.fromkeys(HOLDER.sees, epsilon)),
     )

@@ -39,7 +39,21 @@ STATED: dict[str, Explained] = {
         "The smallest ε that the noise really gives at this δ. For Gaussian noise it is the root "
         "of the exact profile (Balle & Wang 2018), so nothing smaller is true and nothing larger "
         "is needed. It can be better than what was asked, or worse: the published noise asked for "
-        "ε = 10 gives 20.",
+        "ε = 10 gives 20. It is that of everything the noise was added to, the private mean "
+        "included, for the two rows that differ most in all of it together; with a single column, "
+        "where rows cannot differ as much, it is a bound. A few directions, or a rounded message, "
+        "are cut from that and give away at most as much.",
+    ),
+    "against": Explained(
+        "Holds against",
+        "Not everybody sees the same. Somebody with the result sees what is published. The "
+        "aggregator reads every message besides. A participating site has the result, and knows "
+        "its own rows and noise: where sites share the noise between them, as under CAPE, it can "
+        "take its own part off, and less is left to hide the others. Each is taken at its "
+        "strongest, knowing everybody's row but yours, and the ε above is the largest of theirs. "
+        "Under CAPE the aggregator and the site may have friends among the sites, all but the "
+        "number counted on: unless told otherwise, one. Whoever is trusted holds the raw rows, "
+        "and nothing is promised against that one; nor against your own site, which has your row.",
     ),
     "delta": Explained(
         "Delta in words",
@@ -136,8 +150,10 @@ ASSUMED: dict[Assumption, Explained] = {
     Assumption.ENOUGH_HONEST_SITES: Explained(
         "Enough honest sites",
         "Under CAPE a site's noise is small, and the masks of the others hide the rest. Sites that "
-        "tell the aggregator their masks uncover part of everybody else's. The ε stated counts on "
-        "H sites that do not, all of them unless told otherwise; with fewer it is larger.",
+        "tell the aggregator, or one another, their masks and noise uncover part of everybody "
+        "else's. The ε stated counts on H sites that do not, all but one unless told otherwise; "
+        "with fewer it is larger. A site that takes part always knows its own, so even if all are "
+        "counted on, the noise of the others alone is left against it.",
     ),
     Assumption.JOINT_MASKS: Explained(
         "Masks drawn jointly",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from dpcore.privacy import (
     EXPLANATIONS,
+    Adversary,
+    Against,
     Assumption,
     Guarantee,
     PrivacyBudget,
@@ -48,10 +51,41 @@ def test_published_noise_at_one():
     )
     rows = values(published(1.0))
     assert rows["Asked"] == "ε = 1, δ = 0.01"
-    assert rows["Holds"] == "ε = 0.811 at δ = 0.01"
+    assert rows["Holds"] == (
+        "ε = 0.811 at δ = 0.01; what is cut from the noisy release gives away at most that"
+    )
+    assert "Holds against" not in rows
     assert rows["Strongest test"] == "finds you at most 12 % of the time, with 5 % false alarms"
     assert badges(published(1.0)) == ["private", "stronger than asked"]
     assert card.assumptions == tuple(Assumption)
+
+
+def holding_against(**epsilons: float) -> Guarantee:
+    against = tuple(
+        Against(Adversary(who), f"what {who} sees", epsilon, is_trusted=math.isinf(epsilon))
+        for who, epsilon in epsilons.items()
+    )
+    return replace(published(1.0), against=against)
+
+
+def test_a_card_names_those_it_holds_against():
+    """By itself where all face the same, with an epsilon each where not; the worst first."""
+    alike = holding_against(aggregator=0.8, site=0.8, outsider=0.8)
+    assert values(alike)["Holds against"] == (
+        "the aggregator; a participating site; somebody with the result"
+    )
+    unlike = holding_against(aggregator=0.7, site=0.8, outsider=0.5)
+    assert values(unlike)["Holds against"] == (
+        "a participating site, ε = 0.8; the aggregator, ε = 0.7; somebody with the result, ε = 0.5"
+    )
+    trusting = holding_against(aggregator=math.inf, outsider=0.8)
+    assert values(trusting)["Holds against"] == (
+        "somebody with the result; the aggregator is trusted"
+    )
+    assert describe(trusting).sights == (
+        "The aggregator sees what aggregator sees, and is trusted.",
+        "Somebody with the result sees what outsider sees, and faces ε = 0.8.",
+    )
 
 
 def test_published_noise_at_ten_breaks_its_promise():
