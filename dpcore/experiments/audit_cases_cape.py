@@ -109,7 +109,7 @@ def masked_case(
         return score(np.tensordot(views[:, :unknown] + known, weights, axes=(1, 0)))
 
     return AuditCase(
-        name=f"{name}, {'seen by a site' if is_site else 'read by the aggregator'}",
+        name=name,
         family=DISTRIBUTED,
         covers=covers,
         n_trials=PROTOCOL_TRIALS,

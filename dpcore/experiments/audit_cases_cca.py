@@ -14,6 +14,7 @@ from dpcore.experiments.audit_neighbours import (
     PRIVATE_MEAN,
     PROTOCOL_TRIALS,
     RESULT,
+    RESULT_AND_OWN_NOISE,
     along,
     among_others,
     claim,
@@ -48,16 +49,12 @@ def cca_cases() -> tuple[AuditCase, ...]:
     return (
         *messages,
         *map(read_by_the_aggregator, messages),
-        cca_case("dpdis", "CCA, DPdisPCA, seen by a site", n_sites=2, adversary=Adversary.SITE),
-        cca_case("full", "CCA, full matrices, seen by a site", n_sites=2, adversary=Adversary.SITE),
-        cca_case(
-            "full",
-            "CCA, full matrices, private mean, seen by a site",
-            n_sites=2,
-            mean_share=0.1,
-            adversary=Adversary.SITE,
+        *(
+            cca_case(key, case.name, n_sites=2, adversary=Adversary.SITE)
+            for key, case in zip(("dpdis", "full"), messages, strict=True)
         ),
         *with_mean,
+        cca_case("full", with_mean[0].name, n_sites=2, mean_share=0.1, adversary=Adversary.SITE),
         read_by_the_aggregator(with_mean[0]),
         alone,
         seen_by_a_site(alone),
@@ -72,7 +69,6 @@ def read_by_the_aggregator(case: AuditCase) -> AuditCase:
     """The same attack where the average of one site is its message."""
     return replace(
         case,
-        name=f"{case.name}, read by the aggregator",
         sees="every site's message",
         **claim(case.guarantee, Adversary.AGGREGATOR),
     )
@@ -134,9 +130,7 @@ def cca_case(
         covers=f"cca.{protocol}",
         n_trials=PROTOCOL_TRIALS,
         **claim(guarantee, adversary),
-        sees="the result, its own rows and its own noise"
-        if adversary is Adversary.SITE
-        else RESULT,
+        sees=RESULT_AND_OWN_NOISE if adversary is Adversary.SITE else RESULT,
         preparation=PRIVATE_MEAN if mean_share > 0 else "none",
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),

@@ -86,7 +86,9 @@ def components_and_mean_case() -> AuditCase:
 
     The turn moves both as far as one person can: the column's value falls from 1 to 0.
     """
+    # The others' lower half lies outside the bounds, so that clipping has its part.
     rows, rows_prime = (among_others(axis) for axis in np.eye(_D)[:2])
+    exact, exact_prime = (np.clip(data[:, 0], 0.0, 1.0).mean() for data in (rows, rows_prime))
     moments, moments_prime = _worst_moments()
 
     def mean(rows: np.ndarray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
@@ -108,7 +110,7 @@ def components_and_mean_case() -> AuditCase:
     def likelihood_ratio(releases: np.ndarray) -> np.ndarray:
         matrices, means = releases[:, :-1], releases[:, -1]
         gaussian = (matrices - middle) @ change / sigma**2
-        nearer = np.abs(means - rows_prime[:, 0].mean()) - np.abs(means - rows[:, 0].mean())
+        nearer = np.abs(means - exact_prime) - np.abs(means - exact)
         return gaussian + nearer / released.scale
 
     return AuditCase(

@@ -16,6 +16,7 @@ from dpcore.experiments.audit_neighbours import (
     BUDGET,
     DISTRIBUTED,
     PROTOCOL_TRIALS,
+    RESULT_AND_OWN_NOISE,
     TURN,
     along,
     among_others,
@@ -146,18 +147,14 @@ def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
             return score(views[:, 0])
         return score((views[:, 0] - own * views[:, 1]) / share)
 
-    views_by = {
-        Adversary.AGGREGATOR: ("read by the aggregator", "every site's message"),
-        Adversary.SITE: ("seen by a site", "the result, its own rows and its own noise"),
-    }
-    suffix, sees = views_by[adversary]
+    by_aggregator = adversary is Adversary.AGGREGATOR
     return AuditCase(
-        name=f"{name}, {suffix}",
+        name=name,
         family=DISTRIBUTED,
         covers=f"pca.{key}",
         n_trials=PROTOCOL_TRIALS,
         **claim(result(moments, Repetition(0)).guarantee, adversary),
-        sees=sees,
+        sees="every site's message" if by_aggregator else RESULT_AND_OWN_NOISE,
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
         statistic=of_the_first_site,

@@ -20,6 +20,7 @@ PROTOCOL_TRIALS = 5_000
 TURN = "One person's row turns from the first axis to the second."
 RESULT = "the result"
 RESULT_AND_OWN_ROWS = "the result and its own rows"
+RESULT_AND_OWN_NOISE = "the result, its own rows and its own noise"
 PRIVATE_MEAN = "private mean"
 
 
@@ -46,7 +47,6 @@ def seen_by_a_site(case: AuditCase) -> AuditCase:
     """The same attack by a site that knows no more of the noise than anybody with the result."""
     return replace(
         case,
-        name=f"{case.name}, seen by a site",
         sees=RESULT_AND_OWN_ROWS,
         **claim(case.guarantee, Adversary.SITE),
     )

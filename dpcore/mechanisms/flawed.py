@@ -113,6 +113,8 @@ def one_seed_for_all_sites() -> AuditCase:
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),
         statistic=lambda messages: along(messages[:, 0] - messages[:, 1]),
+        adversary=Adversary.AGGREGATOR,
+        sees="both sites' messages",
         neighbours="One person's row at the first site turns from the first axis to the second.",
         flaw="Both sites draw the same noise, so it cancels in the difference of their messages.",
     )
@@ -213,6 +215,7 @@ def one_budget_for_two_releases() -> AuditCase:
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),
         statistic=lambda pairs: along(pairs[:, 0] + pairs[:, 1]),
+        sees="both releases",
         is_gaussian=True,
         neighbours="One person's row turns from the first axis to the second.",
         flaw="Two releases of the same data compose, and only one of them is counted.",

@@ -97,7 +97,7 @@ def test_bounds_exceed_the_truth_no_more_often_than_they_say(case, bound):
 
 @pytest.mark.parametrize("n_trials", [200, 1_000])
 def test_the_limit_of_the_area_is_hoeffdings(n_trials):
-    """As many comparisons as pairs of batches hold, and the relative entropy spends log(1/alpha)."""
+    """As many comparisons as pairs of batches hold; the relative entropy spends log(1/alpha)."""
     d, d_prime = np.random.default_rng(1).standard_normal((2, n_trials)) + [[1.0], [0.0]]
     measured = _areas_across_batches(d, d_prime).mean()
     low = _exact_area(d, d_prime, 0.05)
