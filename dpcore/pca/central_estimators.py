@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from dpcore.pca.distributed import pooled
-from dpcore.pca.estimator_base import PrivatePCA, RandomState
+from dpcore.pca.estimator_base import PrivatePCA
+from dpcore.pca.private_estimator import RandomState
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.trusted import modsulq, ppca, sulq
 from dpcore.privacy import PrivacyBudget
@@ -103,7 +104,7 @@ class AnalyzeGaussPCA(PrivatePCA):
             truncation=self.truncation,
             row_norm_bound=self.row_norm_bound,
         )
-        self._keep(pooled(self._draw(rows, settings)), rows.dtype)
+        self._keep(pooled(self._draw(rows, settings, noise=("pooled",))), rows.dtype)
         return self
 
 
@@ -139,7 +140,8 @@ class _SulqFamily(PrivatePCA):
             truncation=self.truncation,
             row_norm_bound=self.row_norm_bound,
         )
-        self._keep(self._protocol(self._draw(rows, settings)), rows.dtype)
+        draw = self._draw(rows, settings, noise=(self._protocol.__name__,))
+        self._keep(self._protocol(draw), rows.dtype)
         return self
 
 
@@ -241,7 +243,8 @@ class ExponentialPCA(PrivatePCA):
             intermediate_dim=self.n_components,
             row_norm_bound=self.row_norm_bound,
         )
-        subspace = ppca(self._draw(rows, settings))
+        # Draws of different dimension are no two readings of one noisy matrix.
+        subspace = ppca(self._draw(rows, settings, noise=("ppca", self.n_components)))
         if not subspace.diagnostics["converged"]:
             warnings.warn(
                 "The chains did not converge: this release promises nothing.",

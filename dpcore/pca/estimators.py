@@ -14,11 +14,14 @@ from numpy.typing import ArrayLike
 from dpcore.errors import ParameterError
 from dpcore.pca.cape import cape
 from dpcore.pca.distributed import dpdis, full, local, pooled
-from dpcore.pca.estimator_base import PrivatePCA, RandomState, rows_of_sites
+from dpcore.pca.estimator_base import PrivatePCA, rows_of_sites
+from dpcore.pca.private_estimator import RandomState
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
 PROTOCOLS = {"dpdis": dpdis, "full": full, "local": local, "pooled": pooled, "cape": cape}
+# These read the same noisy second moments, one at each site: with one seed they are one release.
+_BY_SITES = ("dpdis", "full", "local")
 
 
 class DistributedPCA(PrivatePCA):
@@ -158,6 +161,7 @@ class DistributedPCA(PrivatePCA):
             rows,
             settings,
             members,
+            noise=("sites" if self.protocol in _BY_SITES else self.protocol,),
             proxies=self.protocol == "dpdis",
             average=self.protocol == "full",
         )
