@@ -137,6 +137,7 @@ def promise(
         ),
         assumptions=(
             Assumption.ONE_ROW_A_PERSON,
+            Assumption.ROW_OF_ONE_PERSON,
             Assumption.PUBLIC_COUNTS,
             Assumption.PUBLIC_LABELS,
             Assumption.PUBLIC_BOUND,

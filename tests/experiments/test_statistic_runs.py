@@ -98,7 +98,7 @@ def test_no_two_releases_share_their_noise(mechanism, false_alarm):
         noises.append(stats.norm.ppf(error_law(mechanism, released[0].scale).cdf(errors)))
     r = np.corrcoef(noises)[np.triu_indices(len(specs), 1)]
     bound = stats.t.isf(false_alarm / r.size / 2, n - 2)
-    assert np.abs(r * np.sqrt((n - 2) / (1 - r**2))).max() < bound
+    assert np.abs(r).max() < bound / np.hypot(bound, np.sqrt(n - 2))
     people = replace(first, column="other")
     assert release(AGES[:50], people).value != release(AGES[:51], people).value
 
