@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -131,6 +132,12 @@ def test_what_is_saved_holds_no_source_of_noise(kind, random_state, saved):
     # The live object is as it was, and its copy works and draws afresh.
     assert (model.random_state is None) == (random_state() is None)
     assert repr(fitted(clone(found)))
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_every_docstring_warns(kind):
+    (warned,) = re.findall(r"Warnings\n    -+\n(.*?)(?:\n\n|$)", kind.__doc__, flags=re.DOTALL)
+    assert "`random_state` can take the noise off" in warned and "not saved" in warned
 
 
 @pytest.mark.parametrize("random_state", ["int", "Generator", "RandomState"])

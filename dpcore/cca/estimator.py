@@ -76,6 +76,13 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     n_clipped_ : int
     n_features_in_ : int
         Columns of X.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
     """
 
     def __init__(

@@ -140,7 +140,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         Distance within which the exact minimiser is certified to lie, relative to the norm of
         the weights where that exceeds 1.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        Whoever knows it can take the noise away.
+        None is fresh entropy from the operating system; see the warning.
 
     Attributes
     ----------
@@ -154,6 +154,13 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         Rows that were shortened. Exact, for whoever holds the data: not covered by the guarantee.
     n_iter_ : ndarray of shape (1,) or (n_classes,)
     n_features_in_ : int
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     Examples
     --------
@@ -222,6 +229,13 @@ class PrivateSVM(_PrivateLinearClassifier):
         construction, so `row_norm_bound` is not used.
     huber_width : float
         h, in (0, 1].
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class AnalyzeGaussPCA(PrivatePCA):
     on_long_rows : {"clip", "refuse"}
         What happens to rows longer than the bound.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        Whoever knows an int knows the noise: for experiments only. None is fresh entropy.
+        None is fresh entropy from the operating system; see the warning.
 
     Attributes
     ----------
@@ -56,6 +56,13 @@ class AnalyzeGaussPCA(PrivatePCA):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     References
     ----------
@@ -152,6 +159,13 @@ class SulqPCA(_SulqFamily):
     is far below what was asked. For comparison with the 2012 paper; to get the most out of a
     budget use `AnalyzeGaussPCA`, whose parameters and attributes these are.
 
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
+
     References
     ----------
     Blum, Dwork, McSherry & Nissim (2005), "Practical privacy: the SuLQ framework"; Chaudhuri,
@@ -165,6 +179,13 @@ class ModSulqPCA(_SulqFamily):
     """MOD-SuLQ: symmetric noise of scale beta on the second moment.
 
     As `SulqPCA`: its noise keeps far more than it promises.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     References
     ----------
@@ -202,6 +223,13 @@ class ExponentialPCA(PrivatePCA):
         Functions of the data, for the holder of the rows.
     n_clipped_, n_features_in_, feature_names_in_
         As in `AnalyzeGaussPCA`.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     References
     ----------

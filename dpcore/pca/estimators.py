@@ -56,7 +56,7 @@ class DistributedPCA(PrivatePCA):
     honest_sites : int or None
         How many sites the guarantee of "cape" counts on; None is all.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        Whoever knows an int knows the noise: for experiments only. None is fresh entropy.
+        None is fresh entropy from the operating system; see the warning.
 
     Attributes
     ----------
@@ -77,6 +77,14 @@ class DistributedPCA(PrivatePCA):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.
 
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference; so do the same rows at other sites. K, R,
+    truncation, and "dpdis" beside "full" and "local", read one noise; every other setting draws
+    its own. Whatever it is, it is not saved: what pickle, joblib or copy make has None.
+
     References
     ----------
     Imtiaz & Sarwate (2018), "Differentially private distributed principal component analysis",
@@ -84,7 +92,8 @@ class DistributedPCA(PrivatePCA):
 
     Examples
     --------
-    >>>     >>> from dpcore.pca import DistributedPCA
+    >>> import numpy as np
+    >>> from dpcore.pca import DistributedPCA
     >>> X = np.random.default_rng(0).standard_normal((300, 8)) / 10
     >>> pca = DistributedPCA(2, epsilon=1.0, random_state=0).fit(X, sites=np.arange(300) % 3)
     >>> pca.components_.shape
