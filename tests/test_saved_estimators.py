@@ -135,6 +135,36 @@ def test_what_is_saved_holds_no_source_of_noise(kind, random_state, saved):
 
 
 @pytest.mark.parametrize("kind", PRIVATE)
+def test_a_seed_is_not_printed(kind):
+    model = small(kind, SEED)
+    around = make_pipeline(ColumnTransformer([("one", model, [0, 1])]))
+    for each in (model, fitted(model), around, clone(around)):
+        assert str(SEED) not in repr(each) + each._repr_html_()
+    assert str(SEED) not in f"{model.get_params()} {model.random_state}"
+    assert model.random_state == SEED and int(model.random_state) == SEED
+
+
+def test_a_pipelines_cache_holds_no_seed(tmp_path):
+    """joblib notes the arguments of what it caches, as they are printed."""
+    steps = ColumnTransformer([("pca", AnalyzeGaussPCA(1, random_state=SEED), [0, 1])])
+    make_pipeline(
+        AnalyzeGaussPCA(3, random_state=SEED), steps, PrivateSVM(), memory=str(tmp_path)
+    ).fit(ROWS, LABELS)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name == "metadata.json" for path in written)
+    for path in written:
+        assert str(SEED).encode() not in path.read_bytes(), path
+        if path.suffix == ".pkl":
+            assert not redraws_noise(joblib.load(path))
+
+
+def test_what_is_refused_is_not_printed_either():
+    with pytest.raises(ParameterError) as caught:
+        AnalyzeGaussPCA(random_state=np.random.SeedSequence(SEED)).fit(ROWS)
+    assert str(SEED) not in str(caught.value) and "SeedSequence" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
 def test_every_docstring_warns(kind):
     (warned,) = re.findall(r"Warnings\n    -+\n(.*?)(?:\n\n|$)", kind.__doc__, flags=re.DOTALL)
     assert "`random_state` can take the noise off" in warned and "not saved" in warned
@@ -217,11 +247,6 @@ def test_folds_do_not_share_the_noise_of_a_generator():
     halves = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
     found = cross_val_predict(model, rows, labels, cv=halves, method="decision_function")
     assert not np.isclose(found[:20], found[20:]).any()
-
-
-def test_a_seed_sequence_is_no_random_state():
-    with pytest.raises(ParameterError, match="random_state"):
-        AnalyzeGaussPCA(random_state=np.random.SeedSequence(SEED)).fit(ROWS)
 
 
 def test_results_hold_no_source_of_noise_either():

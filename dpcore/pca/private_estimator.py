@@ -41,19 +41,36 @@ def root_seed(random_state: RandomState) -> int:
         return int.from_bytes(random_state.bytes(16), "little")
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
-    raise ParameterError(
-        "random_state", "an int of at least 0, a NumPy generator or None", random_state
-    )
+    # What is wrong is named, and not shown: a seed sequence prints its entropy.
+    given = random_state if isinstance(random_state, int | str) else type(random_state).__name__
+    raise ParameterError("random_state", "an int of at least 0, a NumPy generator or None", given)
+
+
+class UnprintedSeed(int):
+    """A seed that is an int in all but print.
+
+    Estimators are printed to logs, into notebooks, and beside what joblib caches of a pipeline.
+    """
+
+    def __repr__(self) -> str:
+        return "<not printed>"
 
 
 class PrivateEstimator(BaseEstimator):
-    """An estimator whose noise is its own: for one release, and not to be saved.
+    """An estimator whose noise is its own: for one release, not to be saved, and not printed.
 
     `random_state` is None in everything that pickle, joblib or copy make of it, fitted or not,
     alone or within other estimators: a copy draws from fresh entropy, in another process too. On
-    the live object it stays what it was, for `get_params`. Clones share a generator instead of
-    taking its state, so that no two of them draw the same.
+    the live object it stays what it was, for `get_params`, where an int does not show when it is
+    printed. Clones share a generator instead of taking its state, so that no two of them draw the
+    same.
     """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        is_seed = name == "random_state" and isinstance(value, int | np.integer)
+        if is_seed and not isinstance(value, UnprintedSeed):
+            value = UnprintedSeed(value)
+        super().__setattr__(name, value)
 
     def __getstate__(self) -> dict:
         return super().__getstate__() | {"random_state": None}
