@@ -112,23 +112,25 @@ def two_epsilons_case(
 
     That is exact, and the claim nothing, where they share their noise.
     """
-    epsilons = (1.0, 2.0)
+    epsilons = (1.0, 2.0, math.inf)
 
     def fits(rows: np.ndarray, rng: np.random.Generator, n: int) -> PrivateFits:
         return fit_many(estimator, rows, labels, epsilons=epsilons, rngs=[rng] * n)
 
     def sampler(rows: np.ndarray) -> Sampler:
-        return lambda rng, n: fits(rows, rng, n).weights[:, :, 0, 0].T
+        return lambda rng, n: fits(rows, rng, n).weights[:2, :, 0, 0].T
 
-    first, second = (each.beta for each in fits(rows, np.random.default_rng(0), 1).perturbations)
+    one, other = (fits(data, np.random.default_rng(0), 1) for data in (rows, rows_prime))
+    betas = np.array([perturbation.beta for perturbation in one.perturbations[:2]])
+    towards = float(one.weights[2, 0, 0, 0] - other.weights[2, 0, 0, 0])
     return AuditCase(
         name="SVM, output, at ε = 1 and 2 together",
         family=FAMILY,
-        epsilon=sum(epsilons),
+        epsilon=sum(epsilons[:2]),
         delta=0.0,
         sampler_d=sampler(rows),
         sampler_d_prime=sampler(rows_prime),
-        statistic=lambda both: (second * both[:, 1] - first * both[:, 0]) / (second - first),
+        statistic=lambda both: towards * (both @ (betas * [-1, 1])),
         neighbours=_TURNS_AROUND,
     )
 
