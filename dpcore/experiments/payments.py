@@ -102,10 +102,10 @@ def is_paid(guarantee: Guarantee) -> bool:
 
 
 def together(payments: Iterable[Payment]) -> list[Payment]:
-    """One payment for each key."""
-    found: dict[str, Payment] = {}
+    """One payment for each noise; equal keys in two data sets are two."""
+    found: dict[tuple[str, str], Payment] = {}
     for payment in payments:
-        key = payment.release.key
+        key = payment.release.identity
         found[key] = found[key].merged(payment) if key in found else payment
     return list(found.values())
 

@@ -1,0 +1,144 @@
+"""A cap fixed beforehand, which refuses what would exceed it: a privacy filter.
+
+A running total is what a plan of exactly these releases, fixed beforehand, would have cost. It
+promises nothing to somebody who looks at it, or at the releases, while deciding whether to go on
+(Rogers, Roth, Ullman & Vadhan 2016). A cap does.
+
+**Claim.** Fix epsilon, delta and a reserve in [0, delta) beforehand. Let every release, its
+mechanism and its parameters be chosen after seeing all earlier ones, as long as at every step
+the sum of mu_i^2 is at most M^2, with M = gaussian_mu(epsilon, delta - reserve), and the sum of
+delta_j is at most the reserve. Then everything released together, whenever one stops, is
+(epsilon, delta)-DP. mu_i is that of a mu_i-GDP release; an epsilon_j-DP release has mu_j =
+`pure_mu`(epsilon_j), and an (epsilon_j, delta_j) one has that mu_j and its delta_j.
+
+**Proof,** for one pair of neighbours.
+
+1. *Gaussian.* Given the past, a mu_i-GDP release is a post-processing of one draw of N(b mu_i, 1),
+   b = 0 or 1 telling the neighbours apart (Dong, Roth & Su 2022, theorem 2.10), or, times mu_i, of
+   N(b mu_i^2, mu_i^2). That is the law of the increment of W, a Brownian motion with drift b, over
+   a time of length mu_i^2, and independent of the past. mu_i is known when the increment begins,
+   so the times at which increments begin and end are stopping times and the whole interaction has
+   the law of a post-processing of W up to time M^2. There the likelihood ratio depends on W(M^2)
+   alone, which is N(b M^2, M^2): everything together is M-GDP, that is (epsilon, delta - reserve).
+2. *Pure.* An epsilon-DP release tells the neighbours apart no better than its trade-off function
+   max(0, 1 - e^epsilon a, e^-epsilon (1 - a)), two lines that meet at a = 1 / (1 + e^epsilon) at
+   the height a. G_mu with mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)) goes through that point and
+   through both ends of the lines, and is convex: it lies below. So the release is mu-GDP.
+3. *Approximate.* Two laws that are (epsilon_j, delta_j)-indistinguishable are mixtures with equal
+   weights 1 - delta_j of an epsilon_j-indistinguishable pair, and delta_j of any other (Kairouz,
+   Oh & Viswanath 2015). The chance that any release comes from its second part is at most the
+   reserve, under both neighbours. Restricted to no such case, the interaction has the law of one
+   of mu_j-GDP releases times the weight of its path, a function of the outcome in [0, 1] that is
+   equal for both neighbours, and (epsilon, delta - reserve) holds for such functions as for
+   events. Together: P(S) <= e^epsilon Q(S) + (delta - reserve) + reserve.
+
+The reserve has to be fixed as well: if what Gaussians left of delta could be spent on delta_j as
+it suits, somebody would do so just where the Gaussians had told them nothing.
+
+Each person counts the releases that read their own row. At a bound that holds for all of them,
+as `Ledger.bound_by_person` is, the claim holds for every person at once.
+
+References
+----------
+Rogers, Roth, Ullman & Vadhan (2016), "Privacy odometers and filters: pay-as-you-go composition".
+Smith & Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy".
+Whitehouse, Ramdas, Rogers & Wu (2023), "Fully adaptive composition in differential privacy".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpcore.errors import ParameterError
+from dpcore.privacy.budget import PrivacyBudget
+from dpcore.privacy.gaussian import gaussian_epsilon, gaussian_mu
+from dpcore.privacy.ledger import Bound
+
+# As in `Guarantee.keeps_asked`: mu is a root, and what was asked to fill the cap shall fit.
+_ROUNDING = 1 + 1e-9
+
+
+class BeyondCap(ParameterError):
+    """What was asked for would exceed the cap, and has not been released."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The most that may be spent on a person, whenever one stops.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What holds of everything released under the cap; both positive, epsilon finite.
+    reserve : float
+        In [0, delta): the part of delta for releases that are approximate without being Gaussian.
+
+    Raises
+    ------
+    ParameterError
+        If a value is outside its range.
+    """
+
+    epsilon: float
+    delta: float
+    reserve: float = 0.0
+
+    def __post_init__(self) -> None:
+        PrivacyBudget(self.epsilon, self.delta)
+        if math.isinf(self.epsilon):
+            raise ParameterError("epsilon", "finite for a cap", self.epsilon)
+        if self.delta <= 0:
+            raise ParameterError("delta", "greater than 0 for a cap", self.delta)
+        if not 0 <= self.reserve < self.delta:
+            raise ParameterError("reserve", f"in [0, delta={self.delta:g})", self.reserve)
+
+    @property
+    def mu(self) -> float:
+        """The largest root of a sum of mu squared that the cap admits."""
+        return gaussian_mu(PrivacyBudget(self.epsilon, self.delta - self.reserve))
+
+    def admits(self, spent: Bound) -> bool:
+        """Whether all of this may have been spent."""
+        return spent.mu <= self.mu * _ROUNDING and spent.delta <= self.reserve
+
+    def share(self, spent: Bound) -> float:
+        """What part of the cap is spent, in mu squared, which adds up."""
+        return (spent.mu / self.mu) ** 2
+
+    def left(self, spent: Bound) -> float:
+        """The largest epsilon, at the cap's delta, that one more Gaussian release may have."""
+        return self.epsilon_of(math.sqrt(max(0.0, 1.0 - self.share(spent))) * self.mu)
+
+    def epsilon_of(self, mu: float) -> float:
+        """Epsilon of a Gaussian release, at the cap's delta without its reserve."""
+        return gaussian_epsilon(self.delta - self.reserve, 1.0, mu) if mu > 0 else 0.0
+
+    def require(self, before: Bound, after: Bound, asked: Bound) -> None:
+        """Refuse to go from what was spent before to what would be spent after.
+
+        Parameters
+        ----------
+        before, after : Bound
+        asked : Bound
+            Of the new releases alone, for the sentence.
+
+        Raises
+        ------
+        BeyondCap
+            If the cap does not admit it.
+        """
+        if self.admits(after):
+            return
+        if after.delta > self.reserve:
+            raise BeyondCap(
+                "delta",
+                f"within the cap's reserve of {self.reserve:g} for such releases",
+                after.delta,
+            )
+        raise BeyondCap(
+            "epsilon",
+            f"at most {self.left(before):.3g}, what is left of the cap of ε = {self.epsilon:g} at "
+            f"δ = {self.delta:g}",
+            self.epsilon_of(asked.mu),
+        )
