@@ -116,6 +116,20 @@ class Account:
         BeyondCap
             If there is a cap that they would exceed together; nothing is entered then.
         """
+        entries, is_new = self._with(payments)
+        if is_new:
+            self._require_room(entries)
+            self._spent = None
+        self.payments = entries
+        return is_new
+
+    def require_room(self, *payments: Payment) -> None:
+        """Raise what `pay` would, and enter nothing."""
+        entries, is_new = self._with(payments)
+        if is_new:
+            self._require_room(entries)
+
+    def _with(self, payments: Iterable[Payment]) -> tuple[dict[str, Payment], bool]:
         entries = dict(self.payments)
         for payment in payments:
             release = payment.release
@@ -123,24 +137,15 @@ class Account:
                 raise ParameterError("dataset", f"the account's, {self.dataset}", release.dataset)
             known = entries.get(release.key)
             entries[release.key] = payment if known is None else known.merged(payment)
-        paid = {key for key, entry in entries.items() if not self._has_paid(entry, key)}
-        if paid and self.cap is not None:
+        return entries, bool(_beyond(entries, self.payments))
+
+    def _require_room(self, entries: dict[str, Payment]) -> None:
+        if self.cap is not None:
             self.cap.require(
                 self.bound_under_cap(),
                 self._bound(_beyond(entries, self.before)),
                 self._bound(_beyond(entries, self.payments)),
             )
-        self.payments = entries
-        if paid:
-            self._spent = None
-        return bool(paid)
-
-    def _has_paid(self, entry: Payment, key: str) -> bool:
-        known = self.payments.get(key)
-        return known is not None and (entry.release, entry.numbers) == (
-            known.release,
-            known.numbers,
-        )
 
     def _bound(self, payments: Iterable[Payment]) -> Bound:
         return _ledger_of(payments).bound_by_person(self.dataset)

@@ -49,6 +49,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import PrivacyBudget
@@ -59,8 +60,8 @@ from dpcore.privacy.ledger import Bound
 _ROUNDING = 1 + 1e-9
 
 
-class BeyondCap(ParameterError):
-    """What was asked for would exceed the cap, and has not been released."""
+class BeyondCap(Exception):
+    """What was asked for would exceed a cap; the message is one sentence for whoever asked."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +131,28 @@ class Cap:
         """
         if self.admits(after):
             return
+        cap = f"the cap of ε = {self.epsilon:g} at δ = {self.delta:g}"
         if after.delta > self.reserve:
             raise BeyondCap(
-                "delta",
-                f"within the cap's reserve of {self.reserve:g} for such releases",
-                after.delta,
+                f"This asks for δ = {asked.delta:.3g} without being Gaussian, and {cap} keeps "
+                f"{self.reserve:g} for that."
             )
         raise BeyondCap(
-            "epsilon",
-            f"at most {self.left(before):.3g}, what is left of the cap of ε = {self.epsilon:g} at "
-            f"δ = {self.delta:g}",
-            self.epsilon_of(asked.mu),
+            f"This asks for ε = {_up(self.epsilon_of(asked.mu))}, and ε = "
+            f"{_down(self.left(before))} is left of {cap}."
         )
+
+
+def _up(epsilon: float) -> str:
+    """Three digits, rounded away from what is left."""
+    return _digits(epsilon, ROUND_CEILING)
+
+
+def _down(epsilon: float) -> str:
+    return _digits(epsilon, ROUND_FLOOR)
+
+
+def _digits(epsilon: float, rounding: str) -> str:
+    if epsilon == 0 or math.isinf(epsilon):
+        return "0" if epsilon == 0 else "∞"
+    return f"{Context(prec=3, rounding=rounding).create_decimal(epsilon).normalize():f}"

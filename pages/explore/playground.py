@@ -38,13 +38,15 @@ if not dataset_ready(dataset):
     st.stop()
 
 with errors_shown():
+    spent.pay_run(spec, spec.repetitions)
     rows = runs.rows(spec)
     lead = spread_of(rows, spec.protocols[0])
     with answer:
         words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
     if choice.compare:
-        published = runs.rows(replace(as_published(spec), protocols=spec.protocols[:1]))
-        spent.record_rows(published)
+        printed = replace(as_published(spec), protocols=spec.protocols[:1])
+        spent.pay_run(printed, spec.repetitions)
+        published = runs.rows(printed)
         before = spread_of(published, spec.protocols[0])
         words.markdown(
             f"The published choices (published calibration, triangle noise, svd truncation) keep "
@@ -58,11 +60,14 @@ with errors_shown():
     turns.breath()
     with right:
         st.markdown("##### The same at every ε (click a point to go there)")
-        energy.epsilon_curve(spec)
+        if spent.curves(dataset.name):
+            energy.epsilon_curve(spec)
 
     st.markdown("##### What the components look like (below each, its |cosine| to the exact one)")
     problem = runs.problem(spec.problem_key())
-    shown = runs.subspaces(replace(spec, protocols=tuple({spec.protocols[0]: 0, "local": 0})))
+    everything = runs.subspaces(spec)
+    # What one site has alone is the other end of the scale, for whoever chose to see it.
+    shown = {key: everything[key] for key in (spec.protocols[0], "local") if key in everything}
     pictures.component_rows(
         {"Exact PCA": problem.exact_components[: problem.default_components]}
         | {METHODS[key].title: subspace.components for key, subspace in shown.items()},
@@ -72,9 +77,6 @@ with errors_shown():
     )
 
     st.markdown("##### What it promises")
-    everything = runs.subspaces(spec)
-    spent.record_run(spec, everything, problem.n_samples, spec.repetitions)
-    spent.curves(dataset.name)
     spent.so_far(dataset.name, dataset.title, spec.delta)
     guarantee_tabs(
         {titles[key]: subspace.guarantee for key, subspace in everything.items()},
