@@ -160,13 +160,11 @@ class Account:
         Infinite at ``delta=0`` unless everything is pure, and for approximate releases that are
         not Gaussian, which it does not cover.
         """
-        spent = self.spent_by_person()
         bound = self._bound(self.payments.values())
-        # The loss of a pure release is never larger than its epsilon.
-        surely = math.fsum(epsilon for epsilon, _ in spent.others) if spent.mu == 0 else math.inf
         if bound.delta > 0:
             return math.inf
-        return min(surely, odometer_epsilon(bound.mu, delta) if delta > 0 else math.inf)
+        # The loss of pure releases is never larger than their epsilons together.
+        return min(bound.epsilon, odometer_epsilon(bound.mu, delta) if delta > 0 else math.inf)
 
     @property
     def n_releases(self) -> int:

@@ -7,7 +7,8 @@ promises nothing to somebody who looks at it, or at the releases, while deciding
 **Claim.** Fix epsilon, delta and a reserve in [0, delta) beforehand. Let every release, its
 mechanism and its parameters be chosen after seeing all earlier ones, as long as at every step
 the sum of mu_i^2 is at most M^2, with M = gaussian_mu(epsilon, delta - reserve), and the sum of
-delta_j is at most the reserve. Then everything released together, whenever one stops, is
+delta_j is at most the reserve. Or let every release be pure, and the
+sum of epsilon_j at most epsilon. Then everything released together, whenever one stops, is
 (epsilon, delta)-DP. mu_i is that of a mu_i-GDP release; an epsilon_j-DP release has mu_j =
 `pure_mu`(epsilon_j), and an (epsilon_j, delta_j) one has that mu_j and its delta_j.
 
@@ -32,6 +33,10 @@ delta_j is at most the reserve. Then everything released together, whenever one 
    equal for both neighbours, and (epsilon, delta - reserve) holds for such functions as for
    events. Together: P(S) <= e^epsilon Q(S) + (delta - reserve) + reserve.
 
+4. *Nothing but pure.* Outcomes with releases beyond M^2 are among those with pure releases alone,
+   whose epsilon_j add up to epsilon at most: there P <= e^epsilon Q. All others are outcomes of
+   the interaction that ends before it would exceed M^2, too, and 1 to 3 hold for them.
+
 The reserve has to be fixed as well: if what Gaussians left of delta could be spent on delta_j as
 it suits, somebody would do so just where the Gaussians had told them nothing.
 
@@ -49,10 +54,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import ROUND_FLOOR, Context
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import PrivacyBudget
+from dpcore.privacy.card import say_number
 from dpcore.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from dpcore.privacy.ledger import Bound
 
@@ -101,15 +107,15 @@ class Cap:
 
     def admits(self, spent: Bound) -> bool:
         """Whether all of this may have been spent."""
-        return spent.mu <= self.mu * _ROUNDING and spent.delta <= self.reserve
+        return self.share(spent) <= _ROUNDING and spent.delta <= self.reserve
 
     def share(self, spent: Bound) -> float:
-        """What part of the cap is spent, in mu squared, which adds up."""
-        return (spent.mu / self.mu) ** 2
+        """What part of the cap is spent: in mu squared, or in epsilon while all is pure."""
+        return min((spent.mu / self.mu) ** 2, spent.epsilon / self.epsilon)
 
     def left(self, spent: Bound) -> float:
         """The largest epsilon, at the cap's delta, that one more Gaussian release may have."""
-        return self.epsilon_of(math.sqrt(max(0.0, 1.0 - self.share(spent))) * self.mu)
+        return self.epsilon_of(math.sqrt(max(0.0, self.mu**2 - spent.mu**2)))
 
     def epsilon_of(self, mu: float) -> float:
         """Epsilon of a Gaussian release, at the cap's delta without its reserve."""
@@ -137,22 +143,24 @@ class Cap:
                 f"This asks for δ = {asked.delta:.3g} without being Gaussian, and {cap} keeps "
                 f"{self.reserve:g} for that."
             )
+        counted = say_number(self.epsilon_of(asked.mu))
+        if math.isinf(asked.epsilon):
+            raise BeyondCap(
+                f"This asks for ε = {counted}, and ε = {spoken_down(self.left(before))} is left of "
+                f"{cap}."
+            )
+        pure = max(0.0, self.epsilon - before.epsilon)
+        left = f"{spoken_down(self.left(before))} of such" if pure == 0 else spoken_down(pure)
         raise BeyondCap(
-            f"This asks for ε = {_up(self.epsilon_of(asked.mu))}, and ε = "
-            f"{_down(self.left(before))} is left of {cap}."
+            f"This asks for a pure ε = {say_number(asked.epsilon)}, which counts as ε = {counted} "
+            f"beside Gaussian noise, and ε = {left} is left of {cap}."
         )
 
 
-def _up(epsilon: float) -> str:
-    """Three digits, rounded away from what is left."""
-    return _digits(epsilon, ROUND_CEILING)
-
-
-def _down(epsilon: float) -> str:
-    return _digits(epsilon, ROUND_FLOOR)
-
-
-def _digits(epsilon: float, rounding: str) -> str:
-    if epsilon == 0 or math.isinf(epsilon):
-        return "0" if epsilon == 0 else "∞"
-    return f"{Context(prec=3, rounding=rounding).create_decimal(epsilon).normalize():f}"
+def spoken_down(epsilon: float) -> str:
+    """What is left, in three significant digits, never more than it is."""
+    if epsilon == 0:
+        return "0"
+    # The margin keeps 1 - 0.4 = 0.59999… from becoming 0.599.
+    digits = Context(prec=3, rounding=ROUND_FLOOR).create_decimal(epsilon * _ROUNDING)
+    return f"{digits.normalize():f}"

@@ -2,8 +2,9 @@
 
 Releases about the same people compose; releases about disjoint sites do not, for each person is
 at one site. Gaussian releases compose exactly (their mu^2 add), anything else through the privacy
-loss distributions of Google's `dp-accounting`, rounded upwards. All of it holds when later
-releases are chosen after seeing earlier ones.
+loss distributions of Google's `dp-accounting`, rounded upwards. That is what a plan costs: how
+many releases, and how private each, fixed beforehand. Whoever decides that while looking needs a
+cap (`dpcore.privacy.filter`) or the larger bound of `dpcore.privacy.odometer`.
 
 A result shown twice is one release: entries with a known key cost nothing. A ledger never
 changes; `add` and `reset` return another.
@@ -154,10 +155,13 @@ class Bound:
         Root of the sum of mu squared; of releases that are not Gaussian, of their pure part.
     delta : float
         Sum of the deltas of those.
+    epsilon : float
+        Sum of the epsilons where every release is pure; infinite where one is not.
     """
 
     mu: float = 0.0
     delta: float = 0.0
+    epsilon: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -196,9 +200,13 @@ class Ledger:
             release if release.mu is not None else replace(release, mu=pure_mu(release.epsilon))
             for release in own
         )
+        delta = math.fsum(release.delta for release in own if release.mu is None)
+        is_pure = delta == 0 and all(release.mu is None for release in own)
+        pure = (epsilon for epsilon, _ in self.spent_by_person(dataset).others)
         return Bound(
             Ledger(tuple(gaussian)).spent_by_person(dataset).mu,
-            math.fsum(release.delta for release in own if release.mu is None),
+            delta,
+            math.fsum(pure) if is_pure else math.inf,
         )
 
     def spent_by_site(self, dataset: str, partition: str, site: int) -> Spent:

@@ -26,7 +26,8 @@ V_t has no bound known beforehand. Let M_k^2 = 2^k M_0^2 for all integers k, and
 delta / ((pi^2 / 3 - 1) (1 + |k|)^2), which add up to delta over all k. With V_t in
 (M_(k-1)^2, M_k^2] the bound shown is that of M_k and delta_k, and the chances add up. *QED*
 
-What it costs to look: at delta = 0.01 about twice the epsilon of a plan fixed beforehand.
+What it costs to look: at delta = 0.01 and mu from 0.3 to 10, between 1.3 and 3 times the epsilon
+of a plan fixed beforehand.
 
 References
 ----------
@@ -46,6 +47,8 @@ from dpcore.privacy.gaussian import gaussian_delta, gaussian_epsilon
 # M_0: a little more than one release at epsilon = 1 and delta = 0.01 spends. Fixed here, and so
 # beforehand.
 _FIRST_MU = 0.55
+# Everything below the epoch of this number belongs to it: nobody asks for so little.
+_LOWEST_EPOCH = -20
 
 
 def odometer_epsilon(mu: float, delta: float) -> float:
@@ -70,7 +73,8 @@ def odometer_epsilon(mu: float, delta: float) -> float:
     if mu == 0 or math.isinf(mu):
         return mu
     # A billionth keeps a sum that is a power of two from falling into the next epoch.
-    return _of_epoch(math.ceil(2 * math.log2(mu / _FIRST_MU) - 1e-9), delta)
+    k = math.ceil(2 * math.log2(mu / _FIRST_MU) - 1e-9)
+    return _of_epoch(max(k, _LOWEST_EPOCH), delta)
 
 
 @lru_cache(maxsize=1024)
@@ -85,5 +89,5 @@ def _of_epoch(k: int, delta: float) -> float:
 
     least = gaussian_epsilon(part, 1.0, mu)
     # Every c gives a bound: where the search ends decides how good it is, not whether it holds.
-    found = minimize_scalar(bound, bounds=(least, least + 2 * mu), method="bounded")
+    found = minimize_scalar(bound, bounds=(least, least + 10 * mu), method="bounded")
     return float(bound(found.x))

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpcore.experiments.findings import comparison, headline, percent, spread_of
 from dpcore.experiments.methods import METHODS
+from dpcore.experiments.run import reference_bytes
 from dpcore.experiments.spec import as_published
 from dpcore.figures.energy import protocol_dots
 from pages.shared import energy, pictures, runs, spent, stories, turns
@@ -89,7 +90,7 @@ with errors_shown():
 
     st.markdown("##### What travelled")
     one_draw = replace(spec, repetitions=1)
-    travelled(runs.rows(one_draw), runs.rows(replace(one_draw, protocols=("full", "pooled"))))
+    travelled(runs.rows(one_draw), *reference_bytes(spec, problem))
 
     st.markdown("##### Take it away")
     take_away(rows, lambda: protocol_dots(rows), spec, choice.query)

@@ -88,7 +88,7 @@ def errors_shown() -> Iterator[None]:
 
 def say_refused(refused: BeyondCap) -> None:
     """That something would exceed the visitor's cap, and where the cap is."""
-    st.warning(f"Not drawn. {refused}", icon="🧾")
+    st.warning(f"Not drawn. {refused}", icon="⚠️")
     st.page_link(PAGES["ledger"].path, label="See the cap, and what was spent")
 
 

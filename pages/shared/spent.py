@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import streamlit as st
 
-from dpcore.experiments.findings import counted
+from dpcore.experiments.findings import counted, percent
 from dpcore.experiments.methods import METHODS, NO_PROMISE
 from dpcore.experiments.payments import COMPONENTS, of_rows, of_run
 from dpcore.experiments.promises import promised_with
@@ -208,9 +208,17 @@ def sentence(dataset: str, title: str, delta: float) -> str:
     spent = book.spent_by_person()
     epsilon = spent.added_up(delta) if spent.is_mixed else spent.epsilon(delta)
     most = "at most " if spent.is_mixed else ""
-    return (
+    words = (
         f"Shown so far of {title}: {counted(book.n_releases, 'release')}. Were these real people, "
-        f"each would have spent {most}ε = **{say_number(epsilon)}** at δ = {delta:g}."
+        f"a plan of exactly these, fixed beforehand, would have cost each {most}"
+        f"ε = **{say_number(epsilon)}** at δ = {delta:g}. For whoever stops when it suits: "
+        f"ε = **{say_number(book.odometer_epsilon(delta))}**."
+    )
+    if book.cap is None:
+        return words
+    return (
+        f"{words} Of the cap of ε = {book.cap.epsilon:g}, "
+        f"{percent(book.cap.share(book.bound_under_cap()))} is spent."
     )
 
 
