@@ -119,7 +119,9 @@ class Cap:
 
     def epsilon_of(self, mu: float) -> float:
         """Epsilon of a Gaussian release, at the cap's delta without its reserve."""
-        return gaussian_epsilon(self.delta - self.reserve, 1.0, mu) if mu > 0 else 0.0
+        if mu == 0 or math.isinf(mu):
+            return mu
+        return gaussian_epsilon(self.delta - self.reserve, 1.0, mu)
 
     def require(self, before: Bound, after: Bound, asked: Bound) -> None:
         """Refuse to go from what was spent before to what would be spent after.
