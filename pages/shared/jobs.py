@@ -46,6 +46,9 @@ def keep_controls(page: str) -> None:
 
 def started_job(page: str, sweeps: Sweeps) -> Job | None:
     """The Run button, and the run of these sweeps if there is one."""
+    job = runs_sweeps.find(sweeps)
+    if job is not None:
+        spent.follow((page, sweeps), job.rows_so_far)
     cells = [cell for sweep in sweeps for cell in sweep.cells()]
     specs = [cell.spec for cell in cells if cell.spec is not None]
     draws = sum(spec.repetitions for spec in specs)
@@ -69,11 +72,8 @@ def started_job(page: str, sweeps: Sweeps) -> Job | None:
         )
     if not draws:
         _skipped_table([cell.as_row() for cell in cells])
-    job = runs_sweeps.find(sweeps)
     if job is None:
         runs_sweeps.read_ahead(sweeps)
-    else:
-        spent.follow((page, sweeps), job.rows_so_far)
     return job
 
 

@@ -69,7 +69,8 @@ def cap_controls(delta: float) -> None:
             st.markdown(
                 f"**Cap: ε = {plain(chosen.epsilon)} at δ = {chosen.delta:g}** "
                 f"({one_in(chosen.delta)}) for each person of any one data set, whenever you stop. "
-                "It counts what has been shown since it was set."
+                "It counts what has been released since it was set, in this visit. Exact lines and "
+                "whatever else has a red badge are beyond it."
             )
         left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
         epsilon = left.select_slider(

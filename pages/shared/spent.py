@@ -69,7 +69,10 @@ def pay(payments: Iterable[Payment]) -> None:
     BeyondCap
         If there is a cap that this would exceed: it must not be shown then.
     """
-    for dataset, theirs in _by_dataset(payments).items():
+    by_dataset = _by_dataset(payments)
+    for dataset, theirs in by_dataset.items():
+        account(dataset).require_room(*theirs)
+    for dataset, theirs in by_dataset.items():
         account(dataset).pay(*theirs)
 
 
@@ -155,7 +158,11 @@ def follow(key: Hashable, look: Look) -> None:
     followed = st.session_state.setdefault(_FOLLOWED, {})
     followed[key] = look
     if cap() is not None:
-        _look_at(key)
+        try:
+            _look_at(key)
+        except BeyondCap:
+            del followed[key]
+            raise
 
 
 def is_going_on() -> bool:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import contextmanager
+
 import pytest
 from streamlit.testing.v1 import AppTest
+
+from pages.shared import runs, runs_plans
 
 LEDGER = "pages/use/ledger.py"
 SHORT = {"repetitions": "2"}
@@ -73,7 +79,6 @@ def paid(at: AppTest) -> int:
 def test_what_would_exceed_the_cap_is_neither_shown_nor_paid(open_page, page):
     at = set_cap(open_page("learn/start", **SHORT), SMALL)
     visit(at, page)
-    at.run()
     assert refusal(at), said(at)[:500]
     assert paid(at) == 0
     # Neither a chart nor a picture nor a guarantee of what was not drawn.
@@ -167,3 +172,38 @@ def test_the_words_are_those_of_a_plan_and_of_whoever_stops(open_page):
     visit(at, "use/ledger")
     assert "a plan of exactly these 4 releases, fixed beforehand, would have cost" in said(at)
     assert "For whoever stops when it suits: ε = " in said(at)
+
+
+def test_what_was_forgotten_is_paid_again_before_it_is_seen_again(open_page):
+    query = {"protocols": "DPdisPCA", "tradeoffs_values_epsilon": "1, 2"}
+    at = open_page("explore/tradeoffs", **SHORT, **query)
+    button(at, "Run").click().run()
+    deadline = time.monotonic() + 60
+    while at.session_state["_spent_followed"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        at.run()
+    set_cap(at, SMALL)
+    button(at, "Forget everything").click().run()
+    visit(at, "explore/tradeoffs")
+    assert refusal(at) and paid(at) == 0
+    # Elsewhere nothing is in the way.
+    visit(at, "use/ledger")
+    visit(at, "learn/algorithm")
+    assert refusal(at)
+
+
+def test_a_search_that_waits_for_its_turn_is_still_to_be_paid(monkeypatch):
+    waits = threading.Event()
+
+    class Busy:
+        @contextmanager
+        def taken(self, _):
+            waits.wait(10)
+            yield False
+
+    monkeypatch.setattr(runs, "turns", Busy)
+    work = runs_plans.Work({})
+    assert work.progress().state == "waiting"
+    assert work.rows_so_far() == ([], True)
+    waits.set()
