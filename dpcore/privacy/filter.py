@@ -117,6 +117,10 @@ class Cap:
         """The largest epsilon, at the cap's delta, that one more Gaussian release may have."""
         return self.epsilon_of(math.sqrt(max(0.0, self.mu**2 - spent.mu**2)))
 
+    def left_pure(self, spent: Bound) -> float:
+        """The largest epsilon that one more pure release may have as long as all are pure."""
+        return max(0.0, self.epsilon - spent.epsilon)
+
     def epsilon_of(self, mu: float) -> float:
         """Epsilon of a Gaussian release, at the cap's delta without its reserve."""
         if mu == 0 or math.isinf(mu):
@@ -151,7 +155,7 @@ class Cap:
                 f"This asks for ε = {counted}, and ε = {spoken_down(self.left(before))} is left of "
                 f"{cap}."
             )
-        pure = max(0.0, self.epsilon - before.epsilon)
+        pure = self.left_pure(before)
         left = f"{spoken_down(self.left(before))} of such" if pure == 0 else spoken_down(pure)
         raise BeyondCap(
             f"This asks for a pure ε = {say_number(asked.epsilon)}, which counts as ε = {counted} "

@@ -22,9 +22,9 @@ A payment is entered for everybody in the data set, also where only some take pa
 a bound for each of them.
 
 Composition takes the noise of different releases as independent, as a real deployment would draw
-it. In this laboratory the seed is held while you move a slider, so that settings can be compared.
-With real data that would be fatal: from $A + \\sigma_1 E$ and $A + \\sigma_2 E$ anybody can solve
-for $A$.
+it, and so do a cap and the bound for whoever stops when it suits. In this laboratory the seed is
+held while you move a slider, so that settings can be compared. With real data that would be fatal:
+from $A + \\sigma_1 E$ and $A + \\sigma_2 E$ anybody can solve for $A$.
 """
 
 HOW_SPENDING_COMPOSES = r"""

@@ -72,34 +72,35 @@ def cap_controls(delta: float) -> None:
                 "It counts what has been released since it was set, in this visit. Exact lines and "
                 "whatever else has a red badge are beyond it."
             )
-        left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
-        epsilon = left.select_slider(
-            "Cap on ε", EPSILONS, value=2.0, format_func=plain, key="cap_epsilon"
-        )
-        cap_delta = middle.select_slider(
-            "Cap on δ", DELTAS, value=delta, format_func=lambda d: f"{d:g}", key="cap_delta"
-        )
-        goes_on = spent.is_going_on()
-        with right:
-            st.button(
-                "Set the cap" if chosen is None else "Set it anew",
-                type="primary" if chosen is None else "secondary",
-                on_click=spent.set_cap,
-                args=(Cap(epsilon, cap_delta),),
-                disabled=goes_on,
-                width="stretch",
-            )
-            if chosen is not None:
-                st.button(
-                    "Remove", on_click=spent.set_cap, args=(None,), key="cap_off", width="stretch"
-                )
-        if goes_on:
+        if spent.is_going_on():
             st.caption("A run goes on beside the pages; a cap can be set once it has ended.")
-        elif any(account.payments for account in spent.accounts().values()):
-            st.caption(
-                "A cap set now counts from now on. It promises nothing about what was shown "
-                "before, which comes on top."
-            )
+            return
+        with st.container(horizontal=True):
+            with st.popover("Set a cap" if chosen is None else "Set another"):
+                _choose_cap(delta)
+            if chosen is not None:
+                st.button("Remove the cap", on_click=spent.set_cap, args=(None,))
+
+
+def _choose_cap(delta: float) -> None:
+    epsilon = st.select_slider(
+        "Cap on ε", EPSILONS, value=2.0, format_func=plain, key="cap_epsilon"
+    )
+    cap_delta = st.select_slider(
+        "Cap on δ", DELTAS, value=delta, format_func=lambda value: f"{value:g}", key="cap_delta"
+    )
+    if any(account.payments for account in spent.accounts().values()):
+        st.caption(
+            "A cap set now counts from now on. It promises nothing about what was shown before, "
+            "which comes on top."
+        )
+    st.button(
+        "Set it",
+        type="primary",
+        on_click=spent.set_cap,
+        args=(Cap(epsilon, cap_delta),),
+        key="cap_set",
+    )
 
 
 def under_cap(account: Account) -> None:
@@ -108,11 +109,11 @@ def under_cap(account: Account) -> None:
     if cap is None:
         return
     bound = account.bound_under_cap()
-    st.progress(
-        min(1.0, cap.share(bound)),
-        f"{percent(cap.share(bound))} of the cap spent. One more Gaussian release may have "
-        f"ε = {spoken_down(cap.left(bound))} at most, at δ = {cap.delta:g}.",
-    )
+    left = f"One more Gaussian release may have ε = {spoken_down(cap.left(bound))} at most"
+    if 0 < bound.epsilon < math.inf:
+        left += f", a pure one ε = {spoken_down(cap.left_pure(bound))} while all is pure"
+    share = cap.share(bound)
+    st.progress(min(1.0, share), f"{percent(share)} of the cap spent. {left}.")
     if account.before:
         before = sum(payment.draws for payment in account.before.values())
         st.caption(
@@ -190,5 +191,5 @@ def carry_off(rows: list[Row], name: str, title: str) -> None:
             key=f"forget_{name}",
             on_click=spent.forget,
             args=(name,),
-            help="With real people this would be forgetting, not undoing.",
+            help="With real people this would be forgetting, not undoing. No cap would start anew.",
         )

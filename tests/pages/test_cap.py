@@ -48,7 +48,7 @@ def set_cap(at: AppTest, epsilon: float, delta: float = 0.01) -> AppTest:
     at.switch_page(LEDGER).run()
     at.select_slider(key="cap_epsilon").set_value(epsilon)
     at.select_slider(key="cap_delta").set_value(delta).run()
-    button(at, "Set").click().run()
+    button(at, "Set it").click().run()
     assert not at.exception
     return at
 
@@ -141,6 +141,16 @@ def test_a_cap_set_late_says_that_it_counts_from_now(open_page):
     assert not refusal(at)
 
 
+def test_what_is_left_for_pure_releases_is_said_while_all_is_pure(open_page):
+    at = set_cap(open_page("learn/start", epsilon="0.5"), 2.0)
+    visit(at, "explore/statistics")
+    assert not refusal(at)
+    visit(at, "use/ledger")
+    (bar,) = at.get("progress")
+    assert bar.proto.text.startswith("25 % of the cap spent.")
+    assert bar.proto.text.endswith("a pure one ε = 1.5 while all is pure.")
+
+
 def test_a_sweep_that_fits_is_paid_before_it_begins(open_page):
     query = {"protocols": "DPdisPCA", "tradeoffs_values_epsilon": "0.1, 0.2"}
     at = set_cap(open_page("learn/start", **SHORT, **query), 5.0)
@@ -159,7 +169,7 @@ def test_a_cap_can_be_removed_and_is_the_visitors_own(open_page):
     visit(at, "explore/playground")
     assert refusal(at)
     visit(at, "use/ledger")
-    button(at, "Remove").click().run()
+    button(at, "Remove the cap").click().run()
     visit(at, "explore/playground")
     assert not refusal(at)
 
