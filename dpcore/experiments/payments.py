@@ -8,9 +8,13 @@ the people, the settings of the noise and the seed, and nothing that is chosen a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from dpcore.data import dataset_status
+from dpcore.errors import ParameterError
 from dpcore.experiments.findings import counted
 from dpcore.experiments.methods import METHODS, PURE
+from dpcore.experiments.promises import promised
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.spending import Payment
@@ -82,6 +86,21 @@ def of_run(
     )
 
 
+def of_plan(specs: Iterable[RunSpec]) -> list[Payment]:
+    """What runs will cost, no row being read; those that cannot run cost nothing."""
+    payments = []
+    for spec in specs:
+        dataset = dataset_status(spec.dataset)
+        n_samples = dataset.n_samples if spec.samples is None else spec.samples
+        spec = replace(spec, components=spec.components or dataset.default_components)
+        try:
+            guarantees = {key: promised(spec, key, dataset) for key in spec.protocols}
+        except ParameterError:
+            continue
+        payments += of_run(spec, guarantees, n_samples, spec.repetitions)
+    return together(payments)
+
+
 def of_rows(rows: Iterable[Row], what: tuple[str, ...] = (COMPONENTS,)) -> list[Payment]:
     """What the runs behind some tidy rows cost, over all their data sets."""
     numbers: dict[tuple, set[int]] = {}
@@ -112,10 +131,10 @@ def is_paid(guarantee: Guarantee) -> bool:
 
 
 def together(payments: Iterable[Payment]) -> list[Payment]:
-    """One payment for each key."""
-    found: dict[str, Payment] = {}
+    """One payment for each noise; equal keys in two data sets are two."""
+    found: dict[tuple[str, str], Payment] = {}
     for payment in payments:
-        key = payment.release.key
+        key = payment.release.identity
         found[key] = found[key].merged(payment) if key in found else payment
     return list(found.values())
 

@@ -162,6 +162,13 @@ def row_of(
     }
 
 
+def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
+    """Bytes of all whole matrices, and of all raw rows, sent as they are; nothing is drawn."""
+    settings = spec.settings(problem.n_features, problem.default_components)
+    draw = Draw(problem.moments, settings, Repetition(spec.seed))
+    return int(draw.whole_matrix_bytes().sum()), int(draw.raw_row_bytes().sum())
+
+
 def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[Row]:
     """Rows of a spec, as they are finished.
 

@@ -6,10 +6,22 @@ post-processing and free. What each kind of result costs is in `dpcore.experimen
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from dpcore.privacy import EVERYONE, Ledger, Release, Spent, composed_mu
+from dpcore.errors import ParameterError
+from dpcore.privacy import (
+    EVERYONE,
+    Bound,
+    Cap,
+    Ledger,
+    Release,
+    Spent,
+    composed_mu,
+    odometer_epsilon,
+)
 
 _NOBODY = -1
 
@@ -75,23 +87,90 @@ class Payment:
 
 @dataclass
 class Account:
-    """Everything shown about one data set: payments by key, and what no budget covers."""
+    """Everything shown about one data set: payments by key, and what no budget covers.
+
+    Parameters
+    ----------
+    dataset : str
+    payments : dict of str to Payment
+    uncovered : dict of str to str
+        What was shown that no guarantee covers, and why.
+    cap : Cap or None
+        The most that may be spent on a person from `before` on.
+    before : dict of str to Payment
+        What had been paid when the cap was set.
+    """
 
     dataset: str
     payments: dict[str, Payment] = field(default_factory=dict)
     uncovered: dict[str, str] = field(default_factory=dict)
+    cap: Cap | None = None
+    before: dict[str, Payment] = field(default_factory=dict)
     _spent: Spent | None = field(default=None, repr=False, compare=False)
 
-    def pay(self, payment: Payment) -> bool:
-        """Enter a payment; False if it was known and nothing is added."""
-        key = payment.release.key
-        known = self.payments.get(key)
-        entry = payment if known is None else known.merged(payment)
-        self.payments[key] = entry
-        if known is not None and (entry.release, entry.numbers) == (known.release, known.numbers):
-            return False
-        self._spent = None
-        return True
+    def set_cap(self, cap: Cap | None) -> None:
+        """From now on nothing may be paid beyond this cap; what was paid before is outside it."""
+        self.cap, self.before = cap, dict(self.payments)
+
+    def pay(self, *payments: Payment) -> bool:
+        """Enter all of these payments, or none; False if they were known and nothing is added.
+
+        Raises
+        ------
+        ParameterError
+            If one is about other people: it would be in no total.
+        BeyondCap
+            If there is a cap that they would exceed together; nothing is entered then.
+        """
+        entries, is_new = self._with(payments)
+        if is_new:
+            self._require_room(entries)
+            self._spent = None
+        self.payments = entries
+        return is_new
+
+    def require_room(self, *payments: Payment) -> None:
+        """Raise what `pay` would, and enter nothing."""
+        entries, is_new = self._with(payments)
+        if is_new:
+            self._require_room(entries)
+
+    def _with(self, payments: Iterable[Payment]) -> tuple[dict[str, Payment], bool]:
+        entries = dict(self.payments)
+        for payment in payments:
+            release = payment.release
+            if release.dataset != self.dataset:
+                raise ParameterError("dataset", f"the account's, {self.dataset}", release.dataset)
+            known = entries.get(release.key)
+            entries[release.key] = payment if known is None else known.merged(payment)
+        return entries, bool(_beyond(entries, self.payments))
+
+    def _require_room(self, entries: dict[str, Payment]) -> None:
+        if self.cap is not None:
+            self.cap.require(
+                self.bound_under_cap(),
+                self._bound(_beyond(entries, self.before)),
+                self._bound(_beyond(entries, self.payments)),
+            )
+
+    def _bound(self, payments: Iterable[Payment]) -> Bound:
+        return _ledger_of(payments).bound_by_person(self.dataset)
+
+    def bound_under_cap(self) -> Bound:
+        """What the cap counts as spent."""
+        return self._bound(_beyond(self.payments, self.before))
+
+    def odometer_epsilon(self, delta: float) -> float:
+        """A bound on everybody's privacy loss that holds whenever one stops.
+
+        Infinite at ``delta=0`` unless everything is pure, and for approximate releases that are
+        not Gaussian, which it does not cover.
+        """
+        bound = self._bound(self.payments.values())
+        if bound.delta > 0:
+            return math.inf
+        # The loss of pure releases is never larger than their epsilons together.
+        return min(bound.epsilon, odometer_epsilon(bound.mu, delta) if delta > 0 else math.inf)
 
     @property
     def n_releases(self) -> int:
@@ -118,9 +197,7 @@ class Account:
         return any(payment.by_sites for payment in self.payments.values())
 
     def ledger(self) -> Ledger:
-        return Ledger(
-            tuple(release for payment in self.payments.values() for release in payment.composed())
-        )
+        return _ledger_of(self.payments.values())
 
     def spent_by_person(self) -> Spent:
         """A bound for everybody in the data set; worked out again only once something is paid."""
@@ -186,6 +263,22 @@ class Account:
             for row in rows:
                 row["total_epsilon"] = min(row["total_epsilon"], last)
         return rows
+
+
+def _ledger_of(payments: Iterable[Payment]) -> Ledger:
+    return Ledger(tuple(release for payment in payments for release in payment.composed()))
+
+
+def _beyond(payments: dict[str, Payment], known: dict[str, Payment]) -> list[Payment]:
+    """What has been paid besides what was known: new draws, and old ones that others now pay."""
+    new = []
+    for key, payment in payments.items():
+        earlier = known.get(key)
+        if earlier is None or earlier.release != payment.release:
+            new.append(payment)
+        elif payment.numbers - earlier.numbers:
+            new.append(replace(payment, numbers=payment.numbers - earlier.numbers))
+    return new
 
 
 def who_pays(release: Release) -> str:

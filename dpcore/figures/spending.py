@@ -27,7 +27,7 @@ def running_total(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
     names = ["nothing yet", *(row["released"] for row in rows)]
     for name, field, colour, dash in (
         ("plain sum", "sum_of_epsilons", GREY, "dot"),
-        ("as it composes", "total_epsilon", look_of("pooled", dark=dark).colour, "solid"),
+        ("as a plan", "total_epsilon", look_of("pooled", dark=dark).colour, "solid"),
     ):
         figure.add_scatter(
             x=releases,

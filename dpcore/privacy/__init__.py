@@ -6,6 +6,7 @@ from dpcore.privacy.budget import Guarantee, PrivacyBudget
 from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales, default_honest_sites
 from dpcore.privacy.card import EXPLANATIONS, Badge, CardRow, GuaranteeCard, describe
 from dpcore.privacy.explanations import ASSUMED, STATED, Explained, explained
+from dpcore.privacy.filter import BeyondCap, Cap
 from dpcore.privacy.gaussian import (
     CALIBRATIONS,
     composed_mu,
@@ -20,7 +21,7 @@ from dpcore.privacy.gaussian import (
     published_sigma,
     second_moment_sigma,
 )
-from dpcore.privacy.ledger import EVERYONE, Ledger, Release, Spent
+from dpcore.privacy.ledger import EVERYONE, Bound, Ledger, Release, Spent
 from dpcore.privacy.meaning import (
     best_guess,
     exceedance_bound,
@@ -33,8 +34,10 @@ from dpcore.privacy.meaning import (
     odds_factor,
     posterior_after_test,
     posterior_bounds,
+    pure_mu,
     trade_off,
 )
+from dpcore.privacy.odometer import odometer_epsilon
 
 __all__ = [
     "ASSUMED",
@@ -46,6 +49,9 @@ __all__ = [
     "Against",
     "Assumption",
     "Badge",
+    "BeyondCap",
+    "Bound",
+    "Cap",
     "CapeScales",
     "CardRow",
     "Explained",
@@ -78,9 +84,11 @@ __all__ = [
     "l2_sensitivity_of_second_moment",
     "mean_weight",
     "odds_factor",
+    "odometer_epsilon",
     "posterior_after_test",
     "posterior_bounds",
     "published_sigma",
+    "pure_mu",
     "second_moment_sigma",
     "trade_off",
 ]

@@ -211,8 +211,8 @@ def gaussian_mu(budget: PrivacyBudget) -> float:
 def composed_mu(*mus: float) -> float:
     """mu of Gaussian releases about the same people, one after the other: squares add, exactly.
 
-    Dong, Roth & Su (2022), "Gaussian differential privacy", corollary 3.3. The later releases
-    may be chosen after seeing the earlier ones.
+    Dong, Roth & Su (2022), "Gaussian differential privacy", corollary 3.3. What later releases
+    read may be chosen after seeing earlier ones; their number and their mu are fixed beforehand.
     """
     return math.hypot(*mus)
 

@@ -2,9 +2,11 @@
 
 Releases about the same people compose; releases about disjoint sites do not, for each person is
 at one site. Gaussian releases compose exactly (their mu^2 add), anything else through the privacy
-loss distributions of Google's `dp-accounting`, rounded upwards. All of it holds when later
-releases are chosen after seeing earlier ones. None of it holds for releases that share their
-noise: two of those at different scales can be solved for what the noise should hide.
+loss distributions of Google's `dp-accounting`, rounded upwards. That is what a plan costs: how
+many releases, and how private each, fixed beforehand. Whoever decides that while looking needs a
+cap (`dpcore.privacy.filter`) or the larger bound of `dpcore.privacy.odometer`. None of it holds
+for releases that share their noise: two of those at different scales can be solved for what the
+noise should hide.
 
 A result shown twice is one release: entries with a known key cost nothing. A ledger never
 changes; `add` and `reset` return another.
@@ -21,7 +23,7 @@ from functools import lru_cache
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import Guarantee
 from dpcore.privacy.gaussian import composed_mu, gaussian_epsilon
-from dpcore.privacy.meaning import guarantee_mu, odds_factor
+from dpcore.privacy.meaning import guarantee_mu, odds_factor, pure_mu
 
 EVERYONE = ""
 
@@ -37,10 +39,11 @@ class Release:
     Parameters
     ----------
     key : str
-        Identity of the draw: settings and seed. The same key is the same result.
+        Settings and seed of the draw: with the data set, its identity.
     label : str
         What a person would call it.
     dataset : str
+        Whose rows it reads. The same key of the same data set is the same result.
     mechanism : str
         As in `Guarantee`.
     epsilon, delta : float
@@ -62,6 +65,11 @@ class Release:
     mu: float | None = None
     partition: str = EVERYONE
     sites: tuple[int, ...] | None = None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What tells the draw from all others: the same settings of other people are another."""
+        return self.dataset, self.key
 
     @classmethod
     def of(
@@ -140,14 +148,33 @@ class Spent:
 
 
 @dataclass(frozen=True)
+class Bound:
+    """What was spent on everybody at most, as a filter counts it.
+
+    Parameters
+    ----------
+    mu : float
+        Root of the sum of mu squared; of releases that are not Gaussian, of their pure part.
+    delta : float
+        Sum of the deltas of those.
+    epsilon : float
+        Sum of the epsilons where every release is pure; infinite where one is not.
+    """
+
+    mu: float = 0.0
+    delta: float = 0.0
+    epsilon: float = 0.0
+
+
+@dataclass(frozen=True)
 class Ledger:
     """Releases in the order they were made."""
 
     releases: tuple[Release, ...] = field(default=())
 
     def add(self, release: Release) -> Ledger:
-        """With this release; the same ledger if its key is known."""
-        if any(known.key == release.key for known in self.releases):
+        """With this release; the same ledger if it is known."""
+        if any(known.identity == release.identity for known in self.releases):
             return self
         return replace(self, releases=(*self.releases, release))
 
@@ -163,6 +190,26 @@ class Ledger:
             if partition != EVERYONE:
                 total = total.and_then(_worst_site(_of_partition(releases, partition)))
         return total
+
+    def bound_by_person(self, dataset: str) -> Bound:
+        """A bound for every person that may be looked at while going on (`privacy.filter`).
+
+        As in `spent_by_person`, people pay for their own site, and for the worst site of every
+        split.
+        """
+        own = [release for release in self.releases if release.dataset == dataset]
+        gaussian = (
+            release if release.mu is not None else replace(release, mu=pure_mu(release.epsilon))
+            for release in own
+        )
+        delta = math.fsum(release.delta for release in own if release.mu is None)
+        is_pure = delta == 0 and all(release.mu is None for release in own)
+        pure = (epsilon for epsilon, _ in self.spent_by_person(dataset).others)
+        return Bound(
+            Ledger(tuple(gaussian)).spent_by_person(dataset).mu,
+            delta,
+            math.fsum(pure) if is_pure else math.inf,
+        )
 
     def spent_by_site(self, dataset: str, partition: str, site: int) -> Spent:
         """A bound for the people of one site, whichever site was theirs in other splits."""

@@ -14,7 +14,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
+from scipy.special import expit, log_expit, log_ndtr, logit, ndtr, ndtri, ndtri_exp
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
@@ -38,6 +38,20 @@ def guarantee_mu(guarantee: Guarantee) -> float | None:
     if guarantee.epsilon == 0:
         return 2 * float(ndtri((1 + guarantee.delta) / 2))
     return _mu(guarantee.epsilon, guarantee.delta)
+
+
+def pure_mu(epsilon: float) -> float:
+    """mu of the least private Gaussian release that bounds an epsilon-private one.
+
+    Its trade-off curve goes through the corner of the other's two lines, where both errors are
+    1 / (1 + e^epsilon), and lies below them elsewhere, being convex (`dpcore.privacy.filter`).
+    """
+    if not epsilon >= 0:
+        raise ParameterError("epsilon", "at least 0", epsilon)
+    if math.isinf(epsilon):
+        return math.inf
+    # Through its logarithm: e^-epsilon underflows long before mu is large.
+    return max(0.0, -2 * float(ndtri_exp(log_expit(-epsilon))))
 
 
 @lru_cache(maxsize=4096)

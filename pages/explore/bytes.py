@@ -30,6 +30,7 @@ with errors_shown():
         choice.dataset,
         lambda progress: rates.frontier(progress, spec, choice.dataset),
         rates.count_of,
+        lambda: rates.cost_of(spec),
     )
     promised_cards(
         spec,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dpcore.experiments.cca_findings import captured, cca_comparison, cca_headline
@@ -25,6 +27,7 @@ with errors_shown():
         choice = choose_run(shared, source, views, values)
     spec, lead = choice.spec, choice.lead
     problem = runs_cca.problem(source, spec)
+    cca_panels.pay(source, spec, problem)
     draws = {key: runs_cca.found(source, spec, key) for key in spec.protocols}
     rows = [row for found in draws.values() for _, row in found]
     private = [found for found, _ in draws[lead]]
@@ -35,8 +38,9 @@ with errors_shown():
             percent(captured(rows, lead)), cca_headline(rows, lead), cca_comparison(rows, lead)
         )
         if shared.compare:
-            published = runs_cca.found(source, spec.as_published(), lead)
-            cca_panels.enter(source, spec.as_published(), {lead: published}, problem)
+            printed = replace(spec.as_published(), protocols=(lead,))
+            cca_panels.pay(source, printed, problem)
+            published = runs_cca.found(source, printed, lead)
             share = captured([row for _, row in published], lead)
             words.markdown(
                 f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
@@ -50,7 +54,6 @@ with errors_shown():
     with right:
         st.markdown("##### What it promises")
         cca_panels.promises(draws, spec)
-    cca_panels.enter(source, spec, draws, problem)
 
     st.markdown("##### The directions")
     cca_panels.directions(views, exact, private[0], lead)
@@ -76,7 +79,8 @@ with errors_shown():
     cca_panels.so_far(source, shared.spec.delta)
 
     st.markdown("##### More ε, more people, more δ")
-    three_curves(choice, problem.random_share)
+    if spent.curves(dataset_of(source)):
+        three_curves(choice, problem.random_share)
 
     not_private(
         "Exact correlations, the captured share and the agreement of directions",

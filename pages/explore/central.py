@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.experiments.central import VARIANTS, central_spec
-from pages.shared import central, runs, runs_central
+from pages.shared import central, runs, runs_central, spent
 from pages.shared.cards import dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current, redraw_noise
 from pages.shared.downloads import downloads
@@ -24,6 +24,7 @@ with errors_shown():
     spec = replace(central_spec(choice.spec), samples=None)
     everything = central.cells_at(spec, dataset, tuple(VARIANTS))
     rows = runs_central.rows(everything)
+    spent.pay_rows(rows)
     central.answer(rows, spec)
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
 
@@ -34,10 +35,12 @@ with errors_shown():
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("##### The same at every ε")
-        central.epsilon_curve(spec, dataset)
+        if spent.curves(dataset.name):
+            central.epsilon_curve(spec, dataset)
     with right:
         st.markdown("##### The same with fewer people")
-        central.people_curve(spec, dataset)
+        if spent.curves(dataset.name):
+            central.people_curve(spec, dataset)
     not_private("These curves and exact PCA", "are measured on the data themselves.")
 
     shown = ("ppca", central.chosen_variant(spec), "modsulq", "sulq")
@@ -55,7 +58,7 @@ with errors_shown():
     st.markdown("##### What each promises")
     central.chain_state(found["ppca"])
     central.promises({key: found[key] for key in shown if key in found}, spec)
-    central.enter(rows, found["ppca"], choice)
+    central.enter(choice)
     if spec.preparation == "published":
         not_private("Published preparation", runs.statement(spec))
     else:

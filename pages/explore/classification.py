@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.experiments.learning import PIPELINES, PRIVATE
-from pages.shared import classification, runs_learning, splitting
+from pages.shared import classification, runs_learning, spent, splitting
 from pages.shared.cards import dataset_ready, errors_shown, how_computed
 from pages.shared.classification_controls import choose_spec, redraw_button
 from pages.shared.controls import current
@@ -34,29 +34,31 @@ with errors_shown():
     )
     spec = choose_spec(choice, halves)
     if view == ERROR:
+        classification.pay(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
         classification.answer(spec)
         redraw_button()
         st.markdown("##### Test error at every ε")
-        classification.curves(spec)
+        if spent.curves(spec.dataset):
+            classification.curves(spec)
         st.markdown("##### What it promises")
         classification.promises(spec)
-        classification.enter([replace(spec, pipeline=pipeline) for pipeline in PIPELINES], choice)
+        classification.enter(choice)
         st.markdown("##### Take it away")
         classification.take_away(spec)
     elif view == SPLIT:
-        splitting.two_parts(spec)
-        splitting.how_it_moves(spec)
-        splitting.three_parts(spec)
+        classification.pay([replace(spec, pipeline=PRIVATE)])
+        if spent.curves(spec.dataset):
+            splitting.two_parts(spec)
+            splitting.how_it_moves(spec)
+            splitting.three_parts(spec)
         st.markdown("##### What it promises")
         classification.promises(spec)
-        classification.enter([replace(spec, pipeline=PRIVATE)], choice)
+        classification.enter(choice)
     else:
         shown = classification.inside(spec, halves)
         redraw_button()
         st.markdown("##### What it promises")
         classification.cards(shown)
-        classification.enter(
-            [replace(one, repetitions=1) for one in (shown, replace(shown, components=2))], choice
-        )
+        classification.enter(choice)
     st.caption(halves.statement)
     how_computed("classification", CLASSIFICATION)

@@ -55,14 +55,9 @@ with errors_shown():
         for epsilon in sorted(epsilons, reverse=True)
     }
     problem = runs.problem(choice.spec.problem_key())
+    for spec in specs.values():
+        spent.pay_run(spec, what=("components", "eigenvalues"))
     found = {epsilon: runs.subspaces(spec)[method] for epsilon, spec in specs.items()}
-    for epsilon, subspace in found.items():
-        spent.record_run(
-            specs[epsilon],
-            {method: subspace},
-            problem.n_samples,
-            what=("components", "eigenvalues"),
-        )
     spent.so_far(dataset.name, dataset.title, choice.spec.delta)
     if specs:
         strictest = min(specs)

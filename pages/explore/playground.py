@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpcore.experiments.findings import comparison, headline, percent, spread_of
 from dpcore.experiments.methods import METHODS
+from dpcore.experiments.run import reference_bytes
 from dpcore.experiments.spec import as_published
 from dpcore.figures.energy import protocol_dots
 from pages.shared import energy, pictures, runs, spent, stories, turns
@@ -38,13 +39,15 @@ if not dataset_ready(dataset):
     st.stop()
 
 with errors_shown():
+    spent.pay_run(spec, spec.repetitions)
     rows = runs.rows(spec)
     lead = spread_of(rows, spec.protocols[0])
     with answer:
         words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
     if choice.compare:
-        published = runs.rows(replace(as_published(spec), protocols=spec.protocols[:1]))
-        spent.record_rows(published)
+        printed = replace(as_published(spec), protocols=spec.protocols[:1])
+        spent.pay_run(printed, spec.repetitions)
+        published = runs.rows(printed)
         before = spread_of(published, spec.protocols[0])
         words.markdown(
             f"The published choices (published calibration, triangle noise, svd truncation) keep "
@@ -58,11 +61,14 @@ with errors_shown():
     turns.breath()
     with right:
         st.markdown("##### The same at every ε (click a point to go there)")
-        energy.epsilon_curve(spec)
+        if spent.curves(dataset.name):
+            energy.epsilon_curve(spec)
 
     st.markdown("##### What the components look like (below each, its |cosine| to the exact one)")
     problem = runs.problem(spec.problem_key())
-    shown = runs.subspaces(replace(spec, protocols=tuple({spec.protocols[0]: 0, "local": 0})))
+    everything = runs.subspaces(spec)
+    # What one site has alone is the other end of the scale, for whoever chose to see it.
+    shown = {key: everything[key] for key in (spec.protocols[0], "local") if key in everything}
     pictures.component_rows(
         {"Exact PCA": problem.exact_components[: problem.default_components]}
         | {METHODS[key].title: subspace.components for key, subspace in shown.items()},
@@ -72,9 +78,6 @@ with errors_shown():
     )
 
     st.markdown("##### What it promises")
-    everything = runs.subspaces(spec)
-    spent.record_run(spec, everything, problem.n_samples, spec.repetitions)
-    spent.curves(dataset.name)
     spent.so_far(dataset.name, dataset.title, spec.delta)
     guarantee_tabs(
         {titles[key]: subspace.guarantee for key, subspace in everything.items()},
@@ -87,7 +90,7 @@ with errors_shown():
 
     st.markdown("##### What travelled")
     one_draw = replace(spec, repetitions=1)
-    travelled(runs.rows(one_draw), runs.rows(replace(one_draw, protocols=("full", "pooled"))))
+    travelled(runs.rows(one_draw), *reference_bytes(spec, problem))
 
     st.markdown("##### Take it away")
     take_away(rows, lambda: protocol_dots(rows), spec, choice.query)

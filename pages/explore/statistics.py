@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.experiments import statistic_runs
-from pages.shared import statistics
+from dpcore.experiments.payments_learning import TYPED_NUMBERS
+from pages.shared import spent, statistics
 from pages.shared.cards import (
     dataset_ready,
     errors_shown,
@@ -28,19 +29,21 @@ if spec is None:
 
 with errors_shown():
     release = statistic_runs.release(data.values, spec)
+    statistics.pay(data, spec, release)
     statistics.answer(data, spec, release)
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
     if spec.kind == statistic_runs.HISTOGRAM:
         statistics.histogram(data, spec, release)
     left, right = st.columns(2, gap="large")
     with left:
-        statistics.law(data, spec, release)
+        if spent.curves(data.dataset or TYPED_NUMBERS):
+            statistics.law(data, spec, release)
     with right:
         rows = statistics.trade_off(data, spec)
     statistics.people(data, spec)
     st.markdown("##### What it promises")
     guarantee_card(release.guarantee)
-    statistics.enter(data, spec, release, choice)
+    statistics.enter(data, spec, choice)
     st.caption(
         "This is for one release. Mean, variance and histogram of the same people are three, and "
         "their ε add up."

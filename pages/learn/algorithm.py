@@ -31,6 +31,7 @@ if not dataset_ready(dataset):
     st.stop()
 
 with errors_shown():
+    spent.pay_run(spec, what=("messages", "components"))
     here = stepping.position()
     site = 0
     if spec.sites > 1:
@@ -76,7 +77,5 @@ with errors_shown():
     not_private("Matrices before the noise, exact lines and energies", "read the rows themselves.")
     released = runs.subspaces(spec)
     guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)
-    people = runs.problem(spec.problem_key()).n_samples
-    spent.record_run(spec, released, people, what=("messages", "components"))
     spent.so_far(dataset.name, dataset.title, spec.delta)
 how_computed("algorithm", HOW_IT_IS_COMPUTED)

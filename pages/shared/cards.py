@@ -17,7 +17,7 @@ from dpcore.experiments.findings import bytes_in_words
 from dpcore.experiments.recipes import csv_of, notebook_of, script_of
 from dpcore.experiments.run import Row
 from dpcore.figures.style import ink
-from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
+from dpcore.privacy import EXPLANATIONS, Assumption, BeyondCap, Guarantee, describe, explained
 from dpcore.privacy.card import CardRow
 from pages.shared import runs
 from pages.shared.downloads import link_to
@@ -82,6 +82,14 @@ def errors_shown() -> Iterator[None]:
         yield
     except (ParameterError, DataUnavailable) as error:
         st.error(str(error), icon="⚠️")
+    except BeyondCap as refused:
+        say_refused(refused)
+
+
+def say_refused(refused: BeyondCap) -> None:
+    """That something would exceed the visitor's cap, and where the cap is."""
+    st.warning(f"Not drawn. {refused}", icon="⚠️")
+    st.page_link(PAGES["ledger"].path, label="See the cap, and what was spent")
 
 
 def dataset_ready(dataset: DatasetStatus) -> bool:

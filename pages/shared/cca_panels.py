@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpcore.experiments.payments_pairs import dataset_of, of_pairs
 from dpcore.figures.cca import correlation_dots, direction_bars
 from dpcore.figures.images import component_strip
 from dpcore.figures.scatter import people_scatter
-from pages.shared import runs, spent
+from pages.shared import runs, runs_cca, spent
 from pages.shared.cards import chart, guarantee_card, is_dark, take_away
 from pages.shared.cca import CcaChoice
 
@@ -65,11 +66,13 @@ def promises(draws: Draws, spec: CcaSpec) -> None:
             guarantee_card(found[0][0].guarantee, preparation=spec.preparation)
 
 
-def enter(source: ViewSource, spec: CcaSpec, draws: Draws, problem: CcaProblem) -> None:
-    """Put every draw into the ledger, and what is shown beside them."""
-    guarantees = {key: found[0][0].guarantee for key, found in draws.items()}
+def pay(source: ViewSource, spec: CcaSpec, problem: CcaProblem) -> None:
+    """Pay for every draw before it is shown, and enter what is shown beside them."""
+    # What a release promises depends on its settings alone: any draw of it says so.
+    first = replace(spec, repetitions=1)
+    guarantees = {key: runs_cca.found(source, first, key)[0][0].guarantee for key in spec.protocols}
     people = int(problem.moments.n_samples.sum())
-    spent.record(of_pairs(source, spec, guarantees, people, spec.repetitions))
+    spent.pay(of_pairs(source, spec, guarantees, people, spec.repetitions))
     dataset = dataset_of(source)
     spent.uncovered(
         dataset, "Exact correlations and what is captured of them", "they read rows without noise"
@@ -82,7 +85,6 @@ def so_far(source: ViewSource, delta: float) -> None:
     """What has been shown of the people of these views, on this page and on others."""
     dataset = dataset_of(source)
     titles = {status.name: status.title for status in runs.dataset_statuses()}
-    spent.curves(dataset)
     spent.so_far(dataset, titles.get(dataset, dataset), delta)
 
 

@@ -198,18 +198,12 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     )
 
 
-def enter(rows: Sequence[Row], drawn: Subspace, choice: Choice) -> None:
-    """Put every draw into the ledger, and what is shown beside them."""
+def enter(choice: Choice) -> None:
+    """Put into the ledger what is shown beside the draws."""
     dataset = choice.dataset
-    spent.record_rows(rows)
-    if not drawn.guarantee.is_private:
-        spent.uncovered(
-            dataset.name, "PPCA's components", "its chains did not converge, so nothing is promised"
-        )
     spent.uncovered(
         dataset.name, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
     )
-    spent.curves(dataset.name)
     spent.so_far(dataset.name, dataset.title, choice.spec.delta)
 
 

@@ -182,20 +182,25 @@ def cards(spec: ClassificationSpec) -> None:
             guarantee_card(guarantee)
 
 
-def enter(specs: Iterable[ClassificationSpec], choice: Choice) -> None:
-    """Put the draws of some pipelines into the ledger, and what is shown beside them."""
-    dataset = choice.dataset
+def pay(specs: Iterable[ClassificationSpec]) -> None:
+    """Pay for the draws of some pipelines before they are shown."""
+    payments = []
     for spec in map(canonical, specs):
         guarantees = promised_stages(spec, runs_learning.problem(spec.key()))
-        spent.record(of_pipeline(spec, guarantees, spec.repetitions))
+        payments += of_pipeline(spec, guarantees, spec.repetitions)
         if spec.pipeline in (EXACT, SUBSPACE, RANDOM):
             spent.uncovered(
-                dataset.name, "Classifiers trained without noise", "they were fitted to the rows"
+                spec.dataset, "Classifiers trained without noise", "they were fitted to the rows"
             )
+    spent.pay(payments)
+
+
+def enter(choice: Choice) -> None:
+    """Put into the ledger what is shown beside the pipelines."""
+    dataset = choice.dataset
     spent.uncovered(
         dataset.name, "Test errors, test people and their pictures", "they are shown as they are"
     )
-    spent.curves(dataset.name)
     spent.so_far(dataset.name, dataset.title, choice.spec.delta)
 
 
@@ -225,6 +230,7 @@ def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
         bind="query-params",
     )
     spec = replace(spec, pipeline=pipeline)
+    pay(replace(one, repetitions=1) for one in (spec, replace(spec, components=2)))
     outcome = runs_learning.outcome(spec)
     problem = runs_learning.problem(spec.key())
     wrong = int(round(outcome.test_error * len(problem.test_X)))

@@ -5,7 +5,8 @@ WHAT_IS_COUNTED = """
   their eigenvalues, a mean, a variance or a histogram, both stages of a classifier, canonical
   pairs; every dot of a dot plot. *Redraw noise* and any change of ε, δ, calibration, noise shape,
   sites or people draws again, and is paid again.
-- **Counted too:** every draw of a sweep, of a search or of a published figure that you run.
+- **Counted too:** every draw of a sweep, of a search or of a published figure that you run. Under a
+  cap a whole sweep is paid before it begins, and a run of unknown cost is refused.
 - **Free:** whatever else is computed from a noisy matrix that has been paid for. DPdisPCA, whole
   matrices and one site alone read the same noisy second moments, and K, R, the truncation, the
   rounding of messages and the eigenvalues only cut or read them differently.
@@ -13,7 +14,7 @@ WHAT_IS_COUNTED = """
 - **Beyond any budget:** exact lines, energies measured on the raw rows, the published
   preparation, test errors. They are listed with a red badge. So are curves that a page draws
   beside its result: they study the method at settings nobody chose, and each of their draws would
-  be a release.
+  be a release. Under a cap they are left out.
 - **Not entered:** examples with invented people: *What ε promises*, *Audit*, *Tutorials*, *How
   many people?*
 
@@ -21,11 +22,12 @@ A payment is entered for everybody in the data set, also where only some take pa
 a bound for each of them.
 
 Composition takes the noise of different releases as independent, as a real deployment must draw
-it. In this laboratory the seed is held while you move a slider, so that settings can be compared.
-With real data that would be fatal: from $A + \\sigma_1 E$ and $A + \\sigma_2 E$ anybody can solve
-for $A$, without knowing the seed. Two releases that share their noise do not compose: their joint
-ε is infinite. A red line says so where it happened. *Redraw noise* draws afresh; the statistics of
-a column, and the estimators of `dpcore`, draw other noise at every setting.
+it, and so do a cap and the bound for whoever stops when it suits. In this laboratory the seed is
+held while you move a slider, so that settings can be compared. With real data that would be
+fatal: from $A + \\sigma_1 E$ and $A + \\sigma_2 E$ anybody can solve for $A$, without knowing
+the seed. Two releases that share their noise do not compose: their joint ε is infinite. A red
+line says so where it happened. *Redraw noise* draws afresh; the statistics of a column, and the
+estimators of `dpcore`, draw other noise at every setting.
 """
 
 HOW_SPENDING_COMPOSES = r"""
@@ -34,7 +36,7 @@ releases about the same people compose exactly (Dong, Roth & Su 2022, corollary 
 
 $$\mu_{\text{total}} = \sqrt{\mu_1^2 + \mu_2^2 + \dots},$$
 
-also when later ones are chosen after seeing earlier ones. The total ε is the smallest one with
+for a number of releases and noises fixed beforehand. The total ε is the smallest one with
 
 $$\delta \ge \Phi\!\left(\tfrac{\mu}{2} - \tfrac{\varepsilon}{\mu}\right)
 - e^{\varepsilon}\, \Phi\!\left(-\tfrac{\mu}{2} - \tfrac{\varepsilon}{\mu}\right).$$
@@ -43,6 +45,31 @@ Where other kinds of noise are in it, the privacy loss distributions are convolv
 rounded upwards (Google's dp-accounting). Nobody is at two sites, so releases by different sites of
 one split do not add up: a person pays for what their own site sent. Across different splits the
 worst site of each counts.
+"""
+
+WHEN_ONE_STOPS = r"""
+**A plan.** The running total is ε at δ of releases that were fixed beforehand. Somebody who draws
+at ε = 1 until the loss has outgrown the total by one half, 400 times at most, breaks it: where
+δ = 0.01 is stated, 0.07 is what holds.
+
+**A cap** (a filter). With $M$ the μ of a Gaussian release that has the cap's ε at its δ, each next
+release is refused unless
+
+$$\mu_1^2 + \mu_2^2 + \dots \le M^2.$$
+
+Everything shown under the cap is then (ε, δ)-private together, whatever the next release was chosen
+by and whenever one stops. For Gaussian noise nothing is lost to a plan. A purely ε-private release
+counts with $\mu = 2\,\Phi^{-1}\!\left(\frac{e^{\varepsilon}}{1 + e^{\varepsilon}}\right)$, the
+Gaussian curve through the corner of its own, which lies below it elsewhere.
+
+**Stopping when it suits** (an odometer). For all moments at once the privacy loss stays below
+
+$$\varepsilon_k = \min_c \left[c - \ln\left(1 - \frac{\delta_{M_k}(c)}{\delta_k}\right)\right],
+\qquad M_k^2 = 2^k M_0^2, \quad \delta_k = \frac{\delta}{(\pi^2/3 - 1)(1 + |k|)^2},$$
+
+but with probability δ, where $M_k^2$ is the next of these above the sum of μ², and $\delta_M(c)$
+the profile above. (Rogers, Roth, Ullman & Vadhan 2016; Smith & Thakurta 2022; Whitehouse, Ramdas,
+Rogers & Wu 2023.)
 """
 
 HOW_THE_TEST_WORKS = r"""

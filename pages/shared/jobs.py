@@ -9,8 +9,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.findings import counted
+from dpcore.experiments.payments import of_plan
 from dpcore.experiments.recipes import notebook_of_sweeps, script_of_sweeps
 from dpcore.experiments.run import Row
+from dpcore.experiments.spec import RunSpec
 from pages.shared import runs_sweeps, spent
 from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
@@ -44,19 +46,24 @@ def keep_controls(page: str) -> None:
 
 def started_job(page: str, sweeps: Sweeps) -> Job | None:
     """The Run button, and the run of these sweeps if there is one."""
+    job = runs_sweeps.find(sweeps)
+    if job is not None:
+        spent.follow((page, sweeps), job.rows_so_far)
     cells = [cell for sweep in sweeps for cell in sweep.cells()]
-    draws = sum(cell.spec.repetitions for cell in cells if cell.spec is not None)
+    specs = [cell.spec for cell in cells if cell.spec is not None]
+    draws = sum(spec.repetitions for spec in specs)
+    may_run = bool(draws) and spent.has_room(lambda: of_plan(specs))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Run",
             type="primary",
             icon="▶️",
-            on_click=runs_sweeps.start,
-            args=(sweeps,),
+            on_click=_start,
+            args=(sweeps, specs),
             key=f"{page}_do_run",
-            disabled=not draws,
+            disabled=not may_run,
         )
-        skipped = len(cells) - sum(cell.spec is not None for cell in cells)
+        skipped = len(cells) - len(specs)
         st.caption(
             f"{counted(len(cells) - skipped, 'setting')}, {counted(draws, 'draw')} of the noise"
             + (f"; {counted(skipped, 'setting')} cannot run" if skipped else "")
@@ -65,12 +72,14 @@ def started_job(page: str, sweeps: Sweeps) -> Job | None:
         )
     if not draws:
         _skipped_table([cell.as_row() for cell in cells])
-    job = runs_sweeps.find(sweeps)
     if job is None:
         runs_sweeps.read_ahead(sweeps)
-    else:
-        spent.follow((page, sweeps), job.rows_so_far)
     return job
+
+
+def _start(sweeps: Sweeps, specs: Sequence[RunSpec]) -> None:
+    spent.pay_ahead(lambda: of_plan(specs))
+    runs_sweeps.start(sweeps)
 
 
 def watch(page: str, job: Job, draw: Callable[[Progress], None]) -> None:

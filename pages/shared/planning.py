@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -18,6 +18,7 @@ from dpcore.experiments.noise_curve import NoiseCurve
 from dpcore.experiments.plan import Answer, Tried, iso_energy_sweep
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.spending import Payment
 from dpcore.experiments.sweep import Sweep
 from dpcore.figures.map import energy_map
 from pages.shared import runs_plans, spent
@@ -104,17 +105,26 @@ def watch(
     dataset: DatasetStatus,
     draw: Callable[[Progress], None],
     count: Callable[[Progress], str],
+    cost: Callable[[], Iterable[Payment]] | None = None,
 ) -> None:
-    """Draw a work again and again while it goes on; small data begin by themselves."""
+    """Draw a work again and again while it goes on; small data begin by themselves.
+
+    `cost` gives what all of it costs; without it nobody knows beforehand.
+    """
     work = runs_plans.find(page, question)
+    if work is None and not spent.has_room(cost):
+        return
     if work is None and dataset.n_samples * dataset.n_features <= _AT_ONCE:
+        spent.pay_ahead(cost)
         work = runs_plans.start(page, question, parts())
     if work is not None:
         spent.follow((page, question), work.rows_so_far)
     progress = None if work is None else work.progress()
     if progress is None or progress.state == "stopped":
         label = "Run" if progress is None else "Go on"
-        if st.button(label, type="primary", key=f"{page}_do_run"):
+        may_run = spent.has_room(cost)
+        if st.button(label, type="primary", key=f"{page}_do_run", disabled=not may_run):
+            spent.pay_ahead(cost)
             runs_plans.start(page, question, parts())
             st.rerun()
     if progress is None:

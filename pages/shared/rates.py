@@ -8,9 +8,11 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.findings import bytes_in_words, percent
+from dpcore.experiments.payments import of_plan
 from dpcore.experiments.rate import RatePoint, rate_points, rate_sweeps
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.spending import Payment
 from dpcore.figures.frontier import energy_frontier
 from pages.shared import runs_plans
 from pages.shared.cards import big_number, chart, is_dark
@@ -25,6 +27,12 @@ def parts_of(spec: RunSpec) -> Parts:
     """Both families of messages; the shorter sweep first."""
     proxies, whole = rate_sweeps(replace(spec, intermediate_dim=None))
     return {"whole": runs_plans.sweep_part(whole), "proxies": runs_plans.sweep_part(proxies)}
+
+
+def cost_of(spec: RunSpec) -> list[Payment]:
+    """What all of it costs: every message is computed from the same noise."""
+    cells = (cell for sweep in rate_sweeps(spec) for cell in sweep.cells())
+    return of_plan(cell.spec for cell in cells if cell.spec is not None)
 
 
 def count_of(progress: Progress) -> str:

@@ -15,7 +15,7 @@ from dpcore.experiments.overview import PanelState
 from dpcore.experiments.published import published_points_of
 from dpcore.figures.panels import legend_html
 from dpcore.figures.thumbnails import energy_thumbnail
-from pages.shared import runs_panels
+from pages.shared import runs_panels, spent
 from pages.shared.cards import is_dark
 from pages.shared.reproducing import LINEAR, query_of
 
@@ -27,6 +27,10 @@ _GRID = f"display:grid;grid-template-columns:{_COLUMNS};gap:1.2rem"
 def overview_shown() -> None:
     """A sentence on all panels, and a thumbnail of each that leads to it."""
     states = runs_panels.panel_states()
+    # Rows that anybody has left on this machine; this visitor has not asked for them.
+    kept = dict.fromkeys(state.figure.base.dataset for state in states if state.draws)
+    if not all(spent.curves(dataset) for dataset in kept):
+        return
     st.markdown(f"##### All {len(states)} panels\n{summary(states)}")
     tiles = "".join(_tile(state, is_dark()) for state in states)
     legend = legend_html(states[0].figure.base.protocols, (), dark=is_dark())

@@ -83,7 +83,7 @@ class Work:
         """Rows of all runs that were made, in no order, and whether more will be."""
         with self._lock:
             steps = [step for items in self._arrived.values() for step in items]
-            goes_on = self._state == "running"
+            goes_on = self._state in ("waiting", "running")
         runs = (step for step in steps if isinstance(step, Tried | Event))
         return [row for run in runs for row in run.rows], goes_on
 

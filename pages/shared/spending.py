@@ -6,13 +6,17 @@ import math
 
 import streamlit as st
 
-from dpcore.experiments.findings import counted
+from dpcore.experiments.findings import counted, percent
+from dpcore.experiments.limits import DELTAS, EPSILONS
 from dpcore.experiments.recipes import csv_of
 from dpcore.experiments.spending import Account
 from dpcore.figures.spending import running_total
+from dpcore.privacy import Cap
 from dpcore.privacy.card import one_in, say_number
+from dpcore.privacy.filter import spoken_down
 from pages.shared import runs, spent
 from pages.shared.cards import big_number, chart, is_dark, not_private
+from pages.shared.choice import plain
 
 Row = dict[str, object]
 
@@ -21,7 +25,9 @@ _COLUMNS = {
     "draws": "Draws",
     "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g"),
     "total_epsilon": st.column_config.NumberColumn(
-        "Total ε", format="%.3g", help="After this line and all above it."
+        "Total ε",
+        format="%.3g",
+        help="Of a plan of exactly these releases: this line and all above it.",
     ),
     "delta": st.column_config.NumberColumn("δ of one", format="%.2g"),
     "who_pays": "Who pays",
@@ -38,15 +44,83 @@ def titles() -> dict[str, str]:
 
 
 def total(account: Account, rows: list[Row], title: str) -> None:
-    """What each person would have spent, as the biggest thing."""
+    """The total of a plan as the biggest thing, and what holds for whoever stops as it suits."""
     delta, last = rows[-1]["total_delta"], rows[-1]
-    big_number(
+    words = big_number(
         f"ε = {say_number(last['total_epsilon'])}",
-        f"is what each person in {title} would have spent by now, at δ\u00a0=\u00a0{delta:g} "
+        f"is what a plan of exactly these {counted(account.n_releases, 'release')}, fixed "
+        f"beforehand, would have cost each person in {title} at δ\u00a0=\u00a0{delta:g} "
         f"({one_in(delta)}), were they real and every release drawn with fresh noise.",
-        f"{counted(account.n_releases, 'release')}. Adding up every ε would say "
-        f"{say_number(last['sum_of_epsilons'])}.",
+        f"**For whoever stops when it suits: ε = "
+        f"{say_number(account.odometer_epsilon(delta))}.** Nobody who looks at each release before "
+        "asking for the next has a plan, and the first number promises them nothing. The second "
+        "bounds the privacy loss at every moment at once.",
     )
+    words.markdown(f"Adding up every ε would say {say_number(last['sum_of_epsilons'])}.")
+
+
+def cap_controls(delta: float) -> None:
+    """Set a cap, or say which one there is."""
+    chosen = spent.cap()
+    with st.container(border=True):
+        if chosen is None:
+            st.markdown("**Set a cap beforehand.** Every page then refuses what would exceed it.")
+        else:
+            st.markdown(
+                f"**Cap: ε = {plain(chosen.epsilon)} at δ = {chosen.delta:g}** "
+                f"({one_in(chosen.delta)}) for each person of any one data set, whenever you stop. "
+                "It counts what has been released since it was set, in this visit, and takes the "
+                "noise of each release as fresh. Exact lines and whatever else has a red badge are "
+                "beyond it."
+            )
+        if spent.is_going_on():
+            st.caption("A run goes on beside the pages; a cap can be set once it has ended.")
+            return
+        with st.container(horizontal=True):
+            with st.popover("Set a cap" if chosen is None else "Set another"):
+                _choose_cap(delta)
+            if chosen is not None:
+                st.button("Remove the cap", on_click=spent.set_cap, args=(None,))
+
+
+def _choose_cap(delta: float) -> None:
+    epsilon = st.select_slider(
+        "Cap on ε", EPSILONS, value=2.0, format_func=plain, key="cap_epsilon"
+    )
+    cap_delta = st.select_slider(
+        "Cap on δ", DELTAS, value=delta, format_func=lambda value: f"{value:g}", key="cap_delta"
+    )
+    if any(account.payments for account in spent.accounts().values()):
+        st.caption(
+            "A cap set now counts from now on. It promises nothing about what was shown before, "
+            "which comes on top."
+        )
+    st.button(
+        "Set it",
+        type="primary",
+        on_click=spent.set_cap,
+        args=(Cap(epsilon, cap_delta),),
+        key="cap_set",
+    )
+
+
+def under_cap(account: Account) -> None:
+    """How much of the cap is spent, as a bar, and what came before it."""
+    cap = account.cap
+    if cap is None:
+        return
+    bound = account.bound_under_cap()
+    left = f"One more Gaussian release may have ε = {spoken_down(cap.left(bound))} at most"
+    if 0 < bound.epsilon < math.inf:
+        left += f", a pure one ε = {spoken_down(cap.left_pure(bound))} while all is pure"
+    share = cap.share(bound)
+    st.progress(min(1.0, share), f"{percent(share)} of the cap spent. {left}.")
+    if account.before:
+        before = sum(payment.draws for payment in account.before.values())
+        st.caption(
+            f"{counted(before, 'release')} came before the cap. What they cost is not in the bar, "
+            "and comes on top of it."
+        )
 
 
 def held(account: Account) -> None:
@@ -129,5 +203,5 @@ def carry_off(rows: list[Row], name: str, title: str) -> None:
             key=f"forget_{name}",
             on_click=spent.forget,
             args=(name,),
-            help="With real people this would be forgetting, not undoing.",
+            help="With real people this would be forgetting, not undoing. No cap would start anew.",
         )

@@ -1,25 +1,32 @@
 """What this visitor's views would have cost, kept for each data set until reset by hand.
 
-A page enters what it shows. Runs that go on beside a page are followed, and looked at whenever
-somebody asks what was spent.
+A page pays for what it shows, before it shows it: `pay` refuses what would exceed a cap. Runs
+that go on beside a page are followed, and looked at whenever somebody asks what was spent; under
+a cap they are paid before they begin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import streamlit as st
 
-from dpcore.experiments.findings import counted
+from dpcore.experiments.findings import counted, percent
+from dpcore.experiments.methods import METHODS, NO_PROMISE
 from dpcore.experiments.payments import COMPONENTS, of_rows, of_run
+from dpcore.experiments.promises import promised_with
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.spending import Account, Payment
-from dpcore.pca import Subspace
+from dpcore.privacy import BeyondCap, Cap
 from dpcore.privacy.card import say_number
+from pages.shared import runs
+from pages.shared.cards import say_refused
 from pages.shared.navigation import page_path
 
-_ACCOUNTS, _FOLLOWED, _ENTERED = "_spent", "_spent_followed", "_spent_entered"
+_ACCOUNTS, _CAP = "_spent", "_spent_cap"
+_FOLLOWED, _ENTERED = "_spent_followed", "_spent_entered"
 
 # The rows of a run as far as it is, and whether it goes on.
 Look = Callable[[], tuple[Sequence[Row], bool]]
@@ -27,7 +34,21 @@ Look = Callable[[], tuple[Sequence[Row], bool]]
 
 def account(dataset: str) -> Account:
     """The account of a data set in this session."""
-    return st.session_state.setdefault(_ACCOUNTS, {}).setdefault(dataset, Account(dataset))
+    books = st.session_state.setdefault(_ACCOUNTS, {})
+    return books.setdefault(dataset, Account(dataset, cap=cap()))
+
+
+def cap() -> Cap | None:
+    """The most that this visitor lets be spent on a person of any data set."""
+    return st.session_state.get(_CAP)
+
+
+def set_cap(chosen: Cap | None) -> None:
+    """Cap what is spent from now on, or no longer; only ever called by a button."""
+    _look_at_followed()
+    st.session_state[_CAP] = chosen
+    for book in st.session_state.get(_ACCOUNTS, {}).values():
+        book.set_cap(chosen)
 
 
 def accounts() -> dict[str, Account]:
@@ -40,35 +61,114 @@ def accounts() -> dict[str, Account]:
     }
 
 
-def record(payments: Iterable[Payment]) -> None:
-    """Enter something shown; what is known already is not paid again."""
-    for payment in payments:
-        account(payment.release.dataset).pay(payment)
+def pay(payments: Iterable[Payment]) -> None:
+    """Enter what is about to be shown; what is known already is not paid again.
+
+    Raises
+    ------
+    BeyondCap
+        If there is a cap that this would exceed: it must not be shown then.
+    """
+    by_dataset = _by_dataset(payments)
+    for dataset, theirs in by_dataset.items():
+        account(dataset).require_room(*theirs)
+    for dataset, theirs in by_dataset.items():
+        account(dataset).pay(*theirs)
 
 
-def record_run(
-    spec: RunSpec,
-    subspaces: Mapping[str, Subspace],
-    n_samples: int,
-    draws: int = 1,
-    what: tuple[str, ...] = (COMPONENTS,),
-) -> None:
-    """Enter the components of a run; noise that several protocols read is paid once."""
-    guarantees = {key: subspace.guarantee for key, subspace in subspaces.items()}
-    record(of_run(spec, guarantees, n_samples, draws, what))
+def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)) -> None:
+    """Pay for the components of a run; noise that several protocols read is paid once.
+
+    Nothing of it is drawn yet: what it promises is known from its settings and the sites' sizes.
+    """
+    problem = runs.problem(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    sites = problem.moments.n_samples.tolist()
+    guarantees = {
+        key: promised_with(key, settings, sites, problem.n_features) for key in spec.protocols
+    }
+    pay(of_run(spec, guarantees, problem.n_samples, draws, what))
     _record_what_read_rows(spec.dataset, spec.preparation)
 
 
-def record_rows(rows: Sequence[Row]) -> None:
-    """Enter the runs behind tidy rows."""
-    record(of_rows(rows))
+def pay_rows(rows: Sequence[Row]) -> None:
+    """Pay for the runs behind tidy rows."""
+    if cap() is not None and any(map(_broke_its_promise, rows)):
+        raise BeyondCap("One of these releases promises nothing, which no cap admits.")
+    pay(of_rows(rows))
     for dataset, preparation in dict.fromkeys((r["dataset"], r["preparation"]) for r in rows):
         _record_what_read_rows(dataset, preparation)
+    for row in filter(_broke_its_promise, rows):
+        uncovered(row["dataset"], METHODS[row["protocol"]].title, "a draw that promises nothing")
+
+
+Cost = Callable[[], Iterable[Payment]] | None
+
+
+def has_room(cost: Cost) -> bool:
+    """Whether a run that goes on beside the page fits under the cap; says so if it does not.
+
+    Parameters
+    ----------
+    cost : callable or None
+        Gives what the whole run costs; None where that depends on what it finds.
+    """
+    if cap() is None:
+        return True
+    try:
+        if cost is None:
+            raise BeyondCap(
+                "What this run will cost is not known before it ends, and no cap can admit that."
+            )
+        for dataset, payments in _by_dataset(cost()).items():
+            account(dataset).require_room(*payments)
+    except BeyondCap as refused:
+        say_refused(refused)
+        return False
+    return True
+
+
+def pay_ahead(cost: Cost) -> None:
+    """Under a cap, pay for a run that has room before it begins."""
+    if cap() is not None and cost is not None:
+        pay(cost())
+
+
+def _by_dataset(payments: Iterable[Payment]) -> dict[str, list[Payment]]:
+    found: dict[str, list[Payment]] = {}
+    for payment in payments:
+        found.setdefault(payment.release.dataset, []).append(payment)
+    return found
+
+
+def _broke_its_promise(row: Row) -> bool:
+    promise = METHODS[row["protocol"]].promise
+    asked = promise != NO_PROMISE and math.isfinite(row["epsilon"])
+    return asked and math.isinf(row["exact_epsilon"])
 
 
 def follow(key: Hashable, look: Look) -> None:
-    """Enter what a run beside the page has drawn so far, and what it will have drawn later."""
-    st.session_state.setdefault(_FOLLOWED, {})[key] = look
+    """Enter what a run beside the page has drawn so far, and what it will have drawn later.
+
+    Raises
+    ------
+    BeyondCap
+        If there is a cap that what it has drawn would exceed: it must not be shown.
+    """
+    followed = st.session_state.setdefault(_FOLLOWED, {})
+    followed[key] = look
+    if cap() is not None:
+        try:
+            _look_at(key)
+        except BeyondCap:
+            del followed[key]
+            raise
+
+
+def is_going_on() -> bool:
+    """Whether some run of this visitor is still to be paid for."""
+    _look_at_followed()
+    return bool(st.session_state.get(_FOLLOWED))
 
 
 def uncovered(dataset: str, what: str, why: str) -> None:
@@ -76,9 +176,19 @@ def uncovered(dataset: str, what: str, why: str) -> None:
     account(dataset).uncovered[what] = why
 
 
-def curves(dataset: str) -> None:
-    """Enter that curves were drawn which nobody asked for; sweeps that somebody runs are paid."""
+def curves(dataset: str) -> bool:
+    """Whether curves may be drawn that nobody asked for; they are entered as beyond any budget.
+
+    Sweeps that somebody runs are paid. Under a cap there is no such thing as beyond it.
+    """
+    if cap() is not None:
+        st.caption(
+            "Left out under a cap: curves that nobody asked for. Each of their draws would be a "
+            "release."
+        )
+        return False
     uncovered(dataset, "Curves beside the result", "each of their draws would be a release")
+    return True
 
 
 def forget(dataset: str) -> None:
@@ -105,23 +215,35 @@ def sentence(dataset: str, title: str, delta: float) -> str:
     spent = book.spent_by_person()
     epsilon = spent.added_up(delta) if spent.is_mixed else spent.epsilon(delta)
     most = "at most " if spent.is_mixed else ""
-    return (
+    words = (
         f"Shown so far of {title}: {counted(book.n_releases, 'release')}. Were these real people, "
-        f"each would have spent {most}ε = **{say_number(epsilon)}** at δ = {delta:g}."
+        f"a plan of exactly these, fixed beforehand, would have cost each {most}"
+        f"ε = **{say_number(epsilon)}** at δ = {delta:g}. For whoever stops when it suits: "
+        f"ε = **{say_number(book.odometer_epsilon(delta))}**."
+    )
+    if book.cap is None:
+        return words
+    return (
+        f"{words} Of the cap of ε = {book.cap.epsilon:g}, "
+        f"{percent(book.cap.share(book.bound_under_cap()))} is spent."
     )
 
 
 def _look_at_followed() -> None:
-    followed = st.session_state.get(_FOLLOWED, {})
+    for key in list(st.session_state.get(_FOLLOWED, {})):
+        _look_at(key)
+
+
+def _look_at(key: Hashable) -> None:
+    followed = st.session_state[_FOLLOWED]
     entered = st.session_state.setdefault(_ENTERED, {})
-    for key, look in list(followed.items()):
-        rows, goes_on = look()
-        if entered.get(key) != len(rows):
-            record_rows(rows)
-            entered[key] = len(rows)
-        if not goes_on:
-            # A run and all its rows are let go of once they are in the books.
-            del followed[key]
+    rows, goes_on = followed[key]()
+    if entered.get(key) != len(rows):
+        pay_rows(rows)
+        entered[key] = len(rows)
+    if not goes_on:
+        # A run and all its rows are let go of once they are in the books.
+        del followed[key]
 
 
 def _record_what_read_rows(dataset: str, preparation: str) -> None:

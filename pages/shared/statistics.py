@@ -11,7 +11,7 @@ from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
 from dpcore.experiments import statistic_runs
 from dpcore.experiments.learning_recipes import statistic_notebook, statistic_script
-from dpcore.experiments.payments_learning import of_statistic
+from dpcore.experiments.payments_learning import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.statistic_runs import HISTOGRAM, KINDS, MEAN, StatisticSpec
 from dpcore.figures.distributions import (
@@ -277,17 +277,19 @@ def people(data: Values, spec: StatisticSpec) -> None:
     )
 
 
-def enter(data: Values, spec: StatisticSpec, release: PrivateStatistic, choice: Choice) -> None:
-    """Put the release into the ledger, and what is shown beside it."""
-    payment = of_statistic(data.dataset, data.identity, data.name, spec, release.guarantee)
-    spent.record([payment])
-    dataset = payment.release.dataset
+def pay(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
+    """Pay for the release before it is shown."""
+    spent.pay([of_statistic(data.dataset, data.identity, data.name, spec, release.guarantee)])
+
+
+def enter(data: Values, spec: StatisticSpec, choice: Choice) -> None:
+    """Put into the ledger what is shown beside the release."""
+    dataset = data.dataset or TYPED_NUMBERS
     spent.uncovered(
         dataset,
         "True values, errors, bias and how many values were moved to a bound",
         "they read the values without noise",
     )
-    spent.uncovered(dataset, "The law of the error", "each of its draws would be a release")
     if spec.kind == HISTOGRAM and st.session_state[_MISTAKE]:
         spent.uncovered(
             dataset, "Edges read from the data", "they are the smallest and the largest value"

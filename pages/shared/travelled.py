@@ -13,21 +13,17 @@ from dpcore.figures.network import network_svg
 from pages.shared.cards import is_dark
 
 
-def travelled(rows: list[Row], reference: list[Row]) -> None:
+def travelled(rows: list[Row], whole: int, raw: int) -> None:
     """Bytes of each protocol shown, against sending whole matrices and raw rows.
 
     Parameters
     ----------
     rows : list of dict
         One a protocol.
-    reference : list of dict
-        Rows of "full" and "pooled" under the same settings.
+    whole, raw : int
+        Bytes of whole matrices and of raw rows under the same settings.
     """
     lead = rows[0]
-    whole, raw = (
-        next(row["bytes_sent"] for row in reference if row["protocol"] == key)
-        for key in ("full", "pooled")
-    )
     sent = bytes_in_words(lead["bytes_per_site"])
     picture, table = st.columns([2, 3], gap="large", vertical_alignment="center")
     svg = network_svg(lead["sites"], sent, protocol=lead["protocol"], dark=is_dark())

@@ -6,10 +6,15 @@ import streamlit as st
 
 from pages.shared import spending, spent
 from pages.shared.controls import current
-from pages.shared.formulas_privacy import HOW_SPENDING_COMPOSES, WHAT_IS_COUNTED
+from pages.shared.formulas_privacy import (
+    HOW_SPENDING_COMPOSES,
+    WHAT_IS_COUNTED,
+    WHEN_ONE_STOPS,
+)
 
 choice = current()
 st.title("What was spent")
+spending.cap_controls(choice.spec.delta)
 accounts = spent.accounts()
 if not accounts:
     st.info(
@@ -26,6 +31,7 @@ for name in sorted(accounts, key=lambda name: name != choice.dataset.name):
     if rows:
         spending.total(account, rows, title)
         spending.held(account)
+        spending.under_cap(account)
         spending.running(rows, name)
         spending.table(rows)
         spending.by_site(account, choice.spec.delta)
@@ -35,3 +41,5 @@ with st.expander("What is counted"):
     st.markdown(WHAT_IS_COUNTED)
 with st.expander("How it adds up"):
     st.markdown(HOW_SPENDING_COMPOSES)
+with st.expander("A plan, a cap, or stopping when it suits"):
+    st.markdown(WHEN_ONE_STOPS)

@@ -35,10 +35,11 @@ with errors_shown():
         ready = all(
             [dataset_ready(dataset_status(dataset)) for dataset in reproducing2012.data_of(name)]
         )
+        may_run = spent.has_room(None)
         st.button(
             "Run",
             type="primary",
-            disabled=not ready,
+            disabled=not (ready and may_run),
             on_click=runs_2012.start,
             args=(name, repetitions),
         )

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpcore.errors import ParameterError
 from dpcore.experiments.payments import of_run
 from dpcore.experiments.run import draw_subspaces, local_problem
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.spending import Account, Payment
-from dpcore.privacy import EVERYONE, Guarantee, Ledger, Release, composed_mu, gaussian_epsilon
+from dpcore.privacy import (
+    EVERYONE,
+    BeyondCap,
+    Bound,
+    Cap,
+    Guarantee,
+    Ledger,
+    PrivacyBudget,
+    Release,
+    composed_mu,
+    gaussian_epsilon,
+    gaussian_mu,
+    odometer_epsilon,
+)
 
 DELTA = 0.01
 PEOPLE = 1797
@@ -147,3 +162,85 @@ def test_mixed_noise_composes_to_no_more_than_the_quick_bound():
     spent = account.spent_by_person()
     assert spent.epsilon(DELTA) <= spent.added_up(DELTA)
     assert spent.added_up(DELTA) == pytest.approx(2.5, rel=1e-6)
+
+
+CAP = Cap(2.0, DELTA)
+
+
+def laplace(key: str, amount: float) -> Payment:
+    return Payment(Release(key, key, "digits", "laplace", amount, 0.0))
+
+
+def gaussian(key: str, amount: float, draws: int = 1, **who) -> Payment:
+    mu = gaussian_mu(PrivacyBudget(amount, DELTA))
+    release = Release(key, key, "digits", "gaussian", amount, DELTA, mu, **who)
+    return Payment(release, frozenset(range(draws)))
+
+
+def test_what_would_exceed_the_cap_is_refused_and_nothing_is_entered():
+    account = Account("digits", cap=CAP)
+    account.pay(gaussian("first", 1.0))
+    entered = dict(account.payments)
+    with pytest.raises(BeyondCap, match=r"asks for ε = 2\.02, and ε = 1\.49 is left"):
+        account.pay(gaussian("small", 0.1), gaussian("large", 2.0))
+    assert account.payments == entered
+    with pytest.raises(BeyondCap):
+        account.require_room(gaussian("large", 2.0))
+    account.require_room(gaussian("small", 0.1))
+    assert account.payments == entered
+    assert account.pay(gaussian("small", 0.1))
+
+
+def test_what_is_paid_may_be_shown_again_whatever_is_left():
+    account = Account("digits", cap=CAP)
+    account.pay(gaussian("all of it", 2.0))
+    assert not account.pay(gaussian("all of it", 2.0))
+    with pytest.raises(BeyondCap):
+        account.pay(gaussian("all of it", 2.0, draws=2))
+
+
+def test_a_cap_counts_from_when_it_is_set():
+    account = Account("digits")
+    account.pay(gaussian("before", 5.0, draws=3))
+    account.set_cap(CAP)
+    assert account.bound_under_cap() == Bound()
+    assert not account.pay(gaussian("before", 5.0, draws=3))
+    account.pay(gaussian("after", 2.0))
+    assert CAP.share(account.bound_under_cap()) == pytest.approx(1)
+    with pytest.raises(BeyondCap):
+        account.pay(gaussian("before", 5.0, draws=4))
+
+
+def test_old_draws_that_others_pay_now_count_for_them():
+    account = Account("digits")
+    account.pay(gaussian("alone", 5.0, partition="split", sites=(0,)))
+    account.set_cap(CAP)
+    with pytest.raises(BeyondCap):
+        account.pay(gaussian("alone", 5.0))
+
+
+def test_no_cap_admits_what_promises_nothing():
+    account = Account("digits", cap=Cap(50.0, 0.1))
+    with pytest.raises(BeyondCap):
+        account.pay(laplace("broken", math.inf))
+
+
+def test_payments_about_other_people_are_refused():
+    with pytest.raises(ParameterError, match="dataset"):
+        Account("mnist").pay(laplace("mean", 1.0))
+
+
+def test_for_whoever_stops_when_it_suits():
+    account = Account("digits")
+    assert account.odometer_epsilon(DELTA) == 0
+    account.pay(laplace("mean", 0.5), laplace("variance", 0.5))
+    # A pure release never loses more than its epsilon, at any time.
+    assert account.odometer_epsilon(DELTA) == 1.0
+    assert account.odometer_epsilon(0.0) == 1.0
+    account.pay(gaussian("components", 1.0))
+    total = account.spent_by_person().epsilon(DELTA)
+    bound = account.ledger().bound_by_person("digits")
+    assert account.odometer_epsilon(DELTA) == odometer_epsilon(bound.mu, DELTA) > total
+    assert account.odometer_epsilon(0.0) == math.inf
+    account.pay(Payment(Release("c", "c", "digits", "composed", 0.1, 1e-6)))
+    assert account.odometer_epsilon(DELTA) == math.inf

@@ -71,7 +71,7 @@ def test_published_choices_shown_for_comparison_are_paid(open_page):
     at = open_page("explore/playground", **FEW, compare="true", protocols="DPdisPCA")
     table = ledger(at)
     assert list(table["draws"]) == [2, 2]
-    assert table["epsilon"].tolist() == pytest.approx([0.811, 1.0], rel=1e-3)
+    assert table["epsilon"].tolist() == pytest.approx([1.0, 0.811], rel=1e-3)
 
 
 def test_noise_held_while_epsilon_moves_is_said_in_red(open_page):
@@ -236,7 +236,7 @@ def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
     at.switch_page("pages/explore/eigen_images.py").run()
     table = ledger(at)
     said = "\n".join(m.value for m in at.markdown)
-    assert "is what each person in" in said
+    assert "is what a plan of exactly these" in said
     assert "The published preparation" in said
     assert (table["total_epsilon"].diff().dropna() >= 0).all()
     at.run()

@@ -1,0 +1,93 @@
+"""A bound on the privacy loss that holds at every moment, for whoever stops when it suits.
+
+**Claim.** Let releases be mu_i-GDP given the past, each chosen after seeing all earlier ones, L_t
+the privacy loss of the first t of them together (the logarithm of the ratio of their likelihoods
+under two neighbours), V_t the sum of their mu_i^2. With `odometer_epsilon` as a function of V_t,
+
+    P(there is a t with L_t > odometer_epsilon(sqrt(V_t), delta)) <= delta.
+
+So whatever made somebody stop, at most delta of the cases have a larger loss than was shown
+(the odometer of Rogers, Roth, Ullman & Vadhan 2016).
+
+**Proof.** Let M^2 be fixed and A the event that L_t > epsilon at some t with V_t <= M^2. Stop the
+interaction where L first exceeds epsilon, or before the release that would take V above M^2.
+Everything up to there is M-GDP (`dpcore.privacy.filter`), and tells whether A occurred. On A the
+likelihood under the first neighbour is more than e^epsilon times that under the second, so
+P(A) >= e^epsilon Q(A), while for every c privacy gives P(A) <= e^c Q(A) + d(c), where d is the
+profile of M-GDP. For c < epsilon that is
+
+    P(A) <= d(c) / (1 - e^(c - epsilon)),
+
+which is at most delta' at epsilon = c - ln(1 - d(c) / delta'), for any c with d(c) < delta'; the
+best c is taken. No convex function of the likelihood ratio gives less: Ville's inequality with
+exp(lambda L_t - lambda (lambda + 1) V_t / 2), for one, gives M^2 / 2 + M sqrt(2 ln(1 / delta')).
+
+V_t has no bound known beforehand. Let M_k^2 = 2^k M_0^2 for all integers k, and delta_k =
+delta / ((pi^2 / 3 - 1) (1 + |k|)^2), which add up to delta over all k. With V_t in
+(M_(k-1)^2, M_k^2] the bound shown is that of M_k and delta_k, and the chances add up. *QED*
+
+What it costs to look: at delta = 0.01 and mu from 0.3 to 10, between 1.3 and 3 times the epsilon
+of a plan fixed beforehand.
+
+References
+----------
+Rogers, Roth, Ullman & Vadhan (2016); Whitehouse, Ramdas, Rogers & Wu (2023), as in the filter.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from scipy.optimize import minimize_scalar
+
+from dpcore.errors import ParameterError
+from dpcore.privacy.gaussian import gaussian_delta, gaussian_epsilon
+
+# M_0: a little more than one release at epsilon = 1 and delta = 0.01 spends. Fixed here, and so
+# beforehand.
+_FIRST_MU = 0.55
+# Everything below the epoch of this number belongs to it: nobody asks for so little.
+_LOWEST_EPOCH = -20
+
+
+def odometer_epsilon(mu: float, delta: float) -> float:
+    """Bound on the privacy loss after releases with this root of their sum of mu squared.
+
+    Parameters
+    ----------
+    mu : float
+        At least 0.
+    delta : float
+        In (0, 1): the chance that the loss is larger at any time.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is outside its range.
+    """
+    if not mu >= 0:
+        raise ParameterError("mu", "at least 0", mu)
+    if not 0 < delta < 1:
+        raise ParameterError("delta", "in (0, 1)", delta)
+    if mu == 0 or math.isinf(mu):
+        return mu
+    # A billionth keeps a sum that is a power of two from falling into the next epoch.
+    k = math.ceil(2 * math.log2(mu / _FIRST_MU) - 1e-9)
+    return _of_epoch(max(k, _LOWEST_EPOCH), delta)
+
+
+@lru_cache(maxsize=1024)
+def _of_epoch(k: int, delta: float) -> float:
+    # Wider than the epoch by what the rounding above lets in.
+    mu = _FIRST_MU * 2 ** (k / 2) * (1 + 1e-9)
+    part = delta / ((math.pi**2 / 3 - 1) * (1 + abs(k)) ** 2)
+
+    def bound(c: float) -> float:
+        excess = gaussian_delta(c, 1.0, mu) / part
+        return c - math.log1p(-excess) if excess < 1 else math.inf
+
+    least = gaussian_epsilon(part, 1.0, mu)
+    # Every c gives a bound: where the search ends decides how good it is, not whether it holds.
+    found = minimize_scalar(bound, bounds=(least, least + 10 * mu), method="bounded")
+    return float(bound(found.x))

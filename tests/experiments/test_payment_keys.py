@@ -1,0 +1,303 @@
+"""Which settings make another release: every field of every spec, one at a time.
+
+A field that changes the noise, the people or the data has to change what is paid; one that is
+read after the noise must not. Nobody can add a field to a spec without saying here which it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from dpcore.experiments.cca_problem import CcaSpec
+from dpcore.experiments.cca_views import CutViews, SyntheticViews
+from dpcore.experiments.central import VARIANTS, central_spec
+from dpcore.experiments.learning import ClassificationSpec
+from dpcore.experiments.payments import of_plan, of_rows, of_run, together
+from dpcore.experiments.payments_learning import of_pipeline, of_statistic
+from dpcore.experiments.payments_pairs import of_pairs
+from dpcore.experiments.run import run
+from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.spending import Account, Payment
+from dpcore.experiments.statistic_runs import StatisticSpec
+from dpcore.experiments.sweep import Sweep, collect
+from dpcore.privacy import Guarantee
+
+HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")
+PURE = Guarantee(None, 1.0, 0.0, "laplace", "")
+
+RUN = RunSpec(preparation="private", split="dirichlet", norm_bound=2.0, samples=600)
+RUN_NOISE = {
+    "dataset": "mnist",
+    "epsilon": 2.0,
+    "delta": 0.001,
+    "sites": 4,
+    "samples": 500,
+    "calibration": "analytic",
+    "noise": "isometric",
+    "preparation": "published",
+    "norm_bound": 3.0,
+    "mean_share": 0.2,
+    "split": "equal",
+    "concentration": 0.5,
+    "resample": True,
+    "seed": 1,
+}
+RUN_AFTER = {
+    "components": 3,
+    "intermediate_dim": 30,
+    "truncation": "psd",
+    "encoding": "float16",
+    "reference": "all",
+}
+CAPE_NOISE = {"masks": "wide", "honest_sites": 2}
+
+
+def of(spec: RunSpec, protocol: str = "dpdis") -> set[tuple[str, str]]:
+    people = spec.samples or 1797
+    return identities(of_run(spec, {protocol: HOLDS}, people, spec.repetitions))
+
+
+def identities(payments: list[Payment]) -> set[tuple[str, str]]:
+    return {payment.release.identity for payment in payments}
+
+
+def test_every_field_of_a_run_is_sorted():
+    sorted_here = {*RUN_NOISE, *RUN_AFTER, *CAPE_NOISE, "protocols", "repetitions"}
+    assert sorted_here == {field.name for field in fields(RunSpec)}
+
+
+@pytest.mark.parametrize("protocol", ["dpdis", "full", "local", "cape"])
+@pytest.mark.parametrize("field", RUN_NOISE)
+def test_what_changes_the_noise_the_people_or_the_data_is_paid_again(field, protocol):
+    assert not of(RUN, protocol) & of(replace(RUN, **{field: RUN_NOISE[field]}), protocol)
+
+
+@pytest.mark.parametrize("field", CAPE_NOISE)
+def test_so_is_what_shapes_cape_alone(field):
+    change = {field: CAPE_NOISE[field]}
+    assert not of(RUN, "cape") & of(replace(RUN, **change), "cape")
+    assert of(RUN, "dpdis") == of(replace(RUN, **change), "dpdis")
+
+
+@pytest.mark.parametrize("protocol", ["dpdis", "full", "local", "pooled", "cape", "ag", "sulq"])
+@pytest.mark.parametrize("field", RUN_AFTER)
+def test_what_is_read_after_the_noise_is_free(field, protocol):
+    assert of(RUN, protocol) == of(replace(RUN, **{field: RUN_AFTER[field]}), protocol)
+
+
+@pytest.mark.parametrize("protocol", ["pooled", "ag", "sulq", "modsulq", "ppca"])
+def test_who_is_at_which_site_is_nothing_to_who_holds_all_rows(protocol):
+    for field in ("sites", "split", "concentration"):
+        assert of(RUN, protocol) == of(replace(RUN, **{field: RUN_NOISE[field]}), protocol)
+    for field in ("dataset", "epsilon", "samples", "preparation", "norm_bound", "resample", "seed"):
+        assert not of(RUN, protocol) & of(replace(RUN, **{field: RUN_NOISE[field]}), protocol)
+
+
+def test_a_subspace_that_is_drawn_is_another_for_another_number_of_components():
+    assert not of(RUN, "ppca") & of(replace(RUN, components=3), "ppca")
+
+
+def test_repetitions_are_draws():
+    (few,), (many,) = (of_run(replace(RUN, repetitions=n), {"ag": HOLDS}, 600, n) for n in (2, 5))
+    assert few.release.identity == many.release.identity
+    assert (few.draws, many.draws) == (2, 5)
+
+
+CCA = CcaSpec(protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600)
+CCA_NOISE = {
+    "epsilon": 2.0,
+    "delta": 0.001,
+    "sites": 4,
+    "samples": 500,
+    "calibration": "analytic",
+    "noise": "isometric",
+    "preparation": "published",
+    "x_norm_bound": 2.0,
+    "y_norm_bound": 2.0,
+    "x_share": 0.3,
+    "mean_share": 0.2,
+    "split": "equal",
+    "concentration": 0.5,
+    "seed": 1,
+}
+CCA_AFTER = {"components": 2, "intermediate_dim": 9, "truncation": "psd", "floor": 0.1}
+SOURCE = CutViews("digits")
+
+
+def pairs(spec: CcaSpec = CCA, source=SOURCE, protocol: str = "dpdis") -> set[tuple[str, str]]:
+    return identities(of_pairs(source, spec, {protocol: HOLDS}, spec.samples, spec.repetitions))
+
+
+def test_every_field_of_a_cca_run_is_sorted():
+    sorted_here = {*CCA_NOISE, *CCA_AFTER, *CAPE_NOISE, "protocols", "repetitions"}
+    assert sorted_here == {field.name for field in fields(CcaSpec)}
+
+
+@pytest.mark.parametrize("field", CCA_NOISE)
+def test_other_joint_moments_are_paid_again(field):
+    assert not pairs() & pairs(replace(CCA, **{field: CCA_NOISE[field]}))
+
+
+@pytest.mark.parametrize("field", CAPE_NOISE)
+def test_and_those_of_cape_alone(field):
+    other = replace(CCA, **{field: CAPE_NOISE[field]})
+    assert not pairs(protocol="cape") & pairs(other, protocol="cape")
+    assert pairs() == pairs(other)
+
+
+@pytest.mark.parametrize("field", CCA_AFTER)
+def test_pairs_read_from_the_same_joint_moment_are_free(field):
+    assert pairs() == pairs(replace(CCA, **{field: CCA_AFTER[field]}))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        CutViews("digits", "halves-left-right"),
+        CutViews("mnist"),
+        CutViews("digits", ((0, 1), (2, 3))),
+        SyntheticViews(),
+    ],
+    ids=str,
+)
+def test_other_views_are_paid_again(other):
+    assert not pairs() & pairs(source=other)
+
+
+LEARN = ClassificationSpec(centring_share=0.1, samples=300, protocol="dpdis")
+LEARN_NOISE = {
+    "dataset": "mnist",
+    "classes": (2, 3),
+    "epsilon": 2.0,
+    "delta": 0.001,
+    "pca_share": 0.4,
+    "centring_share": 0.2,
+    "sites": 4,
+    "samples": 200,
+    "noise": "triangle",
+    "seed": 1,
+}
+# Training reads what comes out of them.
+LEARN_AFTER_PCA = {
+    "components": 3,
+    "model": "logistic",
+    "regularization": 0.01,
+    "truncation": "svd",
+}
+STAGES = ("centring", "PCA", "training")
+
+
+def stages(spec: ClassificationSpec) -> dict[str, tuple[str, str]]:
+    payments = of_pipeline(spec, dict.fromkeys(STAGES, HOLDS), spec.repetitions)
+    return dict(zip(STAGES, (payment.release.identity for payment in payments), strict=True))
+
+
+def test_every_field_of_a_classifier_is_sorted():
+    known = {*LEARN_NOISE, *LEARN_AFTER_PCA, "pipeline", "protocol", "calibration", "repetitions"}
+    assert known == {field.name for field in fields(ClassificationSpec)}
+
+
+@pytest.mark.parametrize("field", LEARN_NOISE)
+def test_another_noisy_moment_or_training_is_paid_again(field):
+    ours, theirs = stages(LEARN), stages(replace(LEARN, **{field: LEARN_NOISE[field]}))
+    assert ours["PCA"] != theirs["PCA"]
+    assert ours["training"] != theirs["training"]
+
+
+@pytest.mark.parametrize("field", LEARN_AFTER_PCA)
+def test_training_anew_on_the_same_moment_pays_for_training(field):
+    ours, theirs = stages(LEARN), stages(replace(LEARN, **{field: LEARN_AFTER_PCA[field]}))
+    assert ours["PCA"] == theirs["PCA"]
+    assert ours["centring"] == theirs["centring"]
+    assert ours["training"] != theirs["training"]
+
+
+def test_another_calibration_of_the_subspace_is_another_release():
+    base = replace(LEARN, centring_share=0.0)
+    assert stages(base)["PCA"] != stages(replace(base, calibration="published"))["PCA"]
+
+
+STATISTIC = StatisticSpec(kind="histogram", mechanism="gaussian", low=0.0, high=10.0)
+STATISTIC_CHANGES = {
+    "kind": "mean",
+    "low": 1.0,
+    "high": 9.0,
+    "epsilon": 2.0,
+    "delta": 0.001,
+    "mechanism": "laplace",
+    "bins": 7,
+    "seed": 1,
+}
+
+
+def statistic(spec=STATISTIC, dataset="digits", column=("digits", 0)) -> tuple[str, str]:
+    return of_statistic(dataset, column, "age", spec, PURE).release.identity
+
+
+def test_every_field_of_a_statistic_is_sorted():
+    # Which column it is, or which numbers, a payment is told beside the spec.
+    sorted_elsewhere = {"column"}
+    assert set(STATISTIC_CHANGES) | sorted_elsewhere == {f.name for f in fields(StatisticSpec)}
+
+
+@pytest.mark.parametrize("field", STATISTIC_CHANGES)
+def test_another_statistic_is_paid_again(field):
+    other = replace(STATISTIC, **{field: STATISTIC_CHANGES[field]})
+    assert statistic(other) != statistic()
+
+
+def test_other_numbers_are_paid_again():
+    typed = [statistic(dataset=None, column=("typed", 1.0, n)) for n in (2.0, 3.0)]
+    assert len({statistic(), statistic(column=("digits", 1)), *typed}) == 4
+
+
+def test_a_sweep_over_two_data_sets_of_equal_size_pays_for_both():
+    """Equal counts, equal settings: only the data set tells the two releases apart."""
+    spec = RunSpec(
+        protocols=("ag",), calibration="analytic", samples=400, components=5, repetitions=2
+    )
+    sweep = Sweep(spec, (("dataset", ("digits", "patches")),))
+    payments = of_rows(collect(sweep).rows)
+    assert {payment.release.dataset for payment in payments} == {"digits", "patches"}
+    for payment in payments:
+        book = Account(payment.release.dataset)
+        assert book.pay(payment)
+        assert book.n_releases == 2
+
+
+def test_payments_of_two_data_sets_are_never_merged():
+    (one,) = of_run(RUN, {"ag": HOLDS}, 600, 1)
+    other = replace(one, release=replace(one.release, dataset="mnist"))
+    assert together([one, other]) == [one, other]
+
+
+EVERY_PROTOCOL = RunSpec(
+    protocols=("dpdis", "local", "pooled", "cape", "ag", "sulq", "modsulq", "ppca"),
+    calibration="analytic",
+    repetitions=1,
+    samples=300,
+)
+
+
+@pytest.mark.parametrize("split", ["equal", "random"])
+@pytest.mark.parametrize("preparation", ["published", "private"])
+def test_what_a_plan_says_is_what_its_rows_will_cost(split, preparation):
+    spec = replace(EVERY_PROTOCOL, split=split, preparation=preparation)
+    planned = {payment.release.identity: payment for payment in of_plan([spec])}
+    paid = {payment.release.identity: payment for payment in of_rows(list(run(spec)))}
+    assert paid.keys() == planned.keys()
+    for identity, payment in paid.items():
+        assert payment.numbers == planned[identity].numbers
+        assert payment.release.epsilon == pytest.approx(planned[identity].release.epsilon)
+
+
+def test_a_plan_of_what_cannot_run_costs_nothing():
+    assert of_plan([RunSpec(sites=5000, samples=None)]) == []
+
+
+def test_variants_of_one_algorithm_are_told_apart():
+    base = central_spec(RUN)
+    noise = [of(VARIANTS[key].of(base), "ag") for key in VARIANTS if key.startswith("ag")]
+    assert len(set.union(*noise)) == len(noise)

@@ -1,0 +1,329 @@
+"""Whatever a page gets hold of that has noise in it is in the ledger when the page is done.
+
+Pages come by private results through the caches of `pages/shared/runs*.py` alone. Every public
+function there is sorted below: what it hands over has to be paid, or entered as beyond any
+budget, or has nothing private in it. While a page runs, each hand-over is written down, and so is
+every stream of noise that is opened in any other way; what was written down is then compared with
+the ledger. A new page is held to it without anybody thinking of it, and so is a result that comes
+from a cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+import pages.shared
+from dpcore.experiments import statistic_runs
+from dpcore.experiments.classification_runs import promised_stages
+from dpcore.experiments.learning import canonical
+from dpcore.experiments.payments import joined, of_rows, of_run
+from dpcore.experiments.payments_learning import of_pipeline
+from dpcore.experiments.payments_pairs import dataset_of, of_pairs
+from dpcore.experiments.spending import Payment
+from dpcore.streams import Purpose
+from pages.shared import runs, runs_cca, runs_learning
+from pages.shared.navigation import PAGES
+
+NOISE = {
+    Purpose.SITE_NOISE,
+    Purpose.POOLED_NOISE,
+    Purpose.MASK,
+    Purpose.PREPARATION,
+    Purpose.SUBSPACE,
+    Purpose.TRAINING,
+    Purpose.STATISTIC,
+}
+CURVES, CHAINS = "Curves beside the result", "Traces of PPCA's chains"
+
+
+def of_subspaces(found, spec, repetition=0) -> list[Payment]:
+    guarantees = {key: subspace.guarantee for key, subspace in found.items()}
+    people = runs.problem(spec.problem_key()).n_samples
+    return numbered(of_run(spec, guarantees, people, 1), {repetition})
+
+
+def numbered(payments: list[Payment], numbers: set[int]) -> list[Payment]:
+    return [Payment(p.release, frozenset(numbers), p.what, p.seen) for p in payments]
+
+
+def of_walk(found, spec, site) -> list[Payment]:
+    return of_subspaces(runs.subspaces(spec), spec)
+
+
+def of_found(found, source, spec, protocol) -> list[Payment]:
+    guarantees = {protocol: found[0][0].guarantee}
+    people = int(runs_cca.problem(source, spec).moments.n_samples.sum())
+    return of_pairs(source, spec, guarantees, people, spec.repetitions)
+
+
+def of_learnt(found, specs, **_) -> list[Payment]:
+    return [
+        payment
+        for spec in map(canonical, specs)
+        for payment in of_pipeline(
+            spec, promised_stages(spec, runs_learning.problem(spec.key())), spec.repetitions
+        )
+    ]
+
+
+def of_outcome(found, spec) -> list[Payment]:
+    return of_pipeline(canonical(spec), found.guarantees, 1)
+
+
+def of_batch(found, cell) -> list[Payment]:
+    return of_rows(found.rows[:1])
+
+
+# What each function hands over that has to be paid.
+RESULTS: dict[str, Callable[..., list[Payment]]] = {
+    "runs.rows": lambda found, spec: of_rows(found),
+    "runs.subspaces": of_subspaces,
+    "runs_steps.steps": of_walk,
+    "runs_central.rows": lambda found, cells, **_: of_rows(found),
+    "runs_central.batch": of_batch,
+    "runs_cca.found": of_found,
+    "runs_learning.rows": of_learnt,
+    "runs_learning.outcome": of_outcome,
+}
+
+
+def of_cells(found, *_) -> list[str]:
+    return [row["dataset"] for row in found[0]]
+
+
+# What each hands over that nobody asked for: whose data, and as what it has to be entered.
+BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
+    "runs.finished_rows": (CURVES, of_cells),
+    "runs_central.finished": (CURVES, of_cells),
+    "runs_cca.finished_rows": (
+        CURVES,
+        lambda found, wanted: [dataset_of(source) for source, _, _ in wanted if found[0]],
+    ),
+    "runs_learning.finished": (CURVES, of_cells),
+    "runs_learning.errors_of": (
+        CURVES,
+        lambda found, identity, *_: [
+            "the typed numbers" if identity[0] == "typed" else identity[0]
+        ],
+    ),
+    "runs_panels.panel_states": (
+        CURVES,
+        lambda states: [state.figure.base.dataset for state in states if state.draws],
+    ),
+    "runs_central.chains": (CHAINS, lambda found, spec, *_: [spec.dataset]),
+}
+# Rows of these arrive while one looks, and are paid as they come.
+FOLLOWED = {
+    "runs_sweeps.find": lambda job: job.rows_so_far()[0],
+    "runs_plans.find": lambda work: work.rows_so_far()[0],
+    "runs_2012.find": lambda job: job.rows_so_far()[0],
+}
+# No row of any data set, or nothing but what is exact and carries its badge.
+FREE = {
+    "runs.one_blas_thread", "runs.problems", "runs.problems_of_jobs", "runs.visitor", "runs.turns",
+    "runs.prepared", "runs.problem", "runs.feature_names", "runs.statement", "runs.person",
+    "runs.as_measured", "runs.shown", "runs.dataset_statuses", "runs.cells",
+    "runs_cca.views", "runs_cca.columns", "runs_cca.problem", "runs_cca.exact", "runs_cca.cells",
+    "runs_central.problem", "runs_central.measured", "runs_central.finished_measurements",
+    "runs_central.work",
+    "runs_learning.halves", "runs_learning.problem", "runs_learning.columns",
+    "runs_learning.column", "runs_learning.tutorial_outputs", "runs_learning.cells",
+    "runs_sweeps.scheduler", "runs_sweeps.run_options", "runs_sweeps.read_ahead",
+}  # fmt: skip
+# Compute or begin what others hand over, or cut up what they have handed over.
+INSIDE = {
+    "runs.cell_rows", "runs.compute_for", "runs_cca.people", "runs_cca.compute_for",
+    "runs_central.cell_rows", "runs_learning.cell_row", "runs_learning.compute_for",
+    "runs_learning.guarantee_of", "runs_steps.picture", "runs_sweeps.start", "runs_plans.start",
+    "runs_plans.search_part", "runs_plans.sweep_part", "runs_2012.start",
+}  # fmt: skip
+
+
+def public_functions() -> dict[str, object]:
+    """Every function that the caches offer to pages, cached ones too."""
+    found = {}
+    for module in pkgutil.iter_modules(pages.shared.__path__):
+        if not module.name.startswith("runs"):
+            continue
+        module = importlib.import_module(f"pages.shared.{module.name}")
+        for name, value in vars(module).items():
+            if name.startswith("_") or inspect.isclass(value) or not callable(value):
+                continue
+            if getattr(value, "__module__", None) == module.__name__:
+                found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
+    return found
+
+
+def test_every_function_that_hands_results_to_pages_is_sorted():
+    assert set(public_functions()) == {*RESULTS, *BEYOND, *FOLLOWED, *FREE, *INSIDE}
+
+
+class Recorder:
+    """What pages were handed, and noise that came in no known way."""
+
+    def __init__(self):
+        self.due: list[Payment] = []
+        self.beyond: set[tuple[str, str]] = set()
+        self.statistics: list[tuple] = []
+        self.unknown: list[Purpose] = []
+        self._inside = threading.local()
+
+    def patch(self, monkeypatch) -> None:
+        for name, function in public_functions().items():
+            module, _, attribute = name.partition(".")
+            wrapped = self._wrapped(name, function)
+            monkeypatch.setattr(f"pages.shared.{module}.{attribute}", wrapped)
+        monkeypatch.setattr(
+            statistic_runs, "release", self._wrapped("release", statistic_runs.release)
+        )
+        make = np.random.default_rng
+        monkeypatch.setattr(np.random, "default_rng", lambda seed=None: self._opened(make, seed))
+
+    def _wrapped(self, name: str, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def handed_over(*args, **kwargs):
+            depth = getattr(self._inside, "depth", 0)
+            self._inside.depth = depth + 1
+            try:
+                found = function(*args, **kwargs)
+                if depth == 0 and get_script_run_ctx(suppress_warning=True) is not None:
+                    caller = sys._getframe(1).f_globals["__name__"]
+                    self._note(name, found, args, kwargs, caller)
+            finally:
+                self._inside.depth = depth
+            return found
+
+        return handed_over
+
+    def _note(self, name: str, found: object, args: tuple, kwargs: dict, caller: str) -> None:
+        if name in RESULTS:
+            self.due += RESULTS[name](found, *args, **kwargs)
+        elif name in BEYOND:
+            what, whose = BEYOND[name]
+            self.beyond |= {(dataset, what) for dataset in whose(found, *args, **kwargs)}
+        elif name in FOLLOWED and found is not None:
+            self.due += of_rows(FOLLOWED[name](found))
+        elif name == "release" and not caller.startswith("dpcore"):
+            # Within dpcore it is called for the scale of its noise alone.
+            spec = args[1]
+            settings = (spec.kind, spec.low, spec.high, spec.epsilon, spec.mechanism, spec.seed)
+            self.statistics.append(settings)
+
+    def _opened(self, make: Callable, seed: object) -> np.random.Generator:
+        key = getattr(seed, "spawn_key", ())
+        on_a_page = get_script_run_ctx(suppress_warning=True) is not None
+        if on_a_page and key and not getattr(self._inside, "depth", 0) and key[0] in NOISE:
+            self.unknown.append(Purpose(key[0]))
+        return make(seed)
+
+    def check(self, at) -> None:
+        """Everything handed over is paid or entered, by the draw."""
+        books = at.session_state["_spent"] if "_spent" in at.session_state else {}
+        for payment in self.due:
+            dataset, key = payment.release.identity
+            paid = books[dataset].payments.get(key) if dataset in books else None
+            assert paid is not None, f"{payment.seen} of {dataset} is not paid: {key}"
+            assert payment.numbers <= paid.numbers, f"not all draws are paid: {key}"
+        for dataset, what in self.beyond:
+            assert what in books[dataset].uncovered, f"{what} of {dataset} is not entered"
+        keys = [key for book in books.values() for key in book.payments]
+        for settings in self.statistics:
+            assert any(joined(*settings) in key for key in keys), f"{settings} is not paid"
+        assert not self.unknown, f"noise drawn by a way the ledger knows nothing of: {self.unknown}"
+
+
+@pytest.fixture
+def recorder(monkeypatch, tmp_path) -> Recorder:
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+    found = Recorder()
+    found.patch(monkeypatch)
+    return found
+
+
+SHORT = {"repetitions": "2"}
+# Attacks draw as they like, on invented people.
+INVENTED = {"audit"}
+
+
+def path_of(name: str) -> str:
+    return PAGES[name].path.removeprefix("pages/").removesuffix(".py")
+
+
+@pytest.mark.parametrize("name", list(PAGES))
+def test_every_page_pays_for_what_it_shows(open_page, recorder, name):
+    at = open_page(path_of(name), **SHORT)
+    # Curves begin to fill in at the second look.
+    at.run()
+    assert not at.exception
+    if name in INVENTED:
+        recorder.unknown.clear()
+    recorder.check(at)
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("playground", {"protocols": "Pooled, trusted"}),
+        ("playground", {"protocols": "DPdisPCA", "compare": "true"}),
+        ("playground", {"protocols": "CAPE", "preparation": "private"}),
+        ("eigen_images", {"method": "One site alone"}),
+        ("statistics", {"stat_kind": "Histogram"}),
+        ("statistics", {"stat_source": "Typed numbers", "stat_kind": "Variance"}),
+        ("classification", {"class_view": "Look inside", "class_draws": "2"}),
+        ("classification", {"class_view": "Split the budget", "class_draws": "2"}),
+        ("cca", {"compare": "true"}),
+        ("algorithm", {"step": "5"}),
+    ],
+    ids=str,
+)
+def test_so_does_every_view(open_page, recorder, name, query):
+    at = open_page(path_of(name), **SHORT, **query)
+    assert not at.exception
+    recorder.check(at)
+
+
+@pytest.mark.parametrize("name", ["tradeoffs", "reproduce_2012"])
+def test_so_does_every_run_beside_a_page(open_page, recorder, name):
+    at = open_page(path_of(name), **SHORT, tradeoffs_values_epsilon="0.5, 1")
+    next(b for b in at.button if b.label == "Run").click().run()
+    deadline = time.monotonic() + 60
+    while "_spent_followed" in at.session_state and at.session_state["_spent_followed"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        at.run()
+    assert recorder.due
+    recorder.check(at)
+
+
+def test_a_forgotten_payment_is_found(open_page, recorder, monkeypatch):
+    monkeypatch.setattr("pages.shared.spent.pay_run", lambda *_, **__: None)
+    at = open_page("explore/playground", **SHORT)
+    with pytest.raises(AssertionError, match="is not paid"):
+        recorder.check(at)
+
+
+def test_curves_that_are_not_entered_are_found(open_page, recorder, monkeypatch):
+    monkeypatch.setattr("pages.shared.spent.curves", lambda *_: True)
+    at = open_page("explore/playground", **SHORT).run()
+    with pytest.raises(AssertionError, match="Curves beside the result"):
+        recorder.check(at)
+
+
+def test_one_site_alone_is_pictured_when_it_is_chosen(open_page):
+    def pictured(**query: str) -> bool:
+        at = open_page("explore/playground", **SHORT, **query)
+        return any("One site alone" in each.proto.body for each in at.get("html"))
+
+    assert pictured()
+    assert not pictured(protocols="DPdisPCA")
