@@ -70,19 +70,18 @@ def prepared(name: str, preparation: str, norm_bound: float | None) -> Prepared:
 
 def problem(key: ProblemKey) -> Problem:
     """Site moments and exact answer for one key."""
-    if problems.peek(key) is None:
-        prepared(key.dataset, key.preparation, key.norm_bound)
-    return waited_for(problems, key, saying="Computing the sites' second moments …")
+    saying = "Reading the data set and computing the sites' second moments …"
+    return waited_for(problems, key, saying=saying)
 
 
 def feature_names(spec: RunSpec) -> tuple[str, ...]:
     """Names of the columns of a spec's data set."""
-    return _prepared_of(spec).feature_names
+    return _described(*_data_of(spec))[0]
 
 
 def statement(spec: RunSpec) -> str:
     """What the preparation did to the rows, in one sentence."""
-    return _prepared_of(spec).statement
+    return _described(*_data_of(spec))[1]
 
 
 def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -99,9 +98,19 @@ def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
     return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
 
 
-def _prepared_of(spec: RunSpec) -> Prepared:
+def _data_of(spec: RunSpec) -> tuple[str, str, float | None]:
     key = spec.problem_key()
-    return prepared(key.dataset, key.preparation, key.norm_bound)
+    return key.dataset, key.preparation, key.norm_bound
+
+
+def _prepared_of(spec: RunSpec) -> Prepared:
+    return prepared(*_data_of(spec))
+
+
+def _describe(*data: Hashable) -> tuple[tuple[str, ...], str]:
+    """Names and statement, kept longer than the data set itself, which is large."""
+    found = problems.prepared(*data)
+    return found.feature_names, found.statement
 
 
 def shown(key: Hashable, build: Callable[[], T]) -> T:
@@ -197,6 +206,7 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces(spec, problems(spec.problem_key(repetition)), repetition)
 
 
+_described = OnceCache(_describe, keep=64)
 _rows = OnceCache(_run_cell, keep=20_000)
 _subspaces = OnceCache(_draw, keep=64)
 _whole_curves: OnceCache[list[Row]] = OnceCache(None, keep=128)

@@ -35,8 +35,8 @@ def columns(dataset: str) -> tuple[str, ...]:
 
 
 def problem(source: ViewSource, spec: CcaSpec) -> CcaProblem:
+    views(source)
     if _problems.peek(source, spec.data_side) is None:
-        views(source)
         with st.spinner("Computing the joint second moments …"):
             return _problem(source, spec)
     return _problem(source, spec)

@@ -24,9 +24,8 @@ Measurement = tuple[ComplexitySpec, str, int]
 
 
 def problem(key: ProblemKey) -> Problem:
-    if _problems.peek(key) is None:
-        runs.prepared(key.dataset, key.preparation, key.norm_bound)
-    return runs.waited_for(_problems, key, saying="Computing the second moment …")
+    saying = "Reading the data set and computing its second moment …"
+    return runs.waited_for(_problems, key, saying=saying)
 
 
 def chains(spec: RunSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:

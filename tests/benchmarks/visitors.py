@@ -12,7 +12,7 @@ import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-_LONGEST_RUN = 30.0
+_LONGEST_RUN = 120.0
 
 
 @dataclass
