@@ -15,7 +15,7 @@ from dpcore.experiments.findings import counted, percent
 from dpcore.experiments.limits import DELTAS, EPSILONS, PEOPLE_PER_SITE
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.noise_curve import NoiseCurve
-from dpcore.experiments.plan import Answer, Tried, iso_energy_sweep
+from dpcore.experiments.plan import Answer, Tried, iso_energy_sweep, search
 from dpcore.experiments.run import Row
 from dpcore.experiments.run_cost import RunCost, cost_of_spec
 from dpcore.experiments.spec import RunSpec
@@ -64,8 +64,16 @@ class Question:
     def parts(self) -> Parts:
         """The search; the map over (ε, people), coarser; and one curve through σ."""
         map_, curve = self._sweeps()
+        options = runs_jobs.run_options()
         return {
-            "search": runs_jobs.search_part(self.spec, self.field, self.target, self.protocol),
+            "search": lambda stop: search(
+                self.spec,
+                self.field,
+                self.target,
+                protocol=self.protocol,
+                should_stop=stop,
+                **options,
+            ),
             "map": runs_jobs.sweep_part(map_),
             "curve": runs_jobs.sweep_part(curve),
         }

@@ -13,8 +13,9 @@ from dpcore.experiments.papers2012 import LiveFigure
 from dpcore.experiments.recipes import csv_of
 from dpcore.experiments.run import Row
 from dpcore.experiments.run_cost import RunCost
+from dpcore.experiments.store import Store
 from dpcore.figures.energy import energy_curves
-from pages.shared.background_jobs import View
+from pages.shared.background_jobs import Parts, View
 from pages.shared.cards import big_number, chart, is_dark
 from pages.shared.reproducing import say
 
@@ -46,6 +47,12 @@ def data_of(name: str) -> tuple[str, ...]:
 def repetitions_of(name: str, *, quick: bool) -> int | None:
     """How many times a figure is run; None stands for the paper's own number."""
     return _QUICK[name][0] if quick else None
+
+
+def parts_of(figure: LiveFigure, repetitions: int | None) -> Parts:
+    """A figure as the one part of a job."""
+    store = Store()
+    return {figure.name: lambda _: figure.rows(repetitions=repetitions, store=store)}
 
 
 def cost_of(figure: LiveFigure, repetitions: int | None) -> RunCost:

@@ -8,12 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.papers2012 import FIGURES_2012
-from dpcore.experiments.plan import search
 from dpcore.experiments.problem import Problems
 from dpcore.experiments.run import Row
 from dpcore.experiments.run_cost import RunCost, cost_of_sweeps
-from dpcore.experiments.spec import ProblemKey, RunSpec
+from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.store import Store, cache_folder
 from dpcore.experiments.sweep import Event, Sweep, run_sweep
 from pages.shared import runs
@@ -77,24 +75,10 @@ def run_options() -> dict[str, object]:
     }
 
 
-def search_part(
-    spec: RunSpec, field: str, target: float, protocol: str
-) -> Callable[[ShouldStop], Iterator[object]]:
-    """A search as a part of a job: every run tried, then the answer."""
-    options = run_options()
-    return lambda stop: search(spec, field, target, protocol=protocol, should_stop=stop, **options)
-
-
 def sweep_part(sweep: Sweep) -> Callable[[ShouldStop], Iterator[Event]]:
     """A sweep as a part of a job."""
     options = run_options()
     return lambda stop: run_sweep(sweep, should_stop=stop, **options)
-
-
-def figure_part(name: str, repetitions: int | None) -> Callable[[ShouldStop], Iterator[Row]]:
-    """A figure of the 2012 paper as a part of a job."""
-    figure, store = FIGURES_2012[name], Store()
-    return lambda _: figure.rows(repetitions=repetitions, store=store)
 
 
 def parts_of_sweeps(sweeps: Sweeps) -> Parts:

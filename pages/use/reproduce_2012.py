@@ -42,7 +42,7 @@ with errors_shown():
         start_button(
             PAGE,
             question,
-            lambda: {name: runs_jobs.figure_part(*question)},
+            lambda: reproducing2012.parts_of(figure, repetitions),
             reproducing2012.cost_of(figure, repetitions),
             disabled=not ready,
         )
