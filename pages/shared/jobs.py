@@ -12,10 +12,11 @@ from dpcore.experiments.findings import counted
 from dpcore.experiments.recipes import notebook_of_sweeps, script_of_sweeps
 from dpcore.experiments.run import Row
 from pages.shared import runs_jobs, spent
-from pages.shared.asking import start_button, time_in_words
+from pages.shared.asking import start_button, time_in_words, too_much
 from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
 from pages.shared.runs_jobs import SCHEDULER_VARIABLE, SweepProgress, Sweeps, SweepsView
+from pages.shared.sweeping import command_of
 
 _POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"
@@ -60,6 +61,9 @@ def started_job(page: str, sweeps: Sweeps) -> SweepsView | None:
         + f", {_where(runs_jobs.scheduler())}",
         help=_HELP_ON_CLUSTERS,
     )
+    if too_much(cost):
+        commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
+        st.code("\n".join(commands), language=None, wrap_lines=True)
     if not cost.draws:
         _skipped_table([cell.as_row() for cell in cells])
     job = runs_jobs.find_sweeps(sweeps)

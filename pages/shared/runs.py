@@ -48,11 +48,10 @@ problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
 
-def waited_for(cache: OnceCache[T], *key: Hashable, saying: str) -> T:
+def waited_for(cache: OnceCache[T] | Problems, *key: Hashable, saying: str) -> T:
     """A result; while one waits for it, words that say for what."""
-    found = cache.peek(*key)
-    if found is None:
-        with st.spinner(saying):
+    if cache.peek(*key) is None:
+        with st.spinner(saying), turns.others():
             return cache(*key)
     return cache(*key)
 

@@ -46,6 +46,15 @@ def test_a_run_of_two_days_is_refused_with_what_to_do():
     )
 
 
+def test_what_is_too_much_for_a_page_has_its_command(open_page, monkeypatch):
+    monkeypatch.setattr(asking, "_MOST_ROWS", 10)
+    at = open_page("explore/tradeoffs", tradeoffs_values_epsilon="0.1, 1")
+    assert not at.exception
+    assert next(button for button in at.button if button.label == "Run").disabled
+    assert any("a page takes at most 10" in warning.value for warning in at.warning)
+    assert any("python -m dpcore sweep --vary" in block.value for block in at.code)
+
+
 def test_nobody_is_asked_about_a_minute():
     assert asking.starts_by_itself(RunCost(seconds=119.0))
     assert not asking.starts_by_itself(RunCost(seconds=121.0))
