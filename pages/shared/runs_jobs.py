@@ -15,7 +15,8 @@ from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.store import Store, cache_folder
 from dpcore.experiments.sweep import Event, Sweep, run_sweep
 from pages.shared import runs
-from pages.shared.background_jobs import Jobs, Parts, Progress, ShouldStop, View
+from pages.shared.background_jobs import Parts, Progress, ShouldStop, View
+from pages.shared.job_queue import Jobs
 
 Sweeps = tuple[Sweep, ...]
 SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"

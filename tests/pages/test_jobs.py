@@ -12,8 +12,9 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.problem import Problems
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep
-from pages.shared import background_jobs
-from pages.shared.background_jobs import MOST_OF_A_VISITOR, Jobs, Parts, ShouldStop
+from pages.shared import background_jobs, job_queue
+from pages.shared.background_jobs import Parts, ShouldStop
+from pages.shared.job_queue import MOST_OF_A_VISITOR, Jobs
 from pages.shared.runs_jobs import ReadingAhead, parts_of_sweeps
 
 LONG = Sweep(RunSpec(repetitions=5000), (("epsilon", (0.1, 1.0)),))
@@ -130,7 +131,7 @@ def test_runs_that_ended_push_out_no_run_that_goes_on(jobs, monkeypatch):
     monkeypatch.setattr(jobs, "_places", 2)
     long = Work()
     view = jobs.start("me", "long", long.parts)
-    for number in range(3 * background_jobs._MOST_ENDED):
+    for number in range(3 * job_queue._MOST_ENDED):
         short = Work()
         short.end()
         other = jobs.start("you", number, short.parts)
@@ -140,7 +141,7 @@ def test_runs_that_ended_push_out_no_run_that_goes_on(jobs, monkeypatch):
     jobs._clock.now += 60
     view.progress()
     jobs.start("you", "last", Work().parts)
-    assert len(jobs._jobs) <= background_jobs._MOST_ENDED + 2
+    assert len(jobs._jobs) <= job_queue._MOST_ENDED + 2
 
 
 def test_what_nobody_looks_at_for_two_minutes_ends_and_keeps_its_rows(jobs, clock):
@@ -212,7 +213,7 @@ def test_a_visitor_has_a_few_runs_at_once_and_is_told(jobs):
 
 
 def test_the_server_has_many_runs_at_once_and_the_unseen_go_first(jobs, clock, monkeypatch):
-    monkeypatch.setattr(background_jobs, "MOST_GOING_ON", 2)
+    monkeypatch.setattr(job_queue, "MOST_GOING_ON", 2)
     jobs.start("gone", "left", Work().parts)
     wait_until(lambda: state(jobs, "left") == "running")
     clock.now += 6
@@ -285,7 +286,7 @@ def test_the_first_rows_end_the_wait_for_them_and_so_does_a_failure():
 
 def test_jobs_need_no_page_and_no_streamlit():
     """Streamlit's own caches can be emptied by any visitor, for everybody."""
-    names = vars(background_jobs)
+    names = vars(background_jobs) | vars(job_queue)
     assert not [name for name, value in names.items() if "streamlit" in repr(value)]
 
 

@@ -12,7 +12,7 @@ from dpcore.command_line.sweeping import parse_vary
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep, collect
 from pages.shared import runs, runs_jobs
-from pages.shared.background_jobs import Jobs
+from pages.shared.job_queue import Jobs
 from pages.shared.runs_jobs import SWEEPS, SweepProgress, SweepsView, find_sweeps, parts_of_sweeps
 from pages.shared.sweeping import command_of
 
