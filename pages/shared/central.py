@@ -25,6 +25,7 @@ from pages.shared.cards import assumed, big_number, chart, guarantee_tabs, is_da
 from pages.shared.choice import Choice, plain
 from pages.shared.filling import fill_in
 from pages.shared.runs_central import Cell
+from pages.shared.sampler import VERDICT_IS_NOT_PRIVATE
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _PEOPLE = tuple(step * 10**power for power in range(1, 6) for step in (1, 2, 5))
@@ -220,9 +221,12 @@ def chain_state(subspace: Subspace) -> None:
         f"{min(state['ess_bulk'], state['ess_tail']):,.0f}"
     )
     if state["converged"]:
-        st.markdown(f":green-badge[chains converged] PPCA: {numbers}.")
+        st.markdown(f":green-badge[chains converged] PPCA: {numbers}. {VERDICT_IS_NOT_PRIVATE}")
     else:
-        st.markdown(f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**")
+        st.markdown(
+            f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).** "
+            f"{VERDICT_IS_NOT_PRIVATE}"
+        )
 
 
 def _number(epsilon: float) -> str:
