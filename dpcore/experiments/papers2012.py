@@ -21,7 +21,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.central import central_problem, raw_second_moment, run_batch
 from dpcore.experiments.claims import Verdict
 from dpcore.experiments.claims2012 import check_privacy_curve, check_sample_curve
-from dpcore.experiments.latest import Latest
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.problem import Problem, load_prepared
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
@@ -158,15 +158,15 @@ class EnergyFigure:
         return 1, tuple((protocol, min(n, repetitions)) for protocol, n in self.draws)
 
 
-def _central_problems(base: RunSpec) -> Latest[Problem]:
+def _central_problems(base: RunSpec) -> OnceCache[Problem]:
     """Problems on one data set, which is read when the first of them is asked for."""
-    prepared = Latest(lambda: load_prepared(base.dataset, base.preparation), keep=1)
-    everybody = Latest(lambda: raw_second_moment(prepared()), keep=1)
-    return Latest(lambda key: central_problem(key, prepared(), everybody), keep=1)
+    prepared = OnceCache(lambda: load_prepared(base.dataset, base.preparation), keep=1)
+    everybody = OnceCache(lambda: raw_second_moment(prepared()), keep=1)
+    return OnceCache(lambda key: central_problem(key, prepared(), everybody), keep=1)
 
 
 def _batch_rows(
-    spec: RunSpec, problem: Latest[Problem], permutation: int, store: Store | None
+    spec: RunSpec, problem: OnceCache[Problem], permutation: int, store: Store | None
 ) -> Iterator[Row]:
     def make() -> Sequence[Row]:
         key = spec.problem_key(permutation)

@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.data import Prepared, load_dataset, prepare, split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.blas import one_blas_thread
-from dpcore.experiments.latest import Latest
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.spec import ProblemKey
 from dpcore.spectra import (
     SiteMoments,
@@ -19,6 +19,10 @@ from dpcore.spectra import (
     site_moments,
 )
 from dpcore.streams import Purpose, stream
+
+# What kept data sets and site moments may take: two of the larger data sets, or one and its
+# moments at sixty sites.
+_MOST_BYTES = 1024**3
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +155,7 @@ class Problems:
 
     Attributes
     ----------
-    prepared : Latest
+    prepared : OnceCache
         The data sets: called as `load`.
     """
 
@@ -162,9 +166,9 @@ class Problems:
         keep_data: int = 1,
         keep: int = 1,
     ):
-        self.prepared: Latest[Prepared] = Latest(load, keep_data)
-        self._whole = Latest(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
-        self._problems: Latest[Problem] = Latest(self._build, keep)
+        self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
+        self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
+        self._problems: OnceCache[Problem] = OnceCache(self._build, keep, _MOST_BYTES)
 
     def __call__(self, key: ProblemKey) -> Problem:
         return self._problems(key)
@@ -178,7 +182,7 @@ class Problems:
 
         The many problems of a sweep then push out none of these.
         """
-        own = Latest(self._build, keep)
+        own = OnceCache(self._build, keep, _MOST_BYTES)
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
     def _build(self, key: ProblemKey) -> Problem:

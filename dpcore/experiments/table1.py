@@ -20,7 +20,7 @@ from dpcore.experiments.blas import one_blas_thread
 from dpcore.experiments.central import central_problem, run_batch
 from dpcore.experiments.claims import Verdict
 from dpcore.experiments.claims2012 import welch
-from dpcore.experiments.latest import Latest
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.problem import sites_of
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
@@ -189,8 +189,8 @@ class Table1:
         self, *, seed: int = 0, repetitions: int | None = None, store: Store | None = None
     ) -> Iterator[Row]:
         # One at a time: kddcup99 takes a quarter of a gigabyte.
-        loaded = Latest(load_dataset, keep=1)
-        prepared = Latest(
+        loaded = OnceCache(load_dataset, keep=1)
+        prepared = OnceCache(
             lambda task: prepare(task.features(loaded(task.dataset)), mode="private"), keep=1
         )
         for task in self.tasks:

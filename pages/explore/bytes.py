@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.shared import rates, runs_plans, spent
+from pages.shared import rates, runs_jobs, spent
 from pages.shared.cards import dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current
 from pages.shared.downloads import downloads
@@ -27,10 +27,11 @@ with errors_shown():
         PAGE,
         spec,
         lambda: rates.parts_of(spec),
+        rates.cost_of(spec),
         choice.dataset,
         lambda progress: rates.frontier(progress, spec, choice.dataset),
         rates.count_of,
-        lambda: rates.cost_of(spec),
+        lambda: rates.charge_of(spec),
     )
     promised_cards(
         spec,
@@ -39,7 +40,7 @@ with errors_shown():
         "Cutting, rounding and coding come after the noise: every message promises the same.",
     )
     spent.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
-    work = runs_plans.find(PAGE, spec)
+    work = runs_jobs.find(PAGE, spec)
     st.markdown("##### Take it away")
     downloads(PAGE, [] if work is None else rates.rows_of(work.progress()))
 not_private("The 100 % line and every share", "are measured on the rows, without any noise.")

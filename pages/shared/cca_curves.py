@@ -13,6 +13,7 @@ from dpcore.figures.cca import correlation_curves
 from pages.shared import runs_cca
 from pages.shared.cards import chart, is_dark
 from pages.shared.cca import CcaChoice
+from pages.shared.runs import compute_for
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 _DRAWS = 5
@@ -70,7 +71,7 @@ def _draw(
     stopped = st.session_state.get("_cca_stopped") == key
     missing = [cell for cells in wanted.values() for cell in runs_cca.finished_rows(cells)[1]]
     if missing and started and not stopped:
-        runs_cca.compute_for(missing, _SLICE_SECONDS)
+        compute_for(missing, runs_cca.cell_rows, _SLICE_SECONDS)
     found = {field: runs_cca.finished_rows(cells) for field, cells in wanted.items()}
     rows = found["epsilon"][0] if "epsilon" in found else []
     if rows and not found["epsilon"][1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import fmean
 
 import streamlit as st
@@ -22,9 +23,9 @@ from dpcore.pca import Subspace
 from pages.shared import pictures, runs, runs_central, spent
 from pages.shared.cards import assumed, big_number, chart, guarantee_tabs, is_dark
 from pages.shared.choice import Choice, plain
+from pages.shared.filling import fill_in
 from pages.shared.runs_central import Cell
 from pages.shared.sampler import VERDICT_IS_NOT_PRIVATE
-from pages.shared.slices import fill_in
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _PEOPLE = tuple(step * 10**power for power in range(1, 6) for step in (1, 2, 5))
@@ -128,8 +129,7 @@ def _curve(
     # Cheap cells of every value first: the curves are there early, PPCA's draws follow.
     ordered = sorted(cells, key=lambda cell: cell[1] == "ppca")
 
-    def draw() -> None:
-        rows = runs_central.finished(cells)[0]
+    def draw(rows: list[Row]) -> None:
         if rows:
             figure = energy_curves(
                 rows, field, axis_title=axis, axis_range=ends, marker=marker, dark=is_dark()
@@ -139,13 +139,9 @@ def _curve(
     fill_in(
         name,
         tuple(cells),
-        progress=lambda: (
-            len(cells) - len(runs_central.finished(cells)[1]),
-            len(cells),
-        ),
-        step=lambda seconds: runs_central.work(
-            runs_central.finished(ordered)[1], runs_central.cell_rows, seconds
-        ),
+        total=len(cells),
+        look=partial(runs_central.finished, ordered),
+        compute=runs_central.cell_rows,
         draw=draw,
     )
 

@@ -34,7 +34,7 @@ from pages.shared import runs_learning, spent
 from pages.shared.cards import big_number, chart, guarantee_card, is_dark, not_private
 from pages.shared.choice import Choice
 from pages.shared.downloads import downloads
-from pages.shared.filling import fill_in
+from pages.shared.filling import fill_in_errors
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _SHOWN = 10
@@ -93,7 +93,7 @@ def curves(spec: ClassificationSpec) -> None:
         st.session_state["_class_rows"] = rows
         _poster(rows)
 
-    fill_in("class_curves", specs, draw)
+    fill_in_errors("class_curves", specs, draw)
     st.caption(
         f"Bands: spread of {spec.repetitions} draws. Colour says how the subspace was found, the "
         "line whether the classifier is private too."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -18,8 +20,8 @@ from dpcore.figures.complexity import people_needed
 from pages.shared import runs_central
 from pages.shared.cards import big_number, chart, is_dark
 from pages.shared.choice import plain
+from pages.shared.filling import fill_in
 from pages.shared.runs_central import Measurement
-from pages.shared.slices import fill_in
 
 
 def _wanted(spec: ComplexitySpec) -> list[Measurement]:
@@ -58,8 +60,7 @@ def curves(spec: ComplexitySpec) -> None:
     """Bounds and measurements, filling in."""
     wanted = _wanted(spec)
 
-    def draw() -> None:
-        rows = rows_there(spec)
+    def draw(rows: list[Row]) -> None:
         slopes = _slopes(rows)
         figure = people_needed(
             rows,
@@ -74,12 +75,9 @@ def curves(spec: ComplexitySpec) -> None:
     fill_in(
         "complexity",
         spec,
-        progress=lambda: (len(rows_there(spec)), len(wanted)),
-        step=lambda seconds: runs_central.work(
-            runs_central.finished_measurements(wanted)[1],
-            lambda key: runs_central.measured(*key),
-            seconds,
-        ),
+        total=len(wanted),
+        look=partial(runs_central.finished_measurements, wanted),
+        compute=runs_central.measured,
         draw=draw,
         noun="measurements",
     )

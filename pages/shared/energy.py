@@ -52,7 +52,7 @@ def _draw_curve(spec: RunSpec, specs: tuple[RunSpec, ...], was_unfinished: bool)
     st.session_state["_curve_started"] = spec
     rows, missing = runs.finished_rows(specs)
     if missing and started:
-        runs.compute_for(missing, _SLICE_SECONDS)
+        runs.compute_for(missing, runs.cell_rows, _SLICE_SECONDS)
         rows, missing = runs.finished_rows(specs)
     if rows:
         dark = is_dark()

@@ -12,11 +12,12 @@ from dpcore.experiments.findings import counted
 from dpcore.experiments.payments import of_plan
 from dpcore.experiments.recipes import notebook_of_sweeps, script_of_sweeps
 from dpcore.experiments.run import Row
-from dpcore.experiments.spec import RunSpec
-from pages.shared import runs_sweeps, spent
+from pages.shared import runs_jobs, spent
+from pages.shared.asking import start_button, time_in_words, too_much
 from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
-from pages.shared.runs_sweeps import SCHEDULER_VARIABLE, Job, Progress, Sweeps
+from pages.shared.runs_jobs import SCHEDULER_VARIABLE, SweepProgress, Sweeps, SweepsView
+from pages.shared.sweeping import command_of
 
 _POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"
@@ -44,45 +45,39 @@ def keep_controls(page: str) -> None:
             kept[key] = st.session_state[key]
 
 
-def started_job(page: str, sweeps: Sweeps) -> Job | None:
+def started_job(page: str, sweeps: Sweeps) -> SweepsView | None:
     """The Run button, and the run of these sweeps if there is one."""
-    job = runs_sweeps.find(sweeps)
+    job = runs_jobs.find_sweeps(sweeps)
     if job is not None:
-        spent.follow((page, sweeps), job.rows_so_far)
+        spent.follow((page, sweeps), job.view.rows_so_far)
     cells = [cell for sweep in sweeps for cell in sweep.cells()]
+    cost = runs_jobs.cost_of(sweeps)
     specs = [cell.spec for cell in cells if cell.spec is not None]
-    draws = sum(spec.repetitions for spec in specs)
-    may_run = bool(draws) and spent.has_room(lambda: of_plan(specs))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            "Run",
-            type="primary",
-            icon="▶️",
-            on_click=_start,
-            args=(sweeps, specs),
-            key=f"{page}_do_run",
-            disabled=not may_run,
-        )
-        skipped = len(cells) - len(specs)
-        st.caption(
-            f"{counted(len(cells) - skipped, 'setting')}, {counted(draws, 'draw')} of the noise"
-            + (f"; {counted(skipped, 'setting')} cannot run" if skipped else "")
-            + f", {_where(runs_sweeps.scheduler())}",
-            help=_HELP_ON_CLUSTERS,
-        )
-    if not draws:
+    skipped = len(cells) - len(specs)
+    start_button(
+        runs_jobs.SWEEPS,
+        sweeps,
+        lambda: runs_jobs.parts_of_sweeps(sweeps),
+        cost,
+        lambda: of_plan(specs),
+        disabled=not cost.draws,
+        caption=f"{counted(len(specs), 'setting')}, {counted(cost.draws, 'draw')} of the "
+        "noise"
+        + (f"; {counted(skipped, 'setting')} cannot run" if skipped else "")
+        + f", {_where(runs_jobs.scheduler())}",
+        help=_HELP_ON_CLUSTERS,
+    )
+    if too_much(cost):
+        commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
+        st.code("\n".join(commands), language=None, wrap_lines=True)
+    if not cost.draws:
         _skipped_table([cell.as_row() for cell in cells])
     if job is None:
-        runs_sweeps.read_ahead(sweeps)
+        runs_jobs.read_ahead(sweeps)
     return job
 
 
-def _start(sweeps: Sweeps, specs: Sequence[RunSpec]) -> None:
-    spent.pay_ahead(lambda: of_plan(specs))
-    runs_sweeps.start(sweeps)
-
-
-def watch(page: str, job: Job, draw: Callable[[Progress], None]) -> None:
+def watch(page: str, job: SweepsView, draw: Callable[[SweepProgress], None]) -> None:
     """Draw what has arrived, again and again while more arrives."""
     goes_on = job.progress().goes_on
     every = _POLL_SECONDS if goes_on else None
@@ -94,7 +89,9 @@ def point_clicked() -> None:
     st.session_state[_CLICKED] = True
 
 
-def _watch(page: str, job: Job, draw: Callable[[Progress], None], went_on: bool) -> None:
+def _watch(
+    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], went_on: bool
+) -> None:
     if st.session_state.pop(_CLICKED, False):
         # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
         st.switch_page(page_path("playground"), query_params={})
@@ -102,7 +99,7 @@ def _watch(page: str, job: Job, draw: Callable[[Progress], None], went_on: bool)
     _say_how_far(page, job, progress)
     if progress.state == "running" and not progress.done:
         # Instead of coming back in a while: the first rows are drawn the moment they are there.
-        job.wait_for_rows(_POLL_SECONDS)
+        job.view.wait_for_rows(_POLL_SECONDS)
         progress = job.progress()
     draw(progress)
     if progress.done and not progress.goes_on:
@@ -113,7 +110,7 @@ def _watch(page: str, job: Job, draw: Callable[[Progress], None], went_on: bool)
         st.rerun()
 
 
-def _say_how_far(page: str, job: Job, progress: Progress) -> None:
+def _say_how_far(page: str, job: SweepsView, progress: SweepProgress) -> None:
     count = f"{progress.done:,} of {counted(progress.total, 'draw')}"
     if progress.goes_on:
         bar, button = st.columns([5, 1], vertical_alignment="center")
@@ -124,9 +121,14 @@ def _say_how_far(page: str, job: Job, progress: Progress) -> None:
         else:
             left = f", about {time_in_words(progress.seconds_left)} left"
         bar.progress(progress.done / max(progress.total, 1), count + left)
-        button.button("Cancel", on_click=job.cancel, key=f"{page}_do_cancel")
+        button.button("Cancel", on_click=job.view.cancel, key=f"{page}_do_cancel")
     elif progress.state == "cancelled":
         st.info(f"Cancelled after {count}. What had arrived is kept; Run goes on from there.")
+    elif progress.state == "unseen":
+        st.info(
+            f"Ended after {count}, because nobody had looked for two minutes. What had arrived is "
+            "kept; Run goes on from there."
+        )
     elif progress.state == "failed":
         kept = f" {count} had arrived and are kept; Run goes on from there." * bool(progress.done)
         st.error(f"{progress.sentence.rstrip('.')}.{kept}", icon="⚠️")
@@ -138,18 +140,13 @@ def _where(scheduler: str | None) -> str:
     return f"on this server's {counted(os.cpu_count() or 1, 'processor')}"
 
 
-def _origin(job: Job, progress: Progress) -> str:
+def _origin(job: SweepsView, progress: SweepProgress) -> str:
     draws, here = counted(progress.done, "draw"), f"computed {_where(job.scheduler)}"
     if not progress.stored:
         return f"{draws}, {here}."
     if progress.stored == progress.done:
         return f"{draws}, kept on disk from earlier runs."
     return f"{draws}, {progress.stored:,} kept on disk from earlier runs, the others {here}."
-
-
-def time_in_words(seconds: float) -> str:
-    """A wait in whole seconds or minutes."""
-    return counted(round(seconds), "second") if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _skipped_table(skipped: Sequence[Row]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -15,16 +15,17 @@ from dpcore.experiments.findings import counted, percent
 from dpcore.experiments.limits import DELTAS, EPSILONS, PEOPLE_PER_SITE
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.noise_curve import NoiseCurve
-from dpcore.experiments.plan import Answer, Tried, iso_energy_sweep
+from dpcore.experiments.plan import Answer, Tried, iso_energy_sweep, search
 from dpcore.experiments.run import Row
+from dpcore.experiments.run_cost import RunCost, cost_of_spec
 from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.spending import Payment
 from dpcore.experiments.sweep import Sweep
 from dpcore.figures.map import energy_map
-from pages.shared import runs_plans, spent
+from pages.shared import runs_jobs, spent
+from pages.shared.asking import start, start_button, starts_by_itself
+from pages.shared.background_jobs import Parts, Progress, View
 from pages.shared.cards import big_number, chart
 from pages.shared.controls import DISTRIBUTED
-from pages.shared.runs_plans import Parts, Progress
 
 WANTED = {
     "epsilon": "the smallest ε",
@@ -38,6 +39,8 @@ MAP_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.05 <= epsilon <= 20)
 # A curve at the smallest δ that goes on to ε = 50 has the noise of every other (ε, δ) in it.
 _CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.05)
 _MAP_PEOPLE = 7
+# Values that a bisection over 120 tries, for the mean, the luckiest and the unluckiest draw.
+_TRIED = 15
 MAP_DRAWS = 3
 # Numbers in a data set up to which an answer is there before one would press a button.
 _AT_ONCE = 200_000
@@ -60,15 +63,32 @@ class Question:
 
     def parts(self) -> Parts:
         """The search; the map over (ε, people), coarser; and one curve through σ."""
+        map_, curve = self._sweeps()
+        options = runs_jobs.run_options()
+        return {
+            "search": lambda stop: search(
+                self.spec,
+                self.field,
+                self.target,
+                protocol=self.protocol,
+                should_stop=stop,
+                **options,
+            ),
+            "map": runs_jobs.sweep_part(map_),
+            "curve": runs_jobs.sweep_part(curve),
+        }
+
+    def cost(self) -> RunCost:
+        """What all of them take."""
+        return cost_of_spec(self.spec).times(_TRIED) + runs_jobs.cost_of(self._sweeps())
+
+    def _sweeps(self) -> tuple[Sweep, Sweep]:
         held = replace(self.spec, repetitions=min(self.spec.repetitions, MAP_DRAWS))
         curve = replace(held, delta=DELTAS[-1])
-        return {
-            "search": runs_plans.search_part(self.spec, self.field, self.target, self.protocol),
-            "map": runs_plans.sweep_part(iso_energy_sweep(held, self.epsilons, self.people)),
-            "curve": runs_plans.sweep_part(
-                Sweep(curve, (("epsilon", _covered(curve, _CURVE_EPSILONS)),))
-            ),
-        }
+        return (
+            iso_energy_sweep(held, self.epsilons, self.people),
+            Sweep(curve, (("epsilon", _covered(curve, _CURVE_EPSILONS)),)),
+        )
 
 
 def choose_question(spec: RunSpec, dataset: DatasetStatus) -> Question:
@@ -102,39 +122,36 @@ def watch(
     page: str,
     question: Hashable,
     parts: Callable[[], Parts],
+    cost: RunCost,
     dataset: DatasetStatus,
     draw: Callable[[Progress], None],
     count: Callable[[Progress], str],
-    cost: Callable[[], Iterable[Payment]] | None = None,
+    charge: spent.Charge = None,
 ) -> None:
-    """Draw a work again and again while it goes on; small data begin by themselves.
+    """Draw a job again and again while it goes on; small data begin by themselves.
 
-    `cost` gives what all of it costs; without it nobody knows beforehand.
+    `charge` gives what all of it is charged; without it nobody knows beforehand.
     """
-    work = runs_plans.find(page, question)
-    if work is None and not spent.has_room(cost):
+    work = runs_jobs.find(page, question)
+    if work is None and not spent.has_room(charge):
         return
-    if work is None and dataset.n_samples * dataset.n_features <= _AT_ONCE:
-        spent.pay_ahead(cost)
-        work = runs_plans.start(page, question, parts())
+    is_small = dataset.n_samples * dataset.n_features <= _AT_ONCE
+    if work is None and is_small and starts_by_itself(cost):
+        work = start(page, question, parts, charge)
     if work is not None:
         spent.follow((page, question), work.rows_so_far)
     progress = None if work is None else work.progress()
-    if progress is None or progress.state == "stopped":
+    if progress is None or progress.state in ("cancelled", "unseen"):
         label = "Run" if progress is None else "Go on"
-        may_run = spent.has_room(cost)
-        if st.button(label, type="primary", key=f"{page}_do_run", disabled=not may_run):
-            spent.pay_ahead(cost)
-            runs_plans.start(page, question, parts())
-            st.rerun()
+        caption = f"Real runs on {dataset.title}, which take a while; Stop keeps what arrived"
+        start_button(page, question, parts, cost, charge, label=label, caption=caption)
     if progress is None:
-        st.caption(f"Real runs on {dataset.title}, which take a while; Stop keeps what arrived.")
         return
     every = _POLL_SECONDS if progress.goes_on else None
     st.fragment(_look, run_every=every)(page, work, draw, count, progress.goes_on)
 
 
-def _look(page: str, work, draw: Callable, count: Callable, went_on: bool) -> None:
+def _look(page: str, work: View, draw: Callable, count: Callable, went_on: bool) -> None:
     progress = work.progress()
     if progress.state == "failed":
         st.error(progress.sentence, icon="⚠️")
@@ -143,7 +160,7 @@ def _look(page: str, work, draw: Callable, count: Callable, went_on: bool) -> No
         words, button = st.columns([5, 1], vertical_alignment="center")
         is_waiting = progress.state == "waiting"
         words.caption("Waiting for other runs to end …" if is_waiting else count(progress))
-        button.button("Stop", on_click=work.stop, key=f"{page}_do_stop")
+        button.button("Stop", on_click=work.cancel, key=f"{page}_do_stop")
     elif went_on:
         # The whole page once more, so that the fragment stops asking to be run again.
         st.rerun()
@@ -255,7 +272,7 @@ def answer_of(progress: Progress) -> Answer | None:
 
 def rows_of(page: str, question: Question) -> list[Row]:
     """Rows of every run the search has made."""
-    work = runs_plans.find(page, question)
+    work = runs_jobs.find(page, question)
     return [] if work is None else [r for t in _tried(work.progress()) for r in t.rows]
 
 

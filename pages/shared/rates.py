@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
 from dpcore.data import DatasetStatus
@@ -11,12 +9,13 @@ from dpcore.experiments.findings import bytes_in_words, percent
 from dpcore.experiments.payments import of_plan
 from dpcore.experiments.rate import RatePoint, rate_points, rate_sweeps
 from dpcore.experiments.run import Row
+from dpcore.experiments.run_cost import RunCost
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.spending import Payment
 from dpcore.figures.frontier import energy_frontier
-from pages.shared import runs_plans
+from pages.shared import runs_jobs
+from pages.shared.background_jobs import Parts, Progress
 from pages.shared.cards import big_number, chart, is_dark
-from pages.shared.runs_plans import Parts, Progress
 
 _PARTS = ("whole", "proxies")
 _ROUNDED = "step 1 σ"
@@ -25,12 +24,17 @@ _PRECISION = "float32"
 
 def parts_of(spec: RunSpec) -> Parts:
     """Both families of messages; the shorter sweep first."""
-    proxies, whole = rate_sweeps(replace(spec, intermediate_dim=None))
-    return {"whole": runs_plans.sweep_part(whole), "proxies": runs_plans.sweep_part(proxies)}
+    proxies, whole = rate_sweeps(spec)
+    return {"whole": runs_jobs.sweep_part(whole), "proxies": runs_jobs.sweep_part(proxies)}
 
 
-def cost_of(spec: RunSpec) -> list[Payment]:
-    """What all of it costs: every message is computed from the same noise."""
+def cost_of(spec: RunSpec) -> RunCost:
+    """What both sweeps take."""
+    return runs_jobs.cost_of(rate_sweeps(spec))
+
+
+def charge_of(spec: RunSpec) -> list[Payment]:
+    """What all of it is charged: every message is computed from the same noise."""
     cells = (cell for sweep in rate_sweeps(spec) for cell in sweep.cells())
     return of_plan(cell.spec for cell in cells if cell.spec is not None)
 

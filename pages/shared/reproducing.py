@@ -23,7 +23,7 @@ from dpcore.experiments.papers import FIGURES, PaperFigure
 from dpcore.experiments.published import compare_with_published
 from dpcore.experiments.run import Row
 from dpcore.experiments.sweep import Sweep
-from pages.shared import runs_sweeps
+from pages.shared import runs_jobs
 from pages.shared.runs_panels import DRAWS
 
 LINEAR = ("intermediate_ratio",)
@@ -122,7 +122,7 @@ def say_across_panels(figure: PaperFigure) -> None:
     rows = {}
     for name in _DIMENSION_PANELS:
         panel = FIGURES[name].varied(repetitions=figure.base.repetitions)
-        jobs = (runs_sweeps.find(sweeps_of(panel, repaired)) for repaired in (False, True))
+        jobs = (runs_jobs.find_sweeps(sweeps_of(panel, repaired)) for repaired in (False, True))
         ended = [job.progress() for job in jobs if job is not None]
         whole = [progress for progress in ended if progress.state == "finished"]
         if not whole:

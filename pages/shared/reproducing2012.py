@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from statistics import fmean, pstdev
 
 import streamlit as st
@@ -11,19 +12,22 @@ from dpcore.experiments.methods import METHODS
 from dpcore.experiments.papers2012 import LiveFigure
 from dpcore.experiments.recipes import csv_of
 from dpcore.experiments.run import Row
+from dpcore.experiments.run_cost import RunCost
+from dpcore.experiments.store import Store
 from dpcore.figures.energy import energy_curves
+from pages.shared.background_jobs import Parts, View
 from pages.shared.cards import big_number, chart, is_dark
 from pages.shared.reproducing import say
-from pages.shared.runs_2012 import LiveJob
 
-# Permutations of the people (Figure 1, Table 1) or draws (Figure 2) of a quick run.
-QUICK = {
-    "2012-fig1-census": 1,
-    "2012-fig1-kddcup": 1,
-    "2012-fig1-localization": 1,
-    "2012-fig1-insurance": 1,
-    "2012-fig2": 20,
-    "2012-table1": 1,
+# Permutations of the people (Figure 1, Table 1) or draws (Figure 2) of a quick run, and how many
+# seconds a row of it takes.
+_QUICK = {
+    "2012-fig1-census": (1, 0.02),
+    "2012-fig1-kddcup": (1, 0.006),
+    "2012-fig1-localization": (1, 0.001),
+    "2012-fig1-insurance": (1, 0.003),
+    "2012-fig2": (20, 0.001),
+    "2012-table1": (1, 0.3),
 }
 _DATA = {
     "2012-fig1-census": ("census",),
@@ -40,26 +44,45 @@ def data_of(name: str) -> tuple[str, ...]:
     return _DATA[name]
 
 
-def watch(figure: LiveFigure, job: LiveJob, went_on: bool) -> None:
+def repetitions_of(name: str, *, quick: bool) -> int | None:
+    """How many times a figure is run; None stands for the paper's own number."""
+    return _QUICK[name][0] if quick else None
+
+
+def parts_of(figure: LiveFigure, repetitions: int | None) -> Parts:
+    """A figure as the one part of a job."""
+    store = Store()
+    return {figure.name: lambda _: figure.rows(repetitions=repetitions, store=store)}
+
+
+def cost_of(figure: LiveFigure, repetitions: int | None) -> RunCost:
+    """What a run takes, on one processor as it does."""
+    total = figure.total(repetitions)
+    return RunCost(total, total, total * _QUICK[figure.name][1] * (os.cpu_count() or 1))
+
+
+def watch(figure: LiveFigure, total: int, job: View, went_on: bool) -> None:
     """Draw what has arrived, again and again while more arrives."""
-    rows = list(job.rows)
-    if job.sentence:
-        st.error(job.sentence, icon="⚠️")
-    if job.goes_on:
+    progress = job.progress()
+    rows = list(progress.arrived.get(figure.name, ()))
+    if progress.sentence:
+        st.error(progress.sentence, icon="⚠️")
+    if progress.goes_on:
         bar, button = st.columns([5, 1], vertical_alignment="center")
-        bar.progress(len(rows) / job.total, f"{len(rows):,} of {job.total:,} rows")
-        button.button("Cancel", on_click=job.cancelled.set)
+        waits = ", waiting for another run to end" * (progress.state == "waiting")
+        bar.progress(len(rows) / total, f"{len(rows):,} of {total:,} rows{waits}")
+        button.button("Cancel", on_click=job.cancel)
     if rows:
         (_table if figure.field == "task" else _curves)(figure, rows)
-    if rows and not job.goes_on:
-        st.markdown(f"Ran on: {job.ran_on}")
+    if rows and not progress.goes_on:
+        st.markdown(f"Ran on: {figure.ran_on}")
         st.markdown("##### What the paper claims")
-        for verdict in figure.check(rows) if len(rows) == job.total else ():
+        for verdict in figure.check(rows) if len(rows) == total else ():
             say("on this run", verdict)
         st.download_button("Rows (CSV)", csv_of(rows), f"{figure.name}.csv", on_click="ignore")
     for row in figure.skipped():
         st.caption(f"{figure.axis} = {row[figure.field]:,} is left out: {row['skipped']}.")
-    if went_on and not job.goes_on:
+    if went_on and not progress.goes_on:
         # The whole page once more, so that the fragment stops asking to be run again.
         st.rerun()
 

@@ -1,15 +1,15 @@
 """The only home of caches: data sets, site moments and finished rows, shared by all sessions.
 
-Everything is keyed by names and numbers, never by arrays, and every cache is bounded.
+Everything is keyed by names and numbers, never by arrays, and every cache is bounded. Caches
+belong to these modules and not to Streamlit, whose own any visitor can empty for everybody. What
+they compute draws nothing on a page: a visitor who leaves is interrupted where something is drawn,
+and the others wait for the result.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -20,12 +20,12 @@ import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
-from dpcore.experiments.problem import Problem, Problems, ProblemSource, load_prepared
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.problem import Problem, Problems, load_prepared
 from dpcore.experiments.run import Row, draw_subspaces, run_repetition
 from dpcore.experiments.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
-from pages.shared import turns as page_turns
-from pages.shared.job_turns import Turns
+from pages.shared import turns
 
 # A job takes every processor, so that a second one makes neither faster. But two at once end no
 # later than one after the other, and a short one then need not wait for a long one to end.
@@ -33,6 +33,7 @@ JOBS_AT_ONCE = 2
 # How long others wait while somebody's numbers are computed.
 _FAIR_SECONDS = 0.1
 Cell = tuple[RunSpec, int]
+Item = TypeVar("Item")
 T = TypeVar("T")
 
 
@@ -41,16 +42,18 @@ def one_blas_thread() -> None:
     threadpool_limits(limits=1, user_api="blas")
 
 
-@st.cache_resource
-def problems() -> Problems:
-    """Data sets and site moments in memory, for pages and for the jobs that run beside them."""
-    return Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
+# Data sets and site moments in memory, for pages and for the jobs that run beside them.
+problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
+# The same for sweeps, which come to more problems than a page may push out.
+problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
 
-@st.cache_resource
-def problems_of_jobs() -> ProblemSource:
-    """The same for sweeps, which come to more problems than a page may push out."""
-    return problems().beside(keep=JOBS_AT_ONCE)
+def waited_for(cache: OnceCache[T] | Problems, *key: Hashable, saying: str) -> T:
+    """A result; while one waits for it, words that say for what."""
+    if cache.peek(*key) is None:
+        with st.spinner(saying), turns.others():
+            return cache(*key)
+    return cache(*key)
 
 
 def visitor() -> str:
@@ -58,39 +61,26 @@ def visitor() -> str:
     return st.session_state.setdefault("_visitor", uuid4().hex)
 
 
-@st.cache_resource
-def turns() -> Turns:
-    """Who may compute beside the pages."""
-    return Turns(JOBS_AT_ONCE)
-
-
 def prepared(name: str, preparation: str, norm_bound: float | None) -> Prepared:
     """A data set ready for a private algorithm."""
-    source, data = problems().prepared, (name, preparation, norm_bound)
-    if source.peek(*data) is None:
-        with st.spinner("Reading the data set …"):
-            return source(*data)
-    return source(*data)
+    data = (name, preparation, norm_bound)
+    return waited_for(problems.prepared, *data, saying="Reading the data set …")
 
 
 def problem(key: ProblemKey) -> Problem:
     """Site moments and exact answer for one key."""
-    source = problems()
-    if source.peek(key) is None:
-        prepared(key.dataset, key.preparation, key.norm_bound)
-        with st.spinner("Computing the sites' second moments …"):
-            return source(key)
-    return source(key)
+    saying = "Reading the data set and computing the sites' second moments …"
+    return waited_for(problems, key, saying=saying)
 
 
 def feature_names(spec: RunSpec) -> tuple[str, ...]:
     """Names of the columns of a spec's data set."""
-    return _prepared_of(spec).feature_names
+    return _described(*_data_of(spec))[0]
 
 
 def statement(spec: RunSpec) -> str:
     """What the preparation did to the rows, in one sentence."""
-    return _prepared_of(spec).statement
+    return _described(*_data_of(spec))[1]
 
 
 def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -107,83 +97,29 @@ def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
     return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
 
 
-def _prepared_of(spec: RunSpec) -> Prepared:
+def _data_of(spec: RunSpec) -> tuple[str, str, float | None]:
     key = spec.problem_key()
-    return prepared(key.dataset, key.preparation, key.norm_bound)
+    return key.dataset, key.preparation, key.norm_bound
 
 
-class Finished:
-    """A bounded store of results that several sessions may ask for at once.
-
-    Whoever asks first computes; whoever asks meanwhile waits for that result instead of
-    computing it again.
-    """
-
-    def __init__(self, max_entries: int):
-        self._max_entries = max_entries
-        self._results: OrderedDict[Hashable, Future] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __contains__(self, key: Hashable) -> bool:
-        return self.peek(key) is not None
-
-    def peek(self, key: Hashable) -> object | None:
-        """The finished result, or None while there is none."""
-        with self._lock:
-            future = self._results.get(key)
-        return future.result() if future is not None and future.done() else None
-
-    def get(self, key: Hashable, compute: Callable[[], object]) -> object:
-        with self._lock:
-            future = self._results.get(key)
-            mine = future is None
-            if mine:
-                future = self._results[key] = Future()
-                while len(self._results) > self._max_entries:
-                    self._results.popitem(last=False)
-            else:
-                self._results.move_to_end(key)
-        if mine:
-            try:
-                future.set_result(compute())
-            except BaseException as error:
-                # A failed or interrupted computation must not be handed to the next one asking.
-                with self._lock:
-                    self._results.pop(key, None)
-                future.set_exception(error)
-                raise
-        return future.result()
+def _prepared_of(spec: RunSpec) -> Prepared:
+    return prepared(*_data_of(spec))
 
 
-@st.cache_resource
-def _rows() -> Finished:
-    return Finished(max_entries=20_000)
-
-
-@st.cache_resource
-def _whole_curves() -> Finished:
-    return Finished(max_entries=128)
-
-
-@st.cache_resource
-def _subspaces() -> Finished:
-    return Finished(max_entries=64)
-
-
-@st.cache_resource
-def _shown() -> Finished:
-    return Finished(max_entries=512)
+def _describe(*data: Hashable) -> tuple[tuple[str, ...], str]:
+    """Names and statement, kept longer than the data set itself, which is large."""
+    found = problems.prepared(*data)
+    return found.feature_names, found.statement
 
 
 def shown(key: Hashable, build: Callable[[], T]) -> T:
     """A figure or picture, to be read and not changed: building costs more than showing."""
-    return _shown().get(key, build)
+    return _shown.get((key,), build)
 
 
-@st.cache_data(ttl=2, show_spinner=False)
 def dataset_statuses() -> tuple[DatasetStatus, ...]:
     """Which data sets are ready, looked up at most every other second."""
-    return list_datasets()
+    return _statuses(time.monotonic() // 2)
 
 
 def cells(spec: RunSpec) -> list[Cell]:
@@ -194,57 +130,55 @@ def cells(spec: RunSpec) -> list[Cell]:
 
 def cell_rows(cell: Cell) -> list[Row]:
     """Rows of one repetition, one a protocol."""
-    spec, repetition = cell
-    return _rows().get(
-        cell,
-        lambda: run_repetition(spec, problem(spec.problem_key(repetition)), repetition),
-    )
+    if _rows.peek(*cell) is None:
+        spec, repetition = cell
+        problem(spec.problem_key(repetition))
+    return _rows(*cell)
 
 
 def rows(spec: RunSpec) -> list[Row]:
     """All rows of a spec; a counting bar appears if it takes longer than a moment."""
-    return [row for found in _counted(cells(spec), cell_rows, "draw") for row in found]
+    return [row for found in counting(cells(spec), cell_rows, "draws") for row in found]
 
 
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     """The subspace of each protocol in one repetition."""
-    return _subspaces().get(
-        (spec, repetition),
-        lambda: draw_subspaces(spec, problem(spec.problem_key(repetition)), repetition),
-    )
+    problem(spec.problem_key(repetition))
+    return _subspaces(spec, repetition)
 
 
 def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[Row], list[Cell]]:
     """Rows there already, and the cells still to be computed."""
     # A slider that is moved asks for the same finished curve again and again.
-    whole = _whole_curves().peek(specs)
+    whole = _whole_curves.peek(specs)
     if whole is not None:
         return whole, []
-    store = _rows()
     found: list[Row] = []
     missing: list[Cell] = []
     for cell in (cell for spec in specs for cell in cells(spec)):
-        rows_there = store.peek(cell)
+        rows_there = _rows.peek(*cell)
         if rows_there is None:
             missing.append(cell)
         else:
             found.extend(rows_there)
     if not missing:
-        _whole_curves().get(specs, lambda: found)
+        _whole_curves.get((specs,), lambda: found)
     return found, missing
 
 
-def compute_for(missing: list[Cell], seconds: float) -> int:
-    """Compute cells until the time is up, at least one; how many were done."""
+def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seconds: float) -> None:
+    """Compute one after the other until the time is up, at least one."""
     stop = time.monotonic() + seconds
-    for done, cell in enumerate(missing, start=1):
-        cell_rows(cell)
+    for item in missing:
+        compute(item)
         if time.monotonic() > stop:
-            return done
-    return len(missing)
+            return
 
 
-def _counted(items: list, compute: Callable, noun: str, patience: float = 0.6) -> list:
+def counting(
+    items: Sequence[Item], compute: Callable[[Item], T], noun: str, patience: float = 0.6
+) -> list[T]:
+    """What is computed from each; a counting bar appears if it takes longer than a moment."""
     started = time.monotonic()
     gave_way = started
     bar = None
@@ -252,12 +186,28 @@ def _counted(items: list, compute: Callable, noun: str, patience: float = 0.6) -
     for number, item in enumerate(items, start=1):
         results.append(compute(item))
         if time.monotonic() - gave_way > _FAIR_SECONDS:
-            page_turns.give_way()
+            turns.give_way()
             gave_way = time.monotonic()
         if bar is None and number < len(items) and time.monotonic() - started > patience:
             bar = st.empty()
         if bar is not None:
-            bar.progress(number / len(items), f"{number} of {len(items)} {noun}s")
+            bar.progress(number / len(items), f"{number} of {len(items)} {noun}")
     if bar is not None:
         bar.empty()
     return results
+
+
+def _run_cell(spec: RunSpec, repetition: int) -> list[Row]:
+    return run_repetition(spec, problems(spec.problem_key(repetition)), repetition)
+
+
+def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
+    return draw_subspaces(spec, problems(spec.problem_key(repetition)), repetition)
+
+
+_described = OnceCache(_describe, keep=64)
+_rows = OnceCache(_run_cell, keep=20_000)
+_subspaces = OnceCache(_draw, keep=64)
+_whole_curves: OnceCache[list[Row]] = OnceCache(None, keep=128)
+_shown: OnceCache[object] = OnceCache(None, keep=256)
+_statuses = OnceCache(lambda _: list_datasets(), keep=1)

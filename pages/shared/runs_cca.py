@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,44 +19,32 @@ from dpcore.experiments.cca_found import (
 )
 from dpcore.experiments.cca_problem import CcaProblem, CcaSpec, build_cca_problem
 from dpcore.experiments.cca_views import ViewSource
-from pages.shared.runs import Finished
+from dpcore.experiments.once_cache import OnceCache
+from pages.shared.runs import waited_for
 
 Cell = tuple[ViewSource, CcaSpec, int]
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the two views …")
 def views(source: ViewSource) -> TwoViewDataset:
-    return source.load(download=False)
+    return waited_for(_views, source, saying="Reading the two views …")
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
 def columns(dataset: str) -> tuple[str, ...]:
     """Names of a data set's columns."""
-    return load_dataset(dataset, download=False).feature_names
+    return _columns(dataset)
 
 
 def problem(source: ViewSource, spec: CcaSpec) -> CcaProblem:
-    return _problem(source, spec.data_side, spec)
+    views(source)
+    if _problems.peek(source, spec.data_side) is None:
+        with st.spinner("Computing the joint second moments …"):
+            return _problem(source, spec)
+    return _problem(source, spec)
 
 
-@st.cache_resource(max_entries=5, show_spinner="Computing the joint second moments …")
-def _problem(source: ViewSource, data_side: tuple, _spec: CcaSpec) -> CcaProblem:
-    return build_cca_problem(views(source), _spec)
-
-
-@st.cache_resource
-def _rows() -> Finished:
-    return Finished(max_entries=20_000)
-
-
-@st.cache_resource
-def _found() -> Finished:
-    return Finished(max_entries=256)
-
-
-@st.cache_resource
-def _people() -> Finished:
-    return Finished(max_entries=64)
+def _problem(source: ViewSource, spec: CcaSpec) -> CcaProblem:
+    key = (source, spec.data_side)
+    return _problems.get(key, lambda: build_cca_problem(_views(source), spec))
 
 
 def exact(source: ViewSource, spec: CcaSpec) -> FoundPairs:
@@ -66,16 +53,9 @@ def exact(source: ViewSource, spec: CcaSpec) -> FoundPairs:
 
 def found(source: ViewSource, spec: CcaSpec, protocol: str) -> list[tuple[FoundPairs, Row]]:
     """Every draw of one protocol, judged, with its row."""
+    problem(source, spec)
     alone = replace(spec, protocols=(protocol,), repetitions=1)
-    return [
-        _found().get(
-            (source, alone, repetition),
-            lambda repetition=repetition: find_pairs(
-                alone, problem(source, alone), protocol, repetition
-            ),
-        )
-        for repetition in range(spec.repetitions)
-    ]
+    return [_found(source, alone, repetition) for repetition in range(spec.repetitions)]
 
 
 def people(source: ViewSource, spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
@@ -87,9 +67,9 @@ def people(source: ViewSource, spec: CcaSpec, protocol: str | None) -> Projected
         alone = replace(spec, protocols=(protocol,), repetitions=1)
         key = (source, alone)
         pairs = found(source, alone, protocol)[0][0]
-    return _people().get(
+    return _people.get(
         key,
-        lambda: project_people(views(source), problem(source, spec), pairs, seed=spec.seed),
+        lambda: project_people(_views(source), _problem(source, spec), pairs, seed=spec.seed),
     )
 
 
@@ -112,26 +92,30 @@ def cells(source: ViewSource, specs: Sequence[CcaSpec]) -> list[Cell]:
 
 def finished_rows(wanted: Sequence[Cell]) -> tuple[list[Row], list[Cell]]:
     """Rows there already, and the cells still to be computed."""
-    store = _rows()
-    rows: list[Row] = []
-    missing: list[Cell] = []
-    for cell in wanted:
-        if cell in store:
-            rows.extend(_cell_rows(cell))
-        else:
-            missing.append(cell)
-    return rows, missing
+    there = [(cell, _rows.peek(*cell)) for cell in wanted]
+    missing = [cell for cell, rows in there if rows is None]
+    return [row for _, rows in there for row in rows or ()], missing
 
 
-def compute_for(missing: Sequence[Cell], seconds: float) -> None:
-    """Compute cells until the time is up, at least one."""
-    stop = time.monotonic() + seconds
-    for cell in missing:
-        _cell_rows(cell)
-        if time.monotonic() > stop:
-            return
+def cell_rows(cell: Cell) -> list[Row]:
+    """Rows of one draw."""
+    source, spec, _ = cell
+    problem(source, spec)
+    return _rows(*cell)
 
 
-def _cell_rows(cell: Cell) -> list[Row]:
-    source, spec, repetition = cell
-    return _rows().get(cell, lambda: run_cca_repetition(spec, problem(source, spec), repetition))
+def _run_cell(source: ViewSource, spec: CcaSpec, repetition: int) -> list[Row]:
+    return run_cca_repetition(spec, _problem(source, spec), repetition)
+
+
+def _find(source: ViewSource, spec: CcaSpec, repetition: int) -> tuple[FoundPairs, Row]:
+    (protocol,) = spec.protocols
+    return find_pairs(spec, _problem(source, spec), protocol, repetition)
+
+
+_views = OnceCache(lambda source: source.load(download=False), keep=4)
+_columns = OnceCache(lambda name: load_dataset(name, download=False).feature_names, keep=8)
+_problems: OnceCache[CcaProblem] = OnceCache(None, keep=5)
+_rows = OnceCache(_run_cell, keep=20_000)
+_found = OnceCache(_find, keep=256)
+_people: OnceCache[ProjectedPeople] = OnceCache(None, keep=64)

@@ -5,121 +5,108 @@ As `runs`: keyed by names and numbers, bounded, shared by all sessions.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-
-import streamlit as st
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.central import VARIANTS, Batch, central_problem, run_batch
 from dpcore.experiments.chain_runs import WatchedChains, watch
 from dpcore.experiments.complexity import ComplexitySpec, measure
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.problem import Problem
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import ProblemKey, RunSpec
-from pages.shared.runs import Finished, prepared
+from pages.shared import runs
 
 # A central spec and the variant to run on it.
 Cell = tuple[RunSpec, str]
 Measurement = tuple[ComplexitySpec, str, int]
 
 
-@st.cache_resource(max_entries=4, show_spinner="Computing the second moment …")
 def problem(key: ProblemKey) -> Problem:
-    return central_problem(key, prepared(key.dataset, key.preparation, key.norm_bound))
+    saying = "Reading the data set and computing its second moment …"
+    return runs.waited_for(_problems, key, saying=saying)
 
 
-@st.cache_resource
-def _batches() -> Finished:
-    return Finished(max_entries=36)
-
-
-@st.cache_resource
-def _rows() -> Finished:
-    return Finished(max_entries=4_000)
-
-
-@st.cache_resource
-def _measured() -> Finished:
-    return Finished(max_entries=2_000)
-
-
-@st.cache_resource(max_entries=24, show_spinner="Running the chains …")
 def chains(spec: RunSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:
     """Chains watched for so many sweeps, or until the diagnostics pass."""
-    return watch(spec, problem(spec.problem_key()), n_chains=n_chains, n_sweeps=n_sweeps)
+    problem(spec.problem_key())
+    return runs.waited_for(_chains, spec, n_chains, n_sweeps, saying="Running the chains …")
 
 
 def batch(cell: Cell) -> Batch:
     """Rows of all draws, and the first subspace."""
-    spec, variant = cell
-    alone = VARIANTS[variant].of(spec)
-
-    def compute() -> Batch:
-        found = run_batch(alone, problem(alone.problem_key()))
-        label = {"variant": variant, "label": VARIANTS[variant].label}
-        return replace(
-            found,
-            rows=tuple({**row, **label} for row in found.rows),
-            subspaces=found.subspaces[:1],
-        )
-
-    return _batches().get(cell, compute)
+    _ready(cell)
+    return _batches(*cell)
 
 
 def cell_rows(cell: Cell) -> tuple[Row, ...]:
     """Rows of all draws; none where the variant cannot run with these settings."""
-
-    def compute() -> tuple[Row, ...]:
-        try:
-            return batch(cell).rows
-        except ParameterError:
-            return ()
-
-    return _rows().get(cell, compute)
+    _ready(cell)
+    return _rows(*cell)
 
 
-def rows(cells: Sequence[Cell], *, patience: float = 0.6) -> list[Row]:
+def rows(cells: Sequence[Cell]) -> list[Row]:
     """Rows of some cells; a counting bar appears if it takes longer than a moment."""
-    started, bar, found = time.monotonic(), None, []
-    for number, cell in enumerate(cells, start=1):
-        found.extend(cell_rows(cell))
-        if bar is None and number < len(cells) and time.monotonic() - started > patience:
-            bar = st.empty()
-        if bar is not None:
-            bar.progress(number / len(cells), f"{number} of {len(cells)} algorithms")
-    if bar is not None:
-        bar.empty()
-    return found
+    return [row for found in runs.counting(cells, cell_rows, "algorithms") for row in found]
 
 
 def finished(cells: Sequence[Cell]) -> tuple[list[Row], list[Cell]]:
     """Rows there already, and the cells still to be computed."""
-    store = _rows()
-    missing = [cell for cell in cells if cell not in store]
-    return [row for cell in cells if cell in store for row in cell_rows(cell)], missing
+    there = [(cell, _rows.peek(*cell)) for cell in cells]
+    missing = [cell for cell, rows in there if rows is None]
+    return [row for _, rows in there for row in rows or ()], missing
 
 
-def measured(spec: ComplexitySpec, mechanism: str, n_features: int) -> Row:
+def measured(key: Measurement) -> Row:
     """The measured number of people."""
-    key: Measurement = (spec, mechanism, n_features)
-    return _measured().get(key, lambda: measure(*key))
+    return _measured(*key)
 
 
 def finished_measurements(
     wanted: Sequence[Measurement],
 ) -> tuple[list[Row], list[Measurement]]:
     """Measurements there already, and those still to be made."""
-    store = _measured()
-    missing = [key for key in wanted if key not in store]
-    return [measured(*key) for key in wanted if key in store], missing
+    there = [(key, _measured.peek(*key)) for key in wanted]
+    return [row for _, row in there if row is not None], [key for key, row in there if row is None]
 
 
-def work(missing: Sequence[object], compute: Callable[[object], object], seconds: float) -> None:
-    """Compute one after the other until the time is up, at least one."""
-    stop = time.monotonic() + seconds
-    for item in missing:
-        compute(item)
-        if time.monotonic() > stop:
-            return
+def _ready(cell: Cell) -> None:
+    """Have what a cell computes on in memory, and say so while it takes a moment."""
+    spec, variant = cell
+    if _rows.peek(*cell) is None:
+        problem(VARIANTS[variant].of(spec).problem_key())
+
+
+def _run_batch(spec: RunSpec, variant: str) -> Batch:
+    alone = VARIANTS[variant].of(spec)
+    found = run_batch(alone, _problems(alone.problem_key()))
+    label = {"variant": variant, "label": VARIANTS[variant].label}
+    return replace(
+        found,
+        rows=tuple({**row, **label} for row in found.rows),
+        subspaces=found.subspaces[:1],
+    )
+
+
+def _run_cell(spec: RunSpec, variant: str) -> tuple[Row, ...]:
+    try:
+        return _batches(spec, variant).rows
+    except ParameterError:
+        return ()
+
+
+def _problem(key: ProblemKey) -> Problem:
+    data = runs.problems.prepared(key.dataset, key.preparation, key.norm_bound)
+    return central_problem(key, data)
+
+
+def _watch(spec: RunSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:
+    return watch(spec, _problems(spec.problem_key()), n_chains=n_chains, n_sweeps=n_sweeps)
+
+
+_problems = OnceCache(_problem, keep=4)
+_chains = OnceCache(_watch, keep=24)
+_batches = OnceCache(_run_batch, keep=36)
+_rows = OnceCache(_run_cell, keep=4_000)
+_measured = OnceCache(measure, keep=2_000)

@@ -5,12 +5,10 @@ As `runs`: keyed by names and numbers, bounded, shared by all sessions.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-import streamlit as st
 
 from dpcore.data import load_dataset
 from dpcore.data.held_out import Halves, load_halves
@@ -28,59 +26,40 @@ from dpcore.experiments.learning import (
     build_learning_problem,
     canonical,
 )
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.statistic_runs import StatisticSpec, error_draws
 from dpcore.experiments.tutorials import Output, run_tutorial
 from dpcore.privacy import Guarantee
-from pages.shared.runs import Finished
+from pages.shared.runs import counting, waited_for
 
 Cell = tuple[ClassificationSpec, int]
 
 
-@st.cache_resource(max_entries=2, show_spinner="Reading the data set …")
 def halves(name: str) -> Halves:
-    return load_halves(name)
+    return waited_for(_halves, name, saying="Reading the data set …")
 
 
-@st.cache_resource(max_entries=8, show_spinner="Computing second moments …")
 def problem(key: LearningKey) -> LearningProblem:
-    return build_learning_problem(key, halves)
+    return waited_for(_problems, key, saying="Reading people and computing second moments …")
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the data set …")
 def columns(name: str) -> tuple[str, ...]:
     """Names of a data set's columns."""
-    return load_dataset(name, download=False).feature_names
+    return waited_for(_columns, name, saying="Reading the data set …")
 
 
-@st.cache_resource(max_entries=32, show_spinner="Reading the data set …")
 def column(name: str, index: int) -> np.ndarray:
     """One column of a data set, float64."""
-    values = load_dataset(name, download=False).X[:, index].astype(np.float64)
-    values.flags.writeable = False
-    return values
+    return waited_for(_column, name, index, saying="Reading the data set …")
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
 def tutorial_outputs(key: str, epsilon: float) -> tuple[Output, ...]:
-    return run_tutorial(key, epsilon)
+    return _tutorials(key, epsilon)
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
 def errors_of(identity: tuple, spec: StatisticSpec, draws: int) -> np.ndarray:
     """Errors of many releases of ("typed", numbers …) or (data set, column number)."""
-    origin, *rest = identity
-    values = np.array(rest) if origin == "typed" else column(origin, *rest)
-    return error_draws(values, spec, draws)
-
-
-@st.cache_resource
-def _rows() -> Finished:
-    return Finished(max_entries=20_000)
-
-
-@st.cache_resource
-def _outcomes() -> Finished:
-    return Finished(max_entries=48)
+    return _errors(identity, spec, draws)
 
 
 def cells(specs: Iterable[ClassificationSpec]) -> list[Cell]:
@@ -102,54 +81,61 @@ def cells(specs: Iterable[ClassificationSpec]) -> list[Cell]:
 
 def cell_row(cell: Cell) -> Row:
     """Row of one repetition."""
-    spec, repetition = cell
-    return _rows().get(cell, lambda: run_repetition(spec, problem(spec.key()), repetition))
+    if _rows.peek(*cell) is None:
+        problem(cell[0].key())
+    return _rows(*cell)
 
 
 def finished(specs: Iterable[ClassificationSpec]) -> tuple[list[Row], list[Cell]]:
     """Rows there already, and the cells still to be computed."""
-    store = _rows()
-    found: list[Row] = []
-    missing: list[Cell] = []
-    for cell in cells(specs):
-        if cell in store:
-            found.append(cell_row(cell))
-        else:
-            missing.append(cell)
-    return found, missing
+    there = [(cell, _rows.peek(*cell)) for cell in cells(specs)]
+    missing = [cell for cell, row in there if row is None]
+    return [row for _, row in there if row is not None], missing
 
 
-def compute_for(missing: list[Cell], seconds: float) -> None:
-    """Compute cells until the time is up, at least one."""
-    stop = time.monotonic() + seconds
-    for cell in missing:
-        cell_row(cell)
-        if time.monotonic() > stop:
-            return
-
-
-def rows(specs: Iterable[ClassificationSpec], *, patience: float = 0.6) -> list[Row]:
+def rows(specs: Iterable[ClassificationSpec]) -> list[Row]:
     """All rows of some specs; a counting bar appears if it takes longer than a moment."""
-    wanted = cells(specs)
-    started, bar, found = time.monotonic(), None, []
-    for number, cell in enumerate(wanted, start=1):
-        found.append(cell_row(cell))
-        if bar is None and number < len(wanted) and time.monotonic() - started > patience:
-            bar = st.empty()
-        if bar is not None:
-            bar.progress(number / len(wanted), f"{number} of {len(wanted)} draws")
-    if bar is not None:
-        bar.empty()
-    return found
+    return counting(cells(specs), cell_row, "draws")
 
 
 def outcome(spec: ClassificationSpec) -> Outcome:
     """The first repetition of a pipeline, trained."""
     alone = replace(canonical(spec), repetitions=1)
-    return _outcomes().get(alone, lambda: run_pipeline(alone, problem(alone.key())))
+    problem(alone.key())
+    return _outcomes(alone)
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
 def guarantee_of(spec: ClassificationSpec) -> Guarantee:
     """What all private stages of a pipeline promise together."""
-    return total_guarantee(spec, outcome(spec))
+    found = outcome(spec)
+    return _guarantees.get((spec,), lambda: total_guarantee(spec, found))
+
+
+def _column_of(name: str, index: int) -> np.ndarray:
+    return _read_only(load_dataset(name, download=False).X[:, index].astype(np.float64))
+
+
+def _errors_of(identity: tuple, spec: StatisticSpec, draws: int) -> np.ndarray:
+    origin, *rest = identity
+    values = np.array(rest) if origin == "typed" else _column(origin, *rest)
+    return _read_only(error_draws(values, spec, draws))
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    values.flags.writeable = False
+    return values
+
+
+def _run_cell(spec: ClassificationSpec, repetition: int) -> Row:
+    return run_repetition(spec, _problems(spec.key()), repetition)
+
+
+_halves = OnceCache(load_halves, keep=2)
+_problems = OnceCache(lambda key: build_learning_problem(key, _halves), keep=8)
+_columns = OnceCache(lambda name: load_dataset(name, download=False).feature_names, keep=8)
+_column = OnceCache(_column_of, keep=32)
+_tutorials = OnceCache(run_tutorial, keep=64)
+_errors = OnceCache(_errors_of, keep=256)
+_rows = OnceCache(_run_cell, keep=20_000)
+_outcomes = OnceCache(lambda spec: run_pipeline(spec, _problems(spec.key())), keep=48)
+_guarantees: OnceCache[Guarantee] = OnceCache(None, keep=256)

@@ -102,25 +102,25 @@ def pay_rows(rows: Sequence[Row]) -> None:
         uncovered(row["dataset"], METHODS[row["protocol"]].title, "a draw that promises nothing")
 
 
-Cost = Callable[[], Iterable[Payment]] | None
+Charge = Callable[[], Iterable[Payment]] | None
 
 
-def has_room(cost: Cost) -> bool:
+def has_room(charge: Charge) -> bool:
     """Whether a run that goes on beside the page fits under the cap; says so if it does not.
 
     Parameters
     ----------
-    cost : callable or None
+    charge : callable or None
         Gives what the whole run costs; None where that depends on what it finds.
     """
     if cap() is None:
         return True
     try:
-        if cost is None:
+        if charge is None:
             raise BeyondCap(
                 "What this run will cost is not known before it ends, and no cap can admit that."
             )
-        for dataset, payments in _by_dataset(cost()).items():
+        for dataset, payments in _by_dataset(charge()).items():
             account(dataset).require_room(*payments)
     except BeyondCap as refused:
         say_refused(refused)
@@ -128,10 +128,10 @@ def has_room(cost: Cost) -> bool:
     return True
 
 
-def pay_ahead(cost: Cost) -> None:
+def pay_ahead(charge: Charge) -> None:
     """Under a cap, pay for a run that has room before it begins."""
-    if cap() is not None and cost is not None:
-        pay(cost())
+    if cap() is not None and charge is not None:
+        pay(charge())
 
 
 def _by_dataset(payments: Iterable[Payment]) -> dict[str, list[Payment]]:

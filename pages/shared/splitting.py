@@ -14,7 +14,7 @@ from dpcore.figures.classification import share_curve
 from dpcore.figures.splitting import share_multiples, three_way_map
 from pages.shared import runs_learning
 from pages.shared.cards import big_number, chart, is_dark, not_private
-from pages.shared.filling import fill_in
+from pages.shared.filling import fill_in_errors
 
 _MULTIPLE_EPSILONS = (0.5, 2.0, 10.0)
 
@@ -51,7 +51,7 @@ def two_parts(spec: ClassificationSpec) -> None:
             alt=f"Test error against the share of epsilon for PCA; least at {share:.0%}.",
         )
 
-    fill_in("split_curve", specs, draw)
+    fill_in_errors("split_curve", specs, draw)
     not_private(
         "The best share", "was found by looking at test errors: a lesson for the next data set."
     )
@@ -95,7 +95,7 @@ def how_it_moves(spec: ClassificationSpec) -> None:
             "the best share of each marked by a star.",
         )
 
-    fill_in("split_multiples", specs, draw)
+    fill_in_errors("split_multiples", specs, draw)
 
 
 def three_parts(spec: ClassificationSpec) -> None:
@@ -123,7 +123,7 @@ def three_parts(spec: ClassificationSpec) -> None:
             f"least at {centring:.0%}, {pca:.0%} and {1 - centring - pca:.0%}.",
         )
 
-    fill_in("split_three", specs, draw)
+    fill_in_errors("split_three", specs, draw)
     st.caption(
         "Centring takes a private mean from the rows and cuts them to 0.6 of the public bound, "
         "so that less noise is needed afterwards. No share for PCA means a random subspace."

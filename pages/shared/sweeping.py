@@ -23,7 +23,7 @@ from dpcore.pca import TRUNCATIONS
 from dpcore.privacy import CALIBRATIONS
 from pages.shared.choice import DEFAULTS, EVERYBODY, Choice
 from pages.shared.controls import set_controls
-from pages.shared.runs_sweeps import Progress
+from pages.shared.runs_jobs import SweepProgress
 
 MOST_VALUES = 30
 TARGET = 0.9
@@ -264,7 +264,7 @@ def _against(name: str, rows: Sequence[Row], other_rows: Sequence[Row], field: s
     )
 
 
-def rows_by_dataset(progress: Progress) -> dict[str, tuple[list[Row], ...]]:
+def rows_by_dataset(progress: SweepProgress) -> dict[str, tuple[list[Row], ...]]:
     """For each data set that has rows: ours, and those of every other choice of settings."""
     return {
         name: tuple([row for row in side if row["dataset"] == name] for side in progress.rows)

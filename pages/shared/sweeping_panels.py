@@ -10,7 +10,7 @@ from dpcore.experiments.methods import METHODS
 from dpcore.figures.panels import energy_panel, legend_html
 from pages.shared.cards import big_number, chart, is_dark
 from pages.shared.jobs import point_clicked
-from pages.shared.runs_sweeps import Progress, Sweeps
+from pages.shared.runs_jobs import SweepProgress, Sweeps
 from pages.shared.sweeping import (
     AXES,
     difference,
@@ -24,7 +24,7 @@ from pages.shared.sweeping import (
 IN_A_ROW = 3
 
 
-def draw_panels(sweeps: Sweeps, progress: Progress) -> None:
+def draw_panels(sweeps: Sweeps, progress: SweepProgress) -> None:
     """The finding, and under it one panel a data set, side by side, on one scale."""
     sides = rows_by_dataset(progress)
     if not sides:

@@ -45,11 +45,20 @@ def give_way() -> None:
         _pause(_BLINK_SECONDS)
 
 
-def _pause(seconds: float) -> None:
+@contextmanager
+def others() -> Iterator[None]:
+    """Others' turn, while ours would only wait for a data set or for somebody's numbers."""
     ours = _give_up()
-    time.sleep(seconds)
-    if ours:
-        _take()
+    try:
+        yield
+    finally:
+        if ours:
+            _take()
+
+
+def _pause(seconds: float) -> None:
+    with others():
+        time.sleep(seconds)
 
 
 def _take() -> None:

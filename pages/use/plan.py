@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.shared import planning, spent
+from pages.shared.background_jobs import Progress
 from pages.shared.cards import dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current
 from pages.shared.downloads import downloads
 from pages.shared.formulas_plans import HOW_A_PLAN_IS_FOUND
 from pages.shared.promised import promised_cards
-from pages.shared.runs_plans import Progress
 
 PAGE = "plan"
 
@@ -55,6 +55,7 @@ with errors_shown():
             PAGE,
             question,
             question.parts,
+            question.cost(),
             choice.dataset,
             draw,
             lambda progress: planning.count_of(question, progress),

@@ -33,13 +33,13 @@ from pages.shared.reproducing import (
     sweeps_of,
     verdicts,
 )
-from pages.shared.runs_sweeps import Progress
+from pages.shared.runs_jobs import SweepProgress
 from pages.shared.sweeping import command_of
 
 PAGE = "reproduce"
 
 
-def draw(progress: Progress) -> None:
+def draw(progress: SweepProgress) -> None:
     """The live curves over the published points, and what becomes of the paper's claims."""
     rows = as_published_rows(progress.rows[0])
     if not rows:
@@ -63,7 +63,7 @@ def draw(progress: Progress) -> None:
     say_across_panels(figure)
 
 
-def panel_of(progress: Progress) -> go.Figure:
+def panel_of(progress: SweepProgress) -> go.Figure:
     return energy_panel(
         as_published_rows(progress.rows[0]),
         figure.field,
@@ -77,7 +77,7 @@ def panel_of(progress: Progress) -> go.Figure:
     )
 
 
-def take_away(progress: Progress) -> None:
+def take_away(progress: SweepProgress) -> None:
     """The rows, the panel and the commands, and whose numbers ours are put beside."""
     commands = [
         f"python -m dpcore reproduce {figure.name} --repetitions {figure.base.repetitions} "

@@ -6,10 +6,13 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from dpcore.experiments.papers2012 import CITATION, FIGURES_2012
-from pages.shared import reproducing2012, runs_2012, spent
+from pages.shared import reproducing2012, runs_jobs, spent
+from pages.shared.asking import start_button
 from pages.shared.cards import dataset_ready, errors_shown, not_private
 from pages.shared.controls import current
 from pages.shared.promised import promised_cards
+
+PAGE = "reproduce_2012"
 
 st.title("Reproduce 2012")
 with errors_shown():
@@ -31,27 +34,29 @@ with errors_shown():
             key="reproduce_2012_draws",
             bind="query-params",
         )
-        repetitions = reproducing2012.QUICK[name] if quick == "quick" else None
+        repetitions = reproducing2012.repetitions_of(name, quick=quick == "quick")
+        question = (name, repetitions)
         ready = all(
             [dataset_ready(dataset_status(dataset)) for dataset in reproducing2012.data_of(name)]
         )
-        may_run = spent.has_room(None)
-        st.button(
-            "Run",
-            type="primary",
-            disabled=not (ready and may_run),
-            on_click=runs_2012.start,
-            args=(name, repetitions),
+        start_button(
+            PAGE,
+            question,
+            lambda: reproducing2012.parts_of(figure, repetitions),
+            reproducing2012.cost_of(figure, repetitions),
+            None,
+            disabled=not ready,
         )
     with answer:
-        job = runs_2012.find(name, repetitions)
+        job = runs_jobs.find(PAGE, question)
         if job is not None:
-            spent.follow((name, repetitions), job.rows_so_far)
+            spent.follow(question, job.rows_so_far)
         if job is None:
             st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
-            st.fragment(reproducing2012.watch, run_every=0.5 if job.goes_on else None)(
-                figure, job, job.goes_on
+            goes_on = job.progress().goes_on
+            st.fragment(reproducing2012.watch, run_every=0.5 if goes_on else None)(
+                figure, figure.total(repetitions), job, goes_on
             )
     dataset = dataset_status(figure.base.dataset)
     promised_cards(

@@ -12,51 +12,36 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import time
 from pathlib import Path
 
-import websockets
 from servers import resident_mb, running_app
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from visitors import Visitor, visitor
 
 ROOT = Path(__file__).parents[2]
 EPSILONS = ("0.1", "0.2", "0.5", "2", "5", "10", "20", "50")
-_LONGEST_RUN = 60.0
 # A person who looks at the answer for a second before moving on is a hurried one.
 _PAUSE = 1.0
 
 
-async def run_script(socket, query: str) -> float:
-    """Ask for one run of the script under this query; seconds until it has finished."""
-    message = BackMsg()
-    message.rerun_script.query_string = query
-    started = time.perf_counter()
-    await socket.send(message.SerializeToString())
-    while True:
-        data = await asyncio.wait_for(socket.recv(), _LONGEST_RUN)
-        forward = ForwardMsg()
-        forward.ParseFromString(data)
-        kind = forward.WhichOneof("type")
-        if kind == "delta" and forward.delta.new_element.WhichOneof("type") == "exception":
-            raise RuntimeError(forward.delta.new_element.exception.message)
-        if kind == "script_finished":
-            return time.perf_counter() - started
-
-
 async def session(address: str, moves: int, ready: asyncio.Barrier, number: int) -> list[float]:
     """One visitor: the first page alone, then moves together with everybody else."""
-    uri = address.replace("http", "ws") + "/_stcore/stream"
-    protocols = ["streamlit", "PLACEHOLDER_AUTH_TOKEN"]
-    async with websockets.connect(uri, subprotocols=protocols, max_size=None) as socket:
-        await run_script(socket, "")
+    async with visitor(address) as tab:
+        await moved(tab, "")
         await ready.wait()
         latencies = []
         for move in range(moves):
             epsilon = EPSILONS[(number + move) % len(EPSILONS)]
-            latencies.append(await run_script(socket, f"epsilon={epsilon}"))
+            latencies.append(await moved(tab, f"epsilon={epsilon}"))
             await asyncio.sleep(_PAUSE)
         return latencies
+
+
+async def moved(tab: Visitor, query: str) -> float:
+    """Seconds until the page is there."""
+    shown = await tab.run(query)
+    if not shown.is_whole:
+        raise RuntimeError(shown.words)
+    return shown.seconds
 
 
 async def load(address: str, sessions: int, moves: int) -> list[float]:

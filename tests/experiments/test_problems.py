@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpcore.experiments.latest import Latest
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.problem import Problems, load_prepared
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep, collect
@@ -60,7 +60,7 @@ def test_what_is_being_made_is_waited_for_and_not_made_twice():
         may_end.wait(10)
         return -number
 
-    latest = Latest(make, keep=1)
+    latest = OnceCache(make, keep=1)
     threads = [threading.Thread(target=latest, args=(7,)) for _ in range(3)]
     for thread in threads:
         thread.start()

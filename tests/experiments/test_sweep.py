@@ -12,7 +12,7 @@ import pytest
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments import units as units_module
 from dpcore.experiments.blas import one_blas_thread
-from dpcore.experiments.latest import Latest
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.problem import build_problem
 from dpcore.experiments.run import local_problem, run
 from dpcore.experiments.spec import RunSpec
@@ -86,7 +86,7 @@ def test_blas_threads_change_nothing():
     key = replace(spec, seed=5).problem_key()
     one = local_problem(key).moments.second_moments
     with threadpool_limits(2, user_api="blas"):
-        local = Latest(lambda key: _build_fresh(key), keep=1)
+        local = OnceCache(lambda key: _build_fresh(key), keep=1)
         np.testing.assert_array_equal(local(key).moments.second_moments, one)
         again = numbers(run(spec))
     assert again == numbers(run(spec))
@@ -297,7 +297,7 @@ def test_something_slow_is_made_once_however_many_ask():
         time.sleep(0.05)
         return object()
 
-    latest = Latest(make, keep=2)
+    latest = OnceCache(make, keep=2)
     found = []
     threads = [threading.Thread(target=lambda: found.append(latest("a"))) for _ in range(8)]
     for thread in threads:
@@ -320,7 +320,7 @@ def test_a_failure_is_not_remembered():
             raise outcome
         return outcome
 
-    latest = Latest(make, keep=1)
+    latest = OnceCache(make, keep=1)
     with pytest.raises(ValueError, match="first"):
         latest()
     assert latest() == 5

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from contextlib import contextmanager
 
 import pytest
 from streamlit.testing.v1 import AppTest
-
-from pages.shared import runs, runs_plans
 
 LEDGER = "pages/use/ledger.py"
 SHORT = {"repetitions": "2"}
@@ -201,19 +197,3 @@ def test_what_was_forgotten_is_paid_again_before_it_is_seen_again(open_page):
     visit(at, "use/ledger")
     visit(at, "learn/algorithm")
     assert refusal(at)
-
-
-def test_a_search_that_waits_for_its_turn_is_still_to_be_paid(monkeypatch):
-    waits = threading.Event()
-
-    class Busy:
-        @contextmanager
-        def taken(self, _):
-            waits.wait(10)
-            yield False
-
-    monkeypatch.setattr(runs, "turns", Busy)
-    work = runs_plans.Work({})
-    assert work.progress().state == "waiting"
-    assert work.rows_so_far() == ([], True)
-    waits.set()

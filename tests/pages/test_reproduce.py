@@ -9,8 +9,8 @@ import pytest
 
 from dpcore.experiments.papers import FIGURES, PaperFigure
 from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.sweep import collect
 from pages.shared.reproducing import REPAIRED, as_published_rows, query_of, sweeps_of, verdicts
-from pages.shared.runs_sweeps import Job
 
 TINY = PaperFigure(
     "tiny",
@@ -66,10 +66,7 @@ def test_a_figure_runs_through_to_its_verdicts(open_page, monkeypatch):
 
 
 def test_repaired_choices_are_judged_on_the_same_draws():
-    job = Job(sweeps_of(TINY, repaired=True), None)
-    while job.progress().goes_on:
-        time.sleep(0.02)
-    sides = job.progress().rows
+    sides = [collect(sweep).rows for sweep in sweeps_of(TINY, repaired=True)]
     assert len(as_published_rows(sides[0])) == len(sides[0]) / 2
     under = [name for name, _ in verdicts(TINY, sides)]
     assert "with psd truncation" in under and f"with {REPAIRED}" in under

@@ -11,7 +11,9 @@ from streamlit.testing.v1 import AppTest
 from dpcore.command_line.sweeping import parse_vary
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.sweep import Sweep, collect
-from pages.shared.runs_sweeps import Job
+from pages.shared import runs, runs_jobs
+from pages.shared.job_queue import Jobs
+from pages.shared.runs_jobs import SWEEPS, SweepProgress, SweepsView, find_sweeps, parts_of_sweeps
 from pages.shared.sweeping import command_of
 
 
@@ -93,7 +95,20 @@ def test_absent_data_says_how_to_get_them(open_page):
     assert any("not on this machine" in info.value for info in at.info)
 
 
-def wait_for(job: Job):
+@pytest.fixture
+def run_sweeps(monkeypatch):
+    """run_sweeps(*sweeps) -> their view, for a visitor of a server of its own."""
+    monkeypatch.setattr(runs_jobs, "JOBS", Jobs(2))
+    monkeypatch.setattr(runs, "visitor", lambda: "me")
+
+    def start(*sweeps: Sweep) -> SweepsView:
+        runs_jobs.start(SWEEPS, sweeps, lambda: parts_of_sweeps(sweeps))
+        return find_sweeps(sweeps)
+
+    return start
+
+
+def wait_for(job: SweepsView) -> SweepProgress:
     while job.progress().goes_on:
         time.sleep(0.02)
     return job.progress()
@@ -102,28 +117,28 @@ def wait_for(job: Job):
 SWEEP = Sweep(RunSpec(protocols=("pooled",), repetitions=2), (("epsilon", (0.1, 1.0)),))
 
 
-def test_a_job_gives_the_rows_of_its_sweeps():
-    job = Job((SWEEP, SWEEP), None)
+def test_a_job_gives_the_rows_of_its_sweeps(run_sweeps):
+    job = run_sweeps(SWEEP, SWEEP)
     progress = wait_for(job)
     energies = [row["energy"] for row in collect(SWEEP).rows]
     assert progress.state == "finished" and progress.done == progress.total == 8
     assert [[row["energy"] for row in rows] for rows in progress.rows] == [energies, energies]
 
 
-def test_a_cancelled_job_keeps_what_arrived():
-    job = Job((Sweep(RunSpec(repetitions=5000), SWEEP.vary),), None)
+def test_a_cancelled_job_keeps_what_arrived(run_sweeps):
+    job = run_sweeps(Sweep(RunSpec(repetitions=5000), SWEEP.vary))
     while not job.progress().done:
         time.sleep(0.02)
-    job.cancel()
+    job.view.cancel()
     started = time.monotonic()
     progress = wait_for(job)
     assert time.monotonic() - started < 2
     assert progress.state == "cancelled" and progress.rows[0]
 
 
-def test_what_a_person_can_put_right_is_a_sentence(monkeypatch, tmp_path):
+def test_what_a_person_can_put_right_is_a_sentence(run_sweeps, monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    progress = wait_for(Job((Sweep(RunSpec(dataset="mnist", protocols=("pooled",))),), None))
+    progress = wait_for(run_sweeps(Sweep(RunSpec(dataset="mnist", protocols=("pooled",)))))
     assert progress.state == "failed" and progress.sentence
 
 
@@ -155,14 +170,14 @@ def test_too_many_settings_are_one_sentence(open_page):
     ]
 
 
-def test_the_servers_cluster_is_asked_when_it_has_one(monkeypatch):
+def test_the_servers_cluster_is_asked_when_it_has_one(run_sweeps, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "pages.shared.runs_sweeps.run_sweep",
+        "pages.shared.runs_jobs.run_sweep",
         lambda sweep, **options: asked.append(options["scheduler"]) or iter(()),
     )
     monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://scheduler:8786")
-    wait_for(Job((SWEEP,), None))
+    wait_for(run_sweeps(SWEEP))
     monkeypatch.delenv("DPCORE_SCHEDULER")
-    wait_for(Job((SWEEP,), None))
+    wait_for(run_sweeps(SWEEP))
     assert asked == ["tcp://scheduler:8786", None]

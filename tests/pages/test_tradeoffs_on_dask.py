@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.experiments.sweep import collect
-from pages.shared import runs_sweeps
+from pages.shared import runs_jobs
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
 
@@ -50,19 +50,16 @@ def numbers(rows):
 
 
 @pytest.fixture
-def started(monkeypatch) -> list[runs_sweeps.Job]:
-    jobs = []
-
-    class Noted(runs_sweeps.Job):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            jobs.append(self)
-
-    monkeypatch.setattr(runs_sweeps, "Job", Noted)
-    return jobs
+def found(monkeypatch) -> list[runs_jobs.SweepsView]:
+    """What the page looked at."""
+    views, find = [], runs_jobs.find_sweeps
+    monkeypatch.setattr(
+        runs_jobs, "find_sweeps", lambda sweeps: views.append(find(sweeps)) or views[-1]
+    )
+    return views
 
 
-def test_the_app_runs_its_sweeps_on_the_cluster(open_page, cluster, started, monkeypatch):
+def test_the_app_runs_its_sweeps_on_the_cluster(open_page, cluster, found, monkeypatch):
     monkeypatch.setenv("DPCORE_SCHEDULER", cluster.scheduler_address)
     computed_here = []
     monkeypatch.setattr("dpcore.experiments.workers.run_unit", computed_here.append)
@@ -70,7 +67,7 @@ def test_the_app_runs_its_sweeps_on_the_cluster(open_page, cluster, started, mon
     assert not at.exception and not at.error and not computed_here
     assert f"computed on the Dask cluster at {cluster.scheduler_address}" in captions(at)
     monkeypatch.undo()
-    [job] = started
+    job = found[-1]
     [rows] = job.progress().rows
     assert len(rows) == 2 * 2 * 4
     assert numbers(rows) == numbers(collect(job.sweeps[0]).rows)

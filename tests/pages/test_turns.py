@@ -66,6 +66,23 @@ def test_a_pause_lets_others_in_if_they_wait_and_gives_the_turn_back(beside, pau
     assert not turns._TURN.locked()
 
 
+def test_while_one_waits_for_a_data_set_others_have_their_turn(beside):
+    """Every script behind it waited for a second, as long as it took to read the data."""
+    done = threading.Event()
+
+    def other():
+        with turns.taken():
+            assert turns._ours.held
+            done.set()
+
+    with turns.taken():
+        with turns.others():
+            beside(other)
+            assert done.wait(10)
+        assert turns._ours.held
+    assert not turns._TURN.locked()
+
+
 def test_a_page_that_fails_gives_its_turn_back():
     with pytest.raises(ZeroDivisionError), turns.taken():
         raise ZeroDivisionError

@@ -125,28 +125,27 @@ BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
 }
 # Rows of these arrive while one looks, and are paid as they come.
 FOLLOWED = {
-    "runs_sweeps.find": lambda job: job.rows_so_far()[0],
-    "runs_plans.find": lambda work: work.rows_so_far()[0],
-    "runs_2012.find": lambda job: job.rows_so_far()[0],
+    "runs_jobs.find": lambda job: job.rows_so_far()[0],
+    "runs_jobs.find_sweeps": lambda job: job.view.rows_so_far()[0],
 }
 # No row of any data set, or nothing but what is exact and carries its badge.
 FREE = {
-    "runs.one_blas_thread", "runs.problems", "runs.problems_of_jobs", "runs.visitor", "runs.turns",
+    "runs.one_blas_thread", "runs.visitor",
     "runs.prepared", "runs.problem", "runs.feature_names", "runs.statement", "runs.person",
     "runs.as_measured", "runs.shown", "runs.dataset_statuses", "runs.cells",
     "runs_cca.views", "runs_cca.columns", "runs_cca.problem", "runs_cca.exact", "runs_cca.cells",
     "runs_central.problem", "runs_central.measured", "runs_central.finished_measurements",
-    "runs_central.work",
     "runs_learning.halves", "runs_learning.problem", "runs_learning.columns",
     "runs_learning.column", "runs_learning.tutorial_outputs", "runs_learning.cells",
-    "runs_sweeps.scheduler", "runs_sweeps.run_options", "runs_sweeps.read_ahead",
+    "runs_jobs.cost_of", "runs_jobs.goes_on", "runs_jobs.scheduler", "runs_jobs.run_options",
+    "runs_jobs.read_ahead",
 }  # fmt: skip
 # Compute or begin what others hand over, or cut up what they have handed over.
 INSIDE = {
-    "runs.cell_rows", "runs.compute_for", "runs_cca.people", "runs_cca.compute_for",
-    "runs_central.cell_rows", "runs_learning.cell_row", "runs_learning.compute_for",
-    "runs_learning.guarantee_of", "runs_steps.picture", "runs_sweeps.start", "runs_plans.start",
-    "runs_plans.search_part", "runs_plans.sweep_part", "runs_2012.start",
+    "runs.waited_for", "runs.counting", "runs.cell_rows", "runs.compute_for",
+    "runs_cca.people", "runs_cca.cell_rows", "runs_central.cell_rows",
+    "runs_learning.cell_row", "runs_learning.guarantee_of", "runs_steps.picture",
+    "runs_jobs.start", "runs_jobs.sweep_part", "runs_jobs.parts_of_sweeps",
 }  # fmt: skip
 
 

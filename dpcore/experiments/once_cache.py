@@ -1,0 +1,158 @@
+"""Results of something slow or large, made once however many threads ask, and bounded in memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, fields, is_dataclass
+from sys import getsizeof
+from threading import Lock, Thread, current_thread
+from typing import Generic, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+MOST_BYTES = 256 * 1024**2
+_ASK_EVERY = 0.5  # seconds between questions whether the maker of a result is still alive
+
+
+@dataclass(eq=False)
+class _Kept(Generic[T]):
+    maker: Thread
+    future: Future[T]
+    n_bytes: int = 0
+
+
+class OnceCache(Generic[T]):
+    """A function of hashable arguments that remembers its latest results.
+
+    Whoever asks first computes; whoever asks meanwhile waits for that result instead of
+    computing it again, which for a data set would also take its memory twice. Results and
+    ordinary errors are handed to all who wait. What interrupts the one who computes (an exit, a
+    script that is told to stop, a lack of memory) is that one's own: the others compute.
+
+    Parameters
+    ----------
+    make : callable or None
+        None where whoever asks brings it along, in `get`.
+    keep : int
+        How many results, the most recently asked for.
+    most_bytes : int
+        What they may take together; the latest stays whatever it takes.
+    """
+
+    def __init__(self, make: Callable[..., T] | None, keep: int, most_bytes: int = MOST_BYTES):
+        self._make = make
+        self._keep = keep
+        self._most_bytes = most_bytes
+        self._results: OrderedDict[tuple[Hashable, ...], _Kept[T]] = OrderedDict()
+        self._n_bytes = 0
+        self._lock = Lock()
+
+    def __call__(self, *key: Hashable) -> T:
+        return self.get(key, lambda: self._make(*key))
+
+    def get(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        """The result of a key, made by `make` where it is not there.
+
+        Raises
+        ------
+        Exception
+            What `make` raised, for everybody who waited; nothing is kept of it.
+        """
+        while True:
+            with self._lock:
+                kept = self._results.get(key)
+                if mine := kept is None or _is_abandoned(kept):
+                    self._drop(key)
+                    # Room is made before, too: the old result's memory is wanted for the new.
+                    self._make_room(self._keep - 1)
+                    kept = self._results[key] = _Kept(current_thread(), Future())
+                self._results.move_to_end(key)
+            if mine:
+                return self._fill(key, kept, make)
+            while not _is_abandoned(kept):
+                try:
+                    return kept.future.result(_ASK_EVERY)
+                except TimeoutError:
+                    # One that the computation itself raised is its outcome.
+                    if kept.future.done() and not kept.future.cancelled():
+                        return kept.future.result()
+                except CancelledError:
+                    break
+
+    def _fill(self, key: tuple[Hashable, ...], kept: _Kept[T], make: Callable[[], T]) -> T:
+        try:
+            result = make()
+        except BaseException as error:
+            with self._lock:
+                if self._results.get(key) is kept:
+                    self._drop(key)
+            if isinstance(error, Exception) and not isinstance(error, MemoryError):
+                kept.future.set_exception(error)
+            else:
+                kept.future.cancel()
+            raise
+        n_bytes = bytes_held(result)
+        with self._lock:
+            kept.future.set_result(result)
+            if self._results.get(key) is kept:
+                kept.n_bytes = n_bytes
+                self._n_bytes += n_bytes
+                self._make_room(self._keep)
+        return result
+
+    def _make_room(self, keep: int) -> None:
+        """Let go of the oldest results, but not of those being made, nor of the very latest."""
+        while len(self._results) > keep or self._n_bytes > self._most_bytes:
+            finished = (key for key, kept in self._results.items() if kept.future.done())
+            oldest = next(finished, None)
+            if oldest is None or (len(self._results) <= keep and next(finished, None) is None):
+                return
+            self._drop(oldest)
+
+    def _drop(self, key: tuple[Hashable, ...]) -> None:
+        kept = self._results.pop(key, None)
+        if kept is not None:
+            self._n_bytes -= kept.n_bytes
+
+    def __contains__(self, key: tuple[Hashable, ...]) -> bool:
+        """Whether the result of these arguments is kept or being made."""
+        with self._lock:
+            return key in self._results
+
+    def peek(self, *key: Hashable) -> T | None:
+        """The result if it is there; None where one would have to wait for it."""
+        with self._lock:
+            kept = self._results.get(key)
+        return kept.future.result() if kept is not None and kept.future.done() else None
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._results.clear()
+            self._n_bytes = 0
+
+
+def bytes_held(result: object) -> int:
+    """Memory of arrays, tables and dataclasses, each object once; of others only the shell."""
+    seen: set[int] = set()
+    total, waiting = 0, [result]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        total += value.nbytes if isinstance(value, np.ndarray) else getsizeof(value)
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple | set | frozenset):
+            waiting += value
+        elif is_dataclass(value) and not isinstance(value, type):
+            waiting += (getattr(value, field.name) for field in fields(value))
+    return total
+
+
+def _is_abandoned(kept: _Kept) -> bool:
+    return not (kept.future.done() or kept.maker.is_alive())

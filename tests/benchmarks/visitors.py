@@ -1,0 +1,120 @@
+"""Visitors without a browser: the app's own websocket protocol, a tab for each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+_LONGEST_RUN = 120.0
+
+
+@dataclass
+class Shown:
+    """What one run of the script put on the page.
+
+    Parameters
+    ----------
+    seconds : float
+        Until it had finished.
+    kinds : list of str
+        Of its elements, in the order they came.
+    words : str
+        What its texts, notices and bars say.
+    buttons : dict of label to identity
+    every : float or None
+        Seconds after which a part of the page asks to be drawn again.
+    fragment : str
+        The part.
+    """
+
+    seconds: float = 0.0
+    kinds: list[str] = field(default_factory=list)
+    words: str = ""
+    buttons: dict[str, str] = field(default_factory=dict)
+    every: float | None = None
+    fragment: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is a chart, and no error."""
+        return "plotly_chart" in self.kinds and "exception" not in self.kinds
+
+
+class Visitor:
+    """A tab on one page."""
+
+    def __init__(self, socket, page: str):
+        self._socket, self._page = socket, page
+
+    async def send(self, message: BackMsg) -> None:
+        """Any message, also one that no browser would send."""
+        await self._socket.send(message.SerializeToString())
+
+    async def ask(self, query: str = "", *, press: str = "", fragment: str = "") -> None:
+        """Ask for a run of the script, without waiting for it."""
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string, state.page_name, state.fragment_id = query, self._page, fragment
+        state.is_auto_rerun = bool(fragment)
+        if press:
+            state.widget_states.widgets.add(id=press, trigger_value=True)
+        else:
+            state.widget_states.SetInParent()
+        await self.send(message)
+
+    async def run(self, query: str = "", *, press: str = "", fragment: str = "") -> Shown:
+        """A run of the script to its end."""
+        started = time.perf_counter()
+        await self.ask(query, press=press, fragment=fragment)
+        shown = await self.shown()
+        shown.seconds = time.perf_counter() - started
+        return shown
+
+    async def shown(self, until: str = "") -> Shown:
+        """What comes until the script has finished, or until these words are there."""
+        shown = Shown()
+        while True:
+            forward = ForwardMsg()
+            forward.ParseFromString(await asyncio.wait_for(self._socket.recv(), _LONGEST_RUN))
+            kind = forward.WhichOneof("type")
+            if kind == "delta":
+                # Words that say what one waits for come apart from the elements that stay.
+                for element in (forward.delta.new_element, *forward.delta.new_transient.elements):
+                    _note(shown, element)
+                if until and until in shown.words:
+                    return shown
+            elif kind == "auto_rerun":
+                shown.every = forward.auto_rerun.interval
+                shown.fragment = forward.auto_rerun.fragment_id
+            elif kind == "script_finished":
+                early = ForwardMsg.FINISHED_EARLY_FOR_RERUN
+                if forward.script_finished != early:
+                    return shown
+
+
+@asynccontextmanager
+async def visitor(address: str, page: str = "") -> AsyncIterator[Visitor]:
+    """A tab that has connected and asked for nothing yet; leaving closes it."""
+    uri = address.replace("http", "ws") + "/_stcore/stream"
+    protocols = ["streamlit", "PLACEHOLDER_AUTH_TOKEN"]
+    async with websockets.connect(uri, subprotocols=protocols, max_size=None) as socket:
+        yield Visitor(socket, page)
+
+
+def _note(shown: Shown, element) -> None:
+    kind = element.WhichOneof("type")
+    if kind is None:
+        return
+    shown.kinds.append(kind)
+    content = getattr(element, kind)
+    for name in ("body", "text", "message", "label"):
+        shown.words += f"{getattr(content, name, '')}\n"
+    if kind == "button":
+        shown.buttons[content.label] = content.id
