@@ -49,7 +49,8 @@ class CanonicalPairs:
     guarantee : Guarantee
         Covers everything here.
     sigma : ndarray of shape (n_sites,)
-        Noise standard deviation each site added to an entry of its joint moment.
+        Noise standard deviation each site added to an entry of its joint moment, without masks
+        that cancel.
     bytes_sent : ndarray of shape (n_sites,)
     """
 

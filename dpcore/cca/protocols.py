@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.cca.release import joint_moment_sigma
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.cape import masked_guarantee, masked_scales, sent_sigma
+from dpcore.pca.cape import masked_guarantee, masked_scales
 from dpcore.pca.guarantees import EVERY_SITE, FIRST_SITE, HOLDER, Trust, gaussian_guarantee
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings
@@ -35,7 +35,8 @@ class NoisyAverage:
         Noise standard deviation left in an entry of it, before any truncation at the sites.
     guarantee : Guarantee
     sigma : ndarray of shape (n_sites,)
-        Noise standard deviation each site added to an entry of its own moment.
+        Noise standard deviation each site added to an entry of its own moment, without masks
+        that cancel.
     bytes_sent : ndarray of shape (n_sites,)
     is_truncated : bool
         Whether sites sent their leading directions only.
@@ -122,7 +123,7 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
             n_sites,
             l2_sensitivity=_site_sensitivity(settings, n_samples / n_sites),
         ),
-        sigma=np.full(n_sites, sent_sigma(scales, n_sites)),
+        sigma=np.full(n_sites, scales.noise_sigma),
         bytes_sent=np.full(n_sites, length),
     )
 

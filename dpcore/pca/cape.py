@@ -63,13 +63,6 @@ def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
     return settings.honest_sites
 
 
-def sent_sigma(scales: CapeScales, n_sites: int) -> float:
-    """Standard deviation of mask and noise together, as each site adds them."""
-    # One site needs no mask, whose share of the variance is 1 - 1/S.
-    mask = math.sqrt(1 - 1 / n_sites) * scales.mask_sigma if n_sites > 1 else 0.0
-    return math.hypot(scales.noise_sigma, mask)
-
-
 def cape(draw: Draw) -> Subspace:
     """Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA).
 
@@ -98,7 +91,7 @@ def cape(draw: Draw) -> Subspace:
         components=components,
         eigenvalues=eigenvalues,
         guarantee=cape_guarantee(settings, n_sites, draw.n_people),
-        sigma=np.full(n_sites, sent_sigma(scales, n_sites)),
+        sigma=np.full(n_sites, scales.noise_sigma),
         bytes_sent=draw.whole_matrix_bytes(),
     )
 

@@ -63,7 +63,8 @@ class DistributedPCA(PrivatePCA):
         In units of the second moment X^T X / n.
     noise_scale_ : ndarray of shape (n_sites,)
         Noise standard deviation in one second-moment entry at each site that adds noise: the
-        first alone under "local", the aggregator under "pooled".
+        first alone under "local", the aggregator under "pooled"; without the masks of "cape",
+        which cancel.
     guarantee_ : Guarantee
     bytes_sent_ : int
         By all sites together.

@@ -340,7 +340,8 @@ def test_messages_under_masks_average_to_what_cape_releases(
     # Each message differs from its site's matrix by mask and noise of the stated size.
     alone = found.messages[1] - 3 * moments.weights[1] * moments.second_moments[1]
     if masks == "published":
-        standard = alone[np.triu_indices(len(alone))] / cape(draw).sigma[1]
+        sent = math.hypot(scales.noise_sigma, math.sqrt(2 / 3) * scales.mask_sigma)
+        standard = alone[np.triu_indices(len(alone))] / sent
         assert stats.kstest(standard, "norm").pvalue > false_alarm
 
 
@@ -351,6 +352,15 @@ def test_cape_at_one_site_needs_no_mask(moments, settings_with, masks):
     alone, masked = (p(Draw(one, settings, Repetition(0))) for p in (local, cape))
     np.testing.assert_allclose(masked.sigma, alone.sigma, rtol=1e-12)
     assert masked.guarantee.epsilon == pytest.approx(alone.guarantee.epsilon)
+
+
+@pytest.mark.parametrize("masks", ["published", "wide"])
+def test_sigma_is_of_the_noise_that_stays(moments, settings_with, masks):
+    """Masks cancel, so where noise alone would reach is told without them."""
+    settings = settings_with(masks=masks, calibration="analytic")
+    found = cape(Draw(moments, settings, Repetition(0)))
+    scales = release_scales(settings, 3, int(moments.n_samples.sum()))
+    np.testing.assert_array_equal(found.sigma, np.full(3, scales.noise_sigma))
 
 
 def test_cape_refuses_more_honest_sites_than_there_are(moments, settings_with):
