@@ -99,6 +99,6 @@ of the comparison, while each release keeps its law. Nothing is assumed of how t
 together.
 
 An exact bound above the claim proves the claim false, up to the stated confidence; a nominal one
-points to it. A bound below proves nothing: the attack may be weak. Each point of the curve holds with the stated confidence on its
-own; the verdict is taken once, at the last.
+points to it. A bound below proves nothing: the attack may be weak. Each point of the curve holds
+with the stated confidence on its own; the verdict is taken once, at the last.
 """
