@@ -49,7 +49,7 @@ def l2_sensitivity_of_second_moment(n_samples: int, row_norm_bound: float = 1.0)
     """sqrt(2) c^2 / n: the replace-one l2-sensitivity of X^T X / n, attained by orthogonal rows.
 
     The upper triangle with the diagonal has the same bound: for rows along two axes the change
-    is all on the diagonal.
+    is all on the diagonal. With one feature no two rows are orthogonal, and it is an upper bound.
 
     Raises
     ------

@@ -14,8 +14,16 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, encode_message, site_message
-from dpcore.pca.cape import cape, masked_round, release_scales
-from dpcore.pca.distributed import dpdis, exact, full, local, pooled, random
+from dpcore.pca.cape import cape, masked_round, noisy_mean_of_messages, release_scales
+from dpcore.pca.distributed import (
+    dpdis,
+    exact,
+    full,
+    local,
+    noisy_mean_of_holder,
+    pooled,
+    random,
+)
 from dpcore.pca.trusted import modsulq, ppca, sulq
 from dpcore.spectra import SiteMoments, captured_energy, projector_distance, site_moments
 from dpcore.streams import Purpose, Repetition
@@ -361,6 +369,22 @@ def test_sigma_is_of_the_noise_that_stays(moments, settings_with, masks):
     found = cape(Draw(moments, settings, Repetition(0)))
     scales = release_scales(settings, 3, int(moments.n_samples.sum()))
     np.testing.assert_array_equal(found.sigma, np.full(3, scales.noise_sigma))
+
+
+def test_a_mean_gets_the_noise_that_its_share_pays_for(settings_with, false_alarm):
+    """At share s, sqrt(2 (1 - s) / s) times that of a matrix entry beside it, by KS."""
+    counts, n_features, share = np.array([60, 40, 100]), 600, 0.2
+    moments = SiteMoments(np.zeros((3, n_features, n_features)), np.zeros((3, n_features)), counts)
+    settings = settings_with(mean_share=share, calibration="analytic")
+    draw = Draw(moments, settings, Repetition(secrets.randbits(60)))
+    masked = release_scales(settings, 3, draw.n_people).noise_sigma / math.sqrt(3)
+    factor = math.sqrt(2 * (1 - share) / share)
+    for mean, sigma in (
+        (draw.noisy_means[0], draw.sigma[0]),
+        (noisy_mean_of_holder(draw), pooled(draw).sigma[0]),
+        (noisy_mean_of_messages(draw), masked),
+    ):
+        assert stats.kstest(mean / (factor * sigma), "norm").pvalue > false_alarm
 
 
 def test_cape_refuses_more_honest_sites_than_there_are(moments, settings_with):
