@@ -79,7 +79,11 @@ def _chosen(beginnings: list[str] | None, adversary: str | None) -> dict[str, Au
     }
     if beginnings is None:
         return cases
-    called = {name: (name, slug_of(case.family)) for name, case in cases.items()}
+    # Beside its adversary a mechanism needs no more than its own name.
+    called = {
+        name: {name, slug_of(case.name) if adversary else name, slug_of(case.family)}
+        for name, case in cases.items()
+    }
     everything = {each for names in called.values() for each in names}
     chosen: set[str] = set()
     for wanted in beginnings:

@@ -29,9 +29,9 @@ def audit_cases(*, include_flawed: bool = True) -> tuple[AuditCase, ...]:
     sound = (
         *second_moment_cases(),
         *distributed_cases(),
-        *private_mean_cases(),
         *message_cases(),
         *central_cases(),
+        *private_mean_cases(),
         *cca_cases(),
         *cape_cases(),
         *statistics_cases(),

@@ -26,12 +26,14 @@ from dpcore.experiments.methods import method
 from dpcore.pca import Draw
 from dpcore.pca.cape import noisy_mean_of_messages
 from dpcore.pca.distributed import noisy_mean_of_holder
+from dpcore.pca.noisy_sites import centred_around
+from dpcore.pca.site import noisy_second_moment, proxy_of
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments
-from dpcore.streams import Repetition
+from dpcore.streams import Purpose, Repetition
 
-_SHARE = 0.1
+_SHARE, _D = 0.1, 3
 _RESULT_AND_MEAN = "the result, and the noisy mean that it is centred around"
 
 
@@ -47,7 +49,79 @@ def private_mean_cases() -> tuple[AuditCase, ...]:
         private_mean_case("local", "one site alone", of_the_first, n_sites=2),
         private_mean_case("cape", "CAPE average", noisy_mean_of_messages, n_sites=3),
         private_mean_case("pooled", "pooled, trusted", noisy_mean_of_holder, n_sites=2),
+        seen_by_second_site_case("full", "full matrices"),
+        seen_by_second_site_case("dpdis", "DPdisPCA"),
     )
+
+
+def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE) -> AuditCase:
+    """The first of two sites is attacked by the second, which knows what it sent itself.
+
+    The means come back to the sites, to centre by. A view is the result, the second site's own
+    part of it, and both noisy means.
+    """
+    protocol, settings = method(key), replace(SETTINGS, mean_share=mean_share)
+    moments, moments_prime = (prepared_sites(row, 2) for row in worst_rows(mean_share))
+
+    def drawn(moments: SiteMoments, repetition: Repetition) -> Draw:
+        wanted = {"proxies": protocol.wants_proxies, "average": protocol.wants_average}
+        return Draw(moments, settings, repetition, **wanted)
+
+    def sent_by_the_second(draw: Draw) -> np.ndarray:
+        own, together = draw.noisy_means[1], draw.moments.weights @ draw.noisy_means
+        noisy = noisy_second_moment(
+            draw.moments.second_moments[1],
+            draw.scales[1].moment,
+            noise=settings.noise,
+            rng=draw.repetition.rng(Purpose.SITE_NOISE, 1),
+        )
+        message = centred_around(noisy, own, together)
+        if protocol.wants_proxies:
+            proxy = proxy_of(message, len(message), settings.ranking)
+            message = proxy @ proxy.T
+        return message
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        def view(repetition: Repetition) -> np.ndarray:
+            draw = drawn(moments, repetition)
+            result = rebuilt(protocol.release(draw))
+            return np.vstack([result, sent_by_the_second(draw), draw.noisy_means])
+
+        return one_by_one(view)
+
+    moment_score = along(moments.second_moments[0] - moments_prime.second_moments[0])
+    mean_score = along(mean_weight(mean_share) ** 2 * (moments.means[0] - moments_prime.means[0]))
+    weights = moments.weights
+
+    def likelihood_ratio(views: np.ndarray) -> np.ndarray:
+        result, own, means = views[:, :_D], views[:, _D : 2 * _D], views[:, 2 * _D :]
+        first, together = means[:, 0], np.tensordot(means, weights, axes=(1, 0))
+        cross = together[:, :, None] * first[:, None, :]
+        outer = together[:, :, None] * together[:, None, :]
+        around_zero = (result - weights[1] * own) / weights[0]
+        around_zero = around_zero + cross + cross.swapaxes(1, 2) - outer
+        return moment_score(around_zero) + mean_score(first)
+
+    return AuditCase(
+        name=f"{name}, private mean",
+        family=DISTRIBUTED,
+        covers=f"pca.{key}",
+        n_trials=PROTOCOL_TRIALS,
+        **claim(protocol.release(drawn(moments, Repetition(0))).guarantee, Adversary.SITE),
+        sees="the result, the means that come back, its own rows and its own noise",
+        preparation=PRIVATE_MEAN,
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=likelihood_ratio,
+        is_gaussian=True,
+        neighbours="One person's row at the first site turns by a little more than a right angle.",
+    )
+
+
+def worst_rows(mean_share: float) -> np.ndarray:
+    """(2, 3) rows of length 1 that move moment and mean together the most."""
+    cosine = -mean_share / (4 * (1 - mean_share))
+    return np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
 
 
 def private_mean_case(
@@ -61,9 +135,7 @@ def private_mean_case(
 ) -> AuditCase:
     """A protocol's matrix and the mean behind it, seen together."""
     protocol, settings = method(key), replace(SETTINGS, mean_share=mean_share)
-    cosine = -mean_share / (4 * (1 - mean_share))
-    rows = np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
-    moments, moments_prime = (prepared_sites(row, n_sites) for row in rows)
+    moments, moments_prime = (prepared_sites(row, n_sites) for row in worst_rows(mean_share))
 
     def drawn(moments: SiteMoments, repetition: Repetition) -> Draw:
         wanted = {"proxies": protocol.wants_proxies, "average": protocol.wants_average}

@@ -8,8 +8,8 @@ from dpcore.figures.style import GREY, faded, ink
 
 # Narrow, so that words can be read where a phone shrinks it.
 _WIDTH, _HEIGHT = 420, 232
-_BOX_WIDTH, _BOX_HEIGHT = 104, 42
-_LEFT, _MIDDLE, _RIGHT = 4, 158, 312
+_BOX_WIDTH, _BOX_HEIGHT = 112, 42
+_LEFT, _MIDDLE, _RIGHT = 4, 154, 304
 _TOP, _CENTRE, _BOTTOM = 8, 72, 136
 _SEEN = "#D55E00"
 _NAMES = {

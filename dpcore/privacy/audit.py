@@ -41,10 +41,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, ndtr, ndtri, rel_entr, stdtrit
+from scipy.special import ndtr, ndtri
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.adversary import Adversary
+from dpcore.privacy.audit_bounds import (
+    BATCH,
+    area_under_curve,
+    exact_mu,
+    nominal_mu,
+    threshold_bound,
+)
 from dpcore.privacy.budget import Guarantee
 from dpcore.privacy.gaussian import gaussian_epsilon
 
@@ -52,12 +59,8 @@ Sampler = Callable[[np.random.Generator, int], np.ndarray]
 Statistic = Callable[[np.ndarray], np.ndarray]
 
 FEWEST_TRIALS = 200
-# Trials that share a state of the generator; the jackknife's unit.
-BATCH = 50
 # Releases held in memory at once while a score is learnt.
 _TRAINING_BATCH = 2_000
-# Thresholds tried on the first half of the trials.
-_N_THRESHOLDS = 500
 # With fewer confusions than this, or fewer batches, the area of a batch is far from normal.
 _MIN_CONFUSIONS = 100
 _MIN_BATCHES = 4
@@ -288,16 +291,16 @@ def judge(
     confidence : float
         In [0.5, 1).
     """
-    _, _, epsilon_any = _threshold_bound(d, d_prime, case.delta, 1 - confidence)
+    _, _, epsilon_any = threshold_bound(d, d_prime, case.delta, 1 - confidence)
     mu = epsilon_gdp = None
     epsilon_exact, is_nominal = epsilon_any, False
-    area = _area(d, d_prime)
+    area = area_under_curve(d, d_prime)
     if case.is_gaussian:
-        mu_exact = _exact_mu(d, d_prime, case.delta, 1 - confidence)
-        epsilon_exact = _epsilon_of(mu_exact, case.delta)
+        certain = exact_mu(d, d_prime, case.delta, 1 - confidence)
+        epsilon_exact = _epsilon_of(certain, case.delta)
         confusions = 2 * len(d) * ndtr(-ndtri(area) / math.sqrt(2)) if area < 1 else 0
         is_nominal = confusions >= _MIN_CONFUSIONS and len(d) // BATCH >= _MIN_BATCHES
-        mu = _mu_from_areas(d, d_prime, 1 - confidence) if is_nominal else mu_exact
+        mu = nominal_mu(d, d_prime, 1 - confidence) if is_nominal else certain
         epsilon_gdp = _epsilon_of(mu, case.delta)
     type_one, type_two = _roc(d, d_prime)
     return AuditResult(
@@ -353,136 +356,6 @@ def _moments(
         squares = squares + np.square(releases).sum(axis=0)
     mean = total / n_trials
     return origin + mean, np.maximum(squares / n_trials - mean**2, 0.0)
-
-
-def _threshold_bound(
-    d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
-) -> tuple[float, float, float]:
-    """(lower limit of P[T > t | D], upper limit of P[T > t | D'], the epsilon they prove)."""
-    # At the end of a batch: the two halves are independent.
-    half = len(d) // 2 // BATCH * BATCH
-    values = np.unique(np.concatenate((d[:half], d_prime[:half])))
-    if len(values) < 2:
-        return 0.0, 1.0, 0.0
-    cuts = np.linspace(0, len(values) - 2, min(len(values) - 1, _N_THRESHOLDS)).astype(int)
-    thresholds = (values[cuts] + values[cuts + 1]) / 2
-    # Limits that hold for all thresholds together, or the luckiest rare event would win.
-    tried = _bounds_at(thresholds, d[:half], d_prime[:half], delta, alpha / len(thresholds))
-    best = thresholds[[int(np.argmax(tried[2]))]]
-    p_low, q_high, epsilon = _bounds_at(best, d[half:], d_prime[half:], delta, alpha)
-    return float(p_low[0]), float(q_high[0]), float(epsilon[0])
-
-
-def _bounds_at(
-    thresholds: np.ndarray, d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Clopper-Pearson at alpha / 2 each, and the better of the event and its complement.
-
-    The complement swaps the roles of D and D' and needs the same two limits, so it is free.
-    """
-    n = len(d)
-    above = n - np.searchsorted(np.sort(d), thresholds, side="right")
-    above_prime = n - np.searchsorted(np.sort(d_prime), thresholds, side="right")
-    p_low = _lower_limit(above, n, alpha / 2)
-    q_high = 1 - _lower_limit(n - above_prime, n, alpha / 2)
-    with np.errstate(divide="ignore"):
-        event = np.log(np.maximum(p_low - delta, 0) / q_high)
-        complement = np.log(np.maximum(1 - q_high - delta, 0) / (1 - p_low))
-    return p_low, q_high, np.maximum(0.0, np.maximum(event, complement))
-
-
-def _lower_limit(successes: np.ndarray, n: int, alpha: float) -> np.ndarray:
-    """Exact lower confidence limit of a binomial proportion (Clopper & Pearson 1934)."""
-    limit = betaincinv(np.maximum(successes, 1), n - successes + 1, alpha)
-    return np.where(successes > 0, limit, 0.0)
-
-
-def _area(d: np.ndarray, d_prime: np.ndarray) -> float:
-    """Share of all pairs of trials that the score puts in order; ties count half."""
-    n = len(d)
-    ranks = _ranks(np.concatenate((d, d_prime)))[:n]
-    return float((ranks - _ranks(d)).mean() / n)
-
-
-def _ranks(scores: np.ndarray) -> np.ndarray:
-    # Takes longer to import than everything the command line needs.
-    from scipy.stats import rankdata
-
-    return rankdata(scores)
-
-
-def _mu_from_areas(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
-    """Nominal lower limit of the mu whose area, Phi(mu / sqrt(2)), is that of these scores.
-
-    The area over pairs from different batches is a U-statistic of independent batches, unbiased
-    however the trials within one depend on each other. Its jackknife variance (Arvesen 1969) is
-    on average not below the true one (Efron & Stein 1981). On the scale of mu it is next to
-    normal, so that Student's limit holds nearly; that is measured, not proved.
-    """
-    areas = _areas_across_batches(d, d_prime)
-    n_batches, area = len(areas), float(areas.mean())
-    if not 0.5 < area < 1:
-        return 0.0
-    spread = 2 * math.sqrt(np.square(areas - area).sum() * (n_batches - 1) / n_batches)
-    spread /= n_batches - 2
-    quantile = float(ndtri(area))
-    slope = math.sqrt(2 * math.pi) * math.exp(quantile**2 / 2)
-    student = -float(stdtrit(n_batches - 1, alpha))
-    return max(0.0, math.sqrt(2) * (quantile - student * slope * spread))
-
-
-def _areas_across_batches(d: np.ndarray, d_prime: np.ndarray) -> np.ndarray:
-    """(n_batches,) shares of ordered pairs that have one trial in this batch, one in another.
-
-    Their mean is the area over all pairs of trials from different batches.
-    """
-    n_batches = len(d) // BATCH
-    n = n_batches * BATCH
-    d, d_prime = d[:n], d_prime[:n]
-    ranks = _ranks(np.concatenate((d, d_prime)))
-    # Trials of the other data set that each one exceeds, or falls below; then shares by batch.
-    exceeded = ranks[:n] - _ranks(d)
-    not_reached = n - (ranks[n:] - _ranks(d_prime))
-    d, d_prime = d.reshape(n_batches, BATCH), d_prime.reshape(n_batches, BATCH)
-    own = (np.sign(d[:, :, None] - d_prime[:, None, :]).mean(axis=(1, 2)) + 1) / 2
-    both = (exceeded + not_reached).reshape(n_batches, BATCH).mean(axis=1) / BATCH
-    return (both - 2 * own) / (2 * (n_batches - 1))
-
-
-def _exact_mu(d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float) -> float:
-    """Lower limit of mu that holds at every number of trials: the better of two.
-
-    One from the area, one from a threshold, which is the better of the two where the scores
-    hardly overlap. Each errs with chance alpha / 2.
-    """
-    p_low, q_high, _ = _threshold_bound(d, d_prime, delta, alpha / 2)
-    by_threshold = float(ndtri(p_low) - ndtri(q_high))
-    by_area = math.sqrt(2) * float(ndtri(_exact_area(d, d_prime, alpha / 2)))
-    return max(0.0, by_threshold, by_area)
-
-
-def _exact_area(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
-    """Lower limit of the area, exact (Hoeffding 1963, theorem 1 and section 5).
-
-    Pair the batches, and in each pair the trials of one under D with those of the other under
-    D'. That is m = BATCH * floor(n_batches / 2) independent comparisons, however the two
-    releases within a batch hang together. The area across batches is the average over all such
-    pairings, so that by convexity its moment generating function is below that of m independent
-    ones: if the true area is a, the measured one exceeds x > a with a chance of at most
-    exp(-m kl(x, a)), kl the relative entropy of two coins.
-    """
-    n_comparisons = len(d) // BATCH // 2 * BATCH
-    if not n_comparisons:
-        return 0.0
-    measured = min(1.0, float(_areas_across_batches(d, d_prime).mean()))
-    allowed = -math.log(alpha) / n_comparisons
-    low, high = 0.0, measured
-    # The relative entropy falls as a grows towards the measured area; 60 halvings leave 1e-18.
-    for _ in range(60):
-        middle = (low + high) / 2
-        divergence = float(rel_entr(measured, middle) + rel_entr(1 - measured, 1 - middle))
-        low, high = (low, middle) if divergence <= allowed else (middle, high)
-    return low
 
 
 def _epsilon_of(mu: float, delta: float) -> float:

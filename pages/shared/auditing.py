@@ -21,6 +21,12 @@ _SLICE_SECONDS = 0.4
 _SECONDS_A_FRAME = 0.5
 _ATTACK, _STOPPED = "_attack", "_attack_stopped"
 _ADVERSARY = "audit_adversary"
+# Short enough for three beside one another on a phone.
+_ON_A_BUTTON = {
+    Adversary.OUTSIDER: "Outsider",
+    Adversary.AGGREGATOR: "Aggregator",
+    Adversary.SITE: "Participating site",
+}
 
 
 def attacker(mechanism: str) -> AuditCase:
@@ -37,10 +43,12 @@ def attacker(mechanism: str) -> AuditCase:
         names,
         default=names[0] if _ADVERSARY not in st.session_state else None,
         required=True,
-        format_func=lambda name: Adversary(name).title,
+        format_func=_ON_A_BUTTON.get,
         key=_ADVERSARY,
         bind="query-params",
-        help="Everybody here knows all rows but one. They differ in what else they see.",
+        help="Everybody here knows all rows but one. They differ in what else they see: an "
+        "outsider has the result, an aggregator every message, a site that takes part its own "
+        "noise besides.",
     )
     return cases[Adversary(chosen)]
 

@@ -113,15 +113,21 @@ known, else a linear score learnt on half of the trials.
 - **Any mechanism.** A threshold is chosen on half of the scores. On the other half exact binomial
   limits (Clopper & Pearson 1934) give
   $\varepsilon \ge \ln \frac{P[E \mid D] - \delta}{P[E \mid D']}$.
-- **Gaussian noise, or computed from it.** The area under the ROC curve is at most
-  $\Phi(\mu/\sqrt 2)$, so its lower limit bounds $\mu$, and $\mu$ gives ε at δ. The limit comes
-  from the jackknife over batches of 50 trials.
+- **Gaussian noise, or computed from it.** The area $a$ under the ROC curve is at most
+  $\Phi(\mu/\sqrt 2)$, so its lower limit bounds $\mu$, and $\mu$ gives ε at δ. Batches of 50
+  trials make $m$ independent comparisons, half as many as trials, and an area of at least $x$ is
+  measured with a chance of at most $e^{-m\,\mathrm{kl}(x, a)}$ (Hoeffding 1963): that limit is
+  **exact**, as the binomial ones are. The jackknife over batches is nearly always closer to the
+  truth. It is **nominal**: its confidence is right in the limit, and measured here, not proved.
+
+A site that takes part takes its own noise off the result before it scores it; the aggregator
+scores every message; an outsider has the result alone.
 
 Both data sets get the same random numbers, batch by batch: what the noise does to both drops out
 of the comparison, while each release keeps its law. Nothing is assumed of how the two hang
 together.
 
-A bound above the claim proves the claim false, up to the stated confidence. A bound below proves
-nothing: the attack may be weak. Each point of the curve holds with the stated confidence on its
-own; the verdict is taken once, at the last.
+An exact bound above the claim proves the claim false, up to the stated confidence; a nominal one
+points to it. A bound below proves nothing: the attack may be weak. Each point of the curve holds
+with the stated confidence on its own; the verdict is taken once, at the last.
 """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from dpcore.figures.adversary_view import adversary_view_svg, adversary_view_words
 from dpcore.figures.audit import bound_growth, score_histogram
 from dpcore.figures.direction import direction_laws, plane
 from dpcore.figures.images import diverging
@@ -67,9 +69,35 @@ def test_beliefs_draw_both_bands_and_the_median():
 
 
 def test_the_claim_stays_in_the_picture():
-    figure = bound_growth([{"trials": 100, "epsilon": 12.0}], 1.0, 1000)
+    rows = [{"trials": 100, "epsilon_exact": 7.0, "epsilon": 12.0}]
+    figure = bound_growth(rows, 1.0, 1000)
     assert figure.layout.yaxis.range[1] >= 12
+    assert [line.name for line in figure.data] == ["exact limit", "nominal (jackknife)"]
+    exact = bound_growth([rows[0] | {"epsilon": 7.0}], 1.0, 1000)
+    assert [line.name for line in exact.data] == ["exact limit"]
     assert bound_growth([], 1.0, 1000).layout.yaxis.range[1] > 1
+
+
+@pytest.mark.parametrize(
+    ("adversary", "holder", "seen", "hatched"),
+    [
+        ("outsider", "", 1, 1),
+        ("aggregator", "", 2, 1),
+        ("site", "", 2, 1),
+        ("outsider", "trusted holder", 1, 2),
+        ("site", "trusted holder", 2, 2),
+    ],
+)
+def test_an_adversarys_view_is_filled_and_the_trusted_hatched(adversary, holder, seen, hatched):
+    """Boxes, and one of each in the legend: the result always, never the person's own site."""
+    root = ET.fromstring(adversary_view_svg(adversary, "the result", trusted_holder=holder))
+    boxes = root.findall("{http://www.w3.org/2000/svg}rect")
+    fills = [box.get("fill") for box in boxes]
+    assert fills.count("url(#trusted)") == hatched + 1
+    assert sum(fill.startswith("rgba(213") for fill in fills) == seen + 1
+    words = adversary_view_words(adversary, "the result", trusted_holder=holder)
+    assert root.get("aria-label") == words
+    assert words.endswith("your own site." if not holder else "the trusted holder.")
 
 
 def test_histogram_bars_are_the_shares():

@@ -60,7 +60,7 @@ def test_a_flawed_mechanism_says_so_and_why(open_page):
 
 
 def test_the_command_shown_names_the_same_attack(open_page):
-    address = {"audit_family": "Distributed PCA", "audit_adversary": "A participating site"}
+    address = {"audit_family": "Distributed PCA", "audit_adversary": "Participating site"}
     at = open_page("learn/audit", **address, audit_trials_distributed_pca="2,000", audit_seed="3")
     assert at.code[0].value == (
         "python -m dpcore audit --mechanism dpdispca --adversary site --trials 2000 "
@@ -78,13 +78,13 @@ def test_it_begins_with_a_flaw_and_the_number(open_page):
 
 def test_the_adversary_is_one_that_attacks_the_mechanism(open_page):
     """Chosen where there are three, it gives way where there is one, and the page says who."""
-    address = {"audit_family": "Distributed PCA", "audit_adversary": "The aggregator"}
+    address = {"audit_family": "Distributed PCA", "audit_adversary": "Aggregator"}
     at = open_page("learn/audit", **address)
     assert "Seen: every site's message" in spoken(at)
     assert at.button_group(key="audit_adversary").options == [
-        "Somebody with the result",
-        "The aggregator",
-        "A participating site",
+        "Outsider",
+        "Aggregator",
+        "Participating site",
     ]
     at.button_group(key="audit_adversary").set_value("site").run()
     assert "its own noise" in spoken(at)

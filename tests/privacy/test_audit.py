@@ -21,14 +21,8 @@ from dpcore.privacy import (
     gaussian_trade_off,
     l2_sensitivity_of_second_moment,
 )
-from dpcore.privacy.audit import (
-    BATCH,
-    AuditCase,
-    _areas_across_batches,
-    _bounds_at,
-    _exact_area,
-    audit,
-)
+from dpcore.privacy.audit import AuditCase, audit
+from dpcore.privacy.audit_bounds import BATCH, areas_across_batches, bounds_at, exact_area
 
 
 def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> AuditCase:
@@ -99,8 +93,8 @@ def test_bounds_exceed_the_truth_no_more_often_than_they_say(case, bound):
 def test_the_limit_of_the_area_is_hoeffdings(n_trials):
     """As many comparisons as pairs of batches hold; the relative entropy spends log(1/alpha)."""
     d, d_prime = np.random.default_rng(1).standard_normal((2, n_trials)) + [[1.0], [0.0]]
-    measured = _areas_across_batches(d, d_prime).mean()
-    low = _exact_area(d, d_prime, 0.05)
+    measured = areas_across_batches(d, d_prime).mean()
+    low = exact_area(d, d_prime, 0.05)
     entropy = stats.entropy([measured, 1 - measured], [low, 1 - low])
     assert n_trials / 2 * entropy == pytest.approx(math.log(20))
     assert low < measured
@@ -112,7 +106,7 @@ def test_the_area_across_batches_leaves_out_pairs_within_one():
     wins = (np.sign(d[:, None] - d_prime[None, :]) + 1) / 2
     batch = np.arange(3 * BATCH) // BATCH
     across = wins[batch[:, None] != batch[None, :]].mean()
-    assert _areas_across_batches(d, d_prime).mean() == pytest.approx(across)
+    assert areas_across_batches(d, d_prime).mean() == pytest.approx(across)
 
 
 def test_a_jackknife_bound_is_called_nominal_and_proves_nothing():
@@ -188,7 +182,7 @@ def test_perfect_separation_stays_finite():
 
 def test_limits_are_those_of_clopper_and_pearson():
     d, d_prime = np.arange(50.0), np.arange(50.0) - 20
-    p_low, q_high, epsilon = _bounds_at(np.array([24.5]), d, d_prime, 0.01, 0.1)
+    p_low, q_high, epsilon = bounds_at(np.array([24.5]), d, d_prime, 0.01, 0.1)
     exact = [
         stats.binomtest(int((sample > 24.5).sum()), 50).proportion_ci(0.9, "exact")
         for sample in (d, d_prime)
