@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.data.row_norms import EXTREME, check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
 
 MODES = ("published", "private")
@@ -99,21 +100,21 @@ def bound_views(
     if mode != "private":
         raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
     for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
-        if not (bound > 0 and math.isfinite(bound)):
-            raise ParameterError(name, "finite and greater than 0", bound)
+        check_norm_bound(name, bound)
     for name, centre in (("x_centre", x_centre), ("y_centre", y_centre)):
-        if not math.isfinite(centre):
-            raise ParameterError(name, "finite", centre)
+        if not abs(centre) <= 1e15:
+            raise ParameterError(name, "in [-1e15, 1e15]", centre)
     x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
+    X, Y = _tame_together(X, Y)
     X = (X - X.dtype.type(x_centre)) * X.dtype.type(x_scale)
     Y = (Y - Y.dtype.type(y_centre)) * Y.dtype.type(y_scale)
-    norms = np.hypot(_row_norms(X), _row_norms(Y))
-    longer = norms > 1
+    norms = np.hypot(row_norms(X), row_norms(Y))
+    slack = rounding(X) + rounding(Y)
+    # A little below 1, so that rounding leaves no row above the bound.
+    factors = (1 - slack) / np.maximum(norms, 1 - slack)
     for view in (X, Y):
-        # A little below 1, so that rounding leaves no row above the bound.
-        limit = 1 - 2 * np.finfo(view.dtype).eps
-        view[longer] *= (limit / norms[longer, None]).astype(view.dtype)
-    n_clipped = int(longer.sum())
+        np.multiply(view, factors[:, None], out=view, casting="same_kind")
+    n_clipped = int(np.count_nonzero(norms > 1 + slack))
     return BoundedViews(
         X,
         Y,
@@ -125,9 +126,8 @@ def bound_views(
         is_private=True,
         statement=(
             f"Views centred at the public {x_centre:.3g} and {y_centre:.3g} and divided by the "
-            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; "
-            f"{n_clipped:,} of {len(X):,} joined rows were longer and were clipped: this step is "
-            "private."
+            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; longer joined rows are "
+            "clipped: this step is private."
         ),
     )
 
@@ -137,12 +137,12 @@ def _published(X: np.ndarray, Y: np.ndarray, weights: tuple[float, float]) -> Bo
     views = [view - mean.astype(view.dtype) for view, mean in zip((X, Y), means, strict=True)]
     scales = []
     for name, view, weight in zip("XY", views, weights, strict=True):
-        largest = _row_norms(view).max()
+        largest = row_norms(view).max()
         if largest == 0:
             raise ParameterError(name, "a view with at least two different rows", "equal rows")
         scales.append(weight / largest)
-    joined = np.hypot(_row_norms(views[0]) * scales[0], _row_norms(views[1]) * scales[1])
-    limit = 1 - 2 * max(np.finfo(view.dtype).eps for view in views)
+    joined = np.hypot(row_norms(views[0]) * scales[0], row_norms(views[1]) * scales[1])
+    limit = 1 - rounding(views[0]) - rounding(views[1])
     scales = [scale * limit / joined.max() for scale in scales]
     return BoundedViews(
         views[0] * views[0].dtype.type(scales[0]),
@@ -176,5 +176,13 @@ def _as_views(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return views[0], views[1]
 
 
-def _row_norms(view: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.einsum("nd,nd->n", view, view, dtype=np.float64))
+def _tame_together(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both views of whoever's joined row is out of range, by one factor."""
+    norms = np.hypot(row_norms(X), row_norms(Y))
+    extreme = ~(norms <= EXTREME)
+    if not extreme.any():
+        return X, Y
+    joined, _ = tame(np.concatenate([X[extreme], Y[extreme]], axis=1), norms[extreme])
+    X, Y = X.copy(), Y.copy()
+    X[extreme], Y[extreme] = np.split(joined, [X.shape[1]], axis=1)
+    return X, Y

@@ -152,7 +152,7 @@ def _objective_likelihood_ratio(
     signs = np.where(labels == fitted.classes[1], 1.0, -1.0)
 
     def log_density(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        signed = fitted.features.of(rows)[0] * signs[:, None]
+        signed = fitted.features.of(rows) * signs[:, None]
         margins = weights @ signed.T
         noise = loss.value_and_slope(margins)[1] @ signed + strength * weights
         jacobian = np.einsum("nm,md,me->nde", loss.curvature_at(margins), signed, signed)

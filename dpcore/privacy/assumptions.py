@@ -35,10 +35,6 @@ class Assumption(StrEnum):
         "Every draw follows its law exactly; a Markov chain only comes close, "
         "and its diagnostics say how close."
     )
-    EXACT_OPTIMUM = (
-        "The training problem is solved to its exact minimum; the solver certifies how close it "
-        "came, and the rest is neglected."
-    )
     FLOAT_ARITHMETIC = (
         "Noise is drawn in floating-point arithmetic; "
         "attacks on the last bits of a number are not covered."

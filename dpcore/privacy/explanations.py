@@ -166,13 +166,6 @@ ASSUMED: dict[Assumption, Explained] = {
         "proof. Where they do not pass, the card says that nothing is promised; Inside the "
         "sampler shows it happen.",
     ),
-    Assumption.EXACT_OPTIMUM: Explained(
-        "Exact optimum",
-        "The noise of a private classifier hides one person in the exact minimum of the training "
-        "problem. A solver that stops early releases another point, about which nothing is "
-        "proven. Here the solver certifies, from the gradient and strong convexity, that it is "
-        "within its tolerance of the minimum, and what is left is neglected.",
-    ),
     Assumption.FLOAT_ARITHMETIC: Explained(
         "Floating point",
         "The proofs are about real numbers. Computers draw noise from a grid, finer here and "

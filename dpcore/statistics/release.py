@@ -35,9 +35,6 @@ class PrivateStatistic:
         How far one person can move one entry of `value`.
     mechanism : {"laplace", "gaussian"}
     n_samples : int
-    n_clipped : int
-        Values that lay outside the bounds. Exact, so for whoever holds the data: the guarantee
-        does not cover it.
     guarantee : Guarantee
     """
 
@@ -47,7 +44,6 @@ class PrivateStatistic:
     sensitivity: float | np.ndarray
     mechanism: str
     n_samples: int
-    n_clipped: int
     guarantee: Guarantee
 
     def __float__(self) -> float:
@@ -66,7 +62,6 @@ def release(
     mechanism: str,
     *,
     n_samples: int,
-    n_clipped: int,
     possible: tuple | None,
     rng: np.random.Generator,
 ) -> PrivateStatistic:
@@ -87,7 +82,6 @@ def release(
         sensitivity=sensitivity if np.ndim(sensitivity) else float(sensitivity),
         mechanism=mechanism,
         n_samples=n_samples,
-        n_clipped=n_clipped,
         guarantee=_guarantee(budget, mechanism, moves, n_columns, unit, scale),
     )
 
