@@ -11,6 +11,7 @@ from dpcore.data.row_norms import EXTREME, check_norm_bound, rounding, row_norms
 from dpcore.errors import ParameterError
 
 MODES = ("published", "private")
+_SHRINK = 2.0**-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +106,24 @@ def bound_views(
         if not abs(centre) <= 1e15:
             raise ParameterError(name, "in [-1e15, 1e15]", centre)
     x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
-    X, Y = _tame_together(X, Y)
-    X = (X - X.dtype.type(x_centre)) * X.dtype.type(x_scale)
-    Y = (Y - Y.dtype.type(y_centre)) * Y.dtype.type(y_scale)
-    norms = np.hypot(row_norms(X), row_norms(Y))
+    centred = (X, x_centre, x_scale), (Y, y_centre, y_scale)
+    with np.errstate(over="ignore"):
+        X, Y = (_scaled(*view) for view in centred)
+        norms = np.hypot(row_norms(X), row_norms(Y))
+    far = ~(norms <= EXTREME)
+    if far.any():
+        # Shrunk beforehand, so that nothing overflows: these are clipped, whatever their length.
+        shrunk = [
+            _scaled(view[far].astype(np.float64) * _SHRINK, centre * _SHRINK, scale)
+            for view, centre, scale in centred
+        ]
+        joined, norms[far] = tame(np.concatenate(shrunk, axis=1), norms[far])
+        X[far], Y[far] = np.split(joined, [X.shape[1]], axis=1)
     slack = rounding(X) + rounding(Y)
     # A little below 1, so that rounding leaves no row above the bound.
-    factors = (1 - slack) / np.maximum(norms, 1 - slack)
+    close = norms > 1 - slack
     for view in (X, Y):
-        np.multiply(view, factors[:, None], out=view, casting="same_kind")
+        view[close] = view[close] * ((1 - slack) / norms[close, None])
     n_clipped = int(np.count_nonzero(norms > 1 + slack))
     return BoundedViews(
         X,
@@ -176,13 +186,5 @@ def _as_views(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return views[0], views[1]
 
 
-def _tame_together(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both views of whoever's joined row is out of range, by one factor."""
-    norms = np.hypot(row_norms(X), row_norms(Y))
-    extreme = ~(norms <= EXTREME)
-    if not extreme.any():
-        return X, Y
-    joined, _ = tame(np.concatenate([X[extreme], Y[extreme]], axis=1), norms[extreme])
-    X, Y = X.copy(), Y.copy()
-    X[extreme], Y[extreme] = np.split(joined, [X.shape[1]], axis=1)
-    return X, Y
+def _scaled(view: np.ndarray, centre: float, scale: float) -> np.ndarray:
+    return (view - view.dtype.type(centre)) * view.dtype.type(scale)

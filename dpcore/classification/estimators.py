@@ -139,7 +139,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         regularization=1e-4,
         fit_intercept=True,
         row_norm_bound=1.0,
-        tol=1e-5,
+        tol=1e-4,
         random_state=None,
     ):
         self.epsilon = epsilon
@@ -211,7 +211,7 @@ class PrivateSVM(_PrivateLinearClassifier):
         huber_width=0.5,
         fit_intercept=True,
         row_norm_bound=1.0,
-        tol=1e-5,
+        tol=1e-4,
         random_state=None,
     ):
         self.epsilon = epsilon
