@@ -33,8 +33,8 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):
             If a parameter breaks its constraint, y holds fewer than two classes, or `tol` is
             below what float64 can certify for so many rows.
         NotConverged
-            If the solver cannot certify `tol` within 400 evaluations. No rows are known for
-            which that happens; the guarantee does not cover that it did.
+            If the solver cannot certify `tol` in 1000 Newton steps. No rows are known for which
+            that happens; the guarantee does not cover that it did.
         ValueError
             If X holds NaN or infinity, before anything is released. No finite row makes a fit
             fail.

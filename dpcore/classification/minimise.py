@@ -7,27 +7,28 @@ Task t minimises, over w,
 The draws of a sweep differ in tilt and strength only, and the tasks of one-against-the-rest in
 their signs, so all margins are one matrix product: that is what makes a sweep fast. L-BFGS
 (Nocedal & Wright 2006, algorithm 7.4) runs on every task, started from the inverse of the bound
-c X^T X / n + strength I on the Hessian; the rare task that it does not finish gets Newton steps.
+c X^T X / n + strength I on the Hessian; the rare task that it does not finish gets Newton's method.
 
 J_t is strength-strongly convex, so a gradient of norm g certifies that w is within g / strength
 of the exact minimiser. The gradient's norm is the stopping rule, and what rounding may have done
 to it is added before it is compared, so that the certificate is about real numbers.
 
-Both stages descend on a strongly convex function and in exact arithmetic reach every gradient
-norm. A limit on evaluations stands against endless loops; no rows are known that meet it. A fit
-that did would be refused for what its rows are, which no guarantee covers.
+Newton's method with exact line searches descends on a strongly convex function and in exact
+arithmetic reaches every gradient norm. A limit on steps stands against endless loops; no rows are
+known that meet it. A fit that did would be refused for what its rows are, which no guarantee
+covers.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, optimize
 
 from dpcore.classification.losses import Loss
 
 _MEMORY = 12
 _LBFGS_ITERATIONS = 120
-_MAX_ITERATIONS = 400
+_NEWTON_ITERATIONS = 1000
 # Margins held at once: they should stay in a core's cache between the two products.
 _BLOCK_ELEMENTS = 1 << 17
 # A sum over the rows of a block is in error by as many roundings as there are rows.
@@ -101,14 +102,13 @@ def minimise(
     Raises
     ------
     NotConverged
-        If rounding, or 400 evaluations, came first.
+        If rounding, or 1000 Newton steps, came first.
     """
     n_tasks = len(tilt)
     column = np.arange(n_tasks) % signs.shape[1]
     metric = _BoundMetric(features, loss.curvature)
     history = _History(n_tasks, features.shape[1])
     weights = start.copy()
-    n_iter = np.ones(n_tasks, dtype=int)
 
     def evaluate(points, tasks):
         value, slope = _data_term(features, signs, column[tasks], loss, points)
@@ -131,27 +131,36 @@ def minimise(
         # The norm is itself rounded, by less than 1e-9 of it.
         return np.linalg.norm(gradients, axis=1) * (1 + 1e-9) + rounding <= wanted[tasks]
 
+    def newton(task):
+        """Newton's method with exact line searches, which descends from wherever it starts."""
+        one, sign, w = np.array([task]), signs[:, column[task]], weights[task]
+        for _ in range(_NEWTON_ITERATIONS):
+            gradient = evaluate(w[None], one)[1]
+            hessian = _hessian(features, sign, loss, w, strength[task])
+            direction = -linalg.solve(hessian, gradient[0], assume_a="pos")
+            # Near the minimum rounding drowns the slopes that a line search reads; try without.
+            whole = (w + direction)[None]
+            if certified(whole, evaluate(whole, one)[1], one)[0]:
+                return whole[0]
+            step = _exact_step(features, sign, loss, strength[task], tilt[task], w, direction)
+            w = w + step * direction
+        raise NotConverged(
+            "a fit did not come near enough to its minimiser; a larger regularization, "
+            "huber_width or tol is needed"
+        )
+
     value, gradient = evaluate(weights, np.arange(n_tasks))
     direction, step = np.empty_like(weights), np.ones(n_tasks)
     active = np.flatnonzero(~certified(weights, gradient, slice(None)))
     turn = active
-    while active.size:
-        if n_iter[active].max() >= _MAX_ITERATIONS:
-            raise NotConverged(
-                f"{active.size} of {n_tasks} fits did not come near enough to their minimiser; "
-                "a larger regularization or a larger tol is needed"
-            )
+    for _ in range(_LBFGS_ITERATIONS):
+        if not active.size:
+            break
         direction[turn] = -history.times_inverse(turn, gradient[turn], metric, strength[turn])
-        for task in turn[n_iter[turn] > _LBFGS_ITERATIONS]:
-            hessian = _hessian(
-                features, signs[:, column[task]], loss, weights[task], strength[task]
-            )
-            direction[task] = -linalg.solve(hessian, gradient[task], assume_a="pos")
         step[turn] = 1.0
 
         trial = weights[active] + step[active, None] * direction[active]
         new_value, new_gradient = evaluate(trial, active)
-        n_iter[active] += 1
         descent = _dots(gradient[active], direction[active])
         slope = _dots(new_gradient, direction[active])
         done = certified(trial, new_gradient, active)
@@ -172,7 +181,27 @@ def minimise(
         secant = np.divide(-descent[~accepted], rise, out=np.ones_like(rise), where=rise > 0)
         step[active[~accepted]] *= np.clip(secant, 0.1, 0.5)
         turn, active = turn[~done[accepted]], active[~done]
+    for task in active:
+        weights[task] = newton(task)
     return weights
+
+
+def _exact_step(features, sign, loss, strength, tilt, weights, direction) -> float:
+    """Where J is least along a descent direction: the root of its increasing slope."""
+    margins, change = sign * (features @ weights), sign * (features @ direction)
+    linear = tilt @ direction + strength * (weights @ direction)
+    square = strength * (direction @ direction)
+
+    def slope(step: float) -> float:
+        slopes = loss.value_and_slope(margins + step * change)[1]
+        return slopes @ change / len(features) + linear + step * square
+
+    if slope(0.0) >= 0:
+        return 1.0
+    longest = 1.0
+    while slope(longest) < 0:
+        longest *= 2
+    return optimize.brentq(slope, 0.0, longest)
 
 
 def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:

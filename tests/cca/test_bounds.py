@@ -66,6 +66,12 @@ def test_a_long_row_is_shortened_as_a_whole_and_counted():
     assert_allclose(views.joined[1], [0.1 * np.sqrt(0.5), 0, 0.1 * np.sqrt(0.5)])
 
 
+def test_a_sentence_that_says_private_says_nothing_of_the_rows():
+    X, Y = some_views()
+    sentences = {bound_views(factor * X, Y).statement for factor in (1e-3, 1.0, 1e3)}
+    assert len(sentences) == 1 and "this step is private" in sentences.pop()
+
+
 def test_one_person_s_row_changes_nobody_else_s():
     X, Y = some_views()
     before = bound_views(X, Y).joined

@@ -1,12 +1,14 @@
 """Losses and the batched minimiser, against independent ones."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import optimize
 
 from dpcore.classification import NotConverged
 from dpcore.classification.losses import LOGISTIC, huber_hinge
-from dpcore.classification.minimise import minimise
+from dpcore.classification.minimise import _data_term, gradient_rounding, minimise
 
 LOSSES = [LOGISTIC, huber_hinge(0.5), huber_hinge(0.1)]
 
@@ -104,7 +106,7 @@ def test_separable_rows_and_next_to_no_regularization():
 def test_what_cannot_be_certified_is_not_returned():
     X = np.random.default_rng(4).standard_normal((20, 3))
     zeros = np.zeros((1, 3))
-    with pytest.raises(NotConverged, match="1 of 1 fits"):
+    with pytest.raises(NotConverged, match="a fit did not come near enough"):
         minimise(
             X,
             np.where(X[:, :1] > 0, 1.0, -1.0),
@@ -115,3 +117,48 @@ def test_what_cannot_be_certified_is_not_returned():
             gradient_norm=1e-16,
             norm_bound=4.0,
         )
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, huber_hinge(0.5), huber_hinge(1e-4)])
+@pytest.mark.parametrize("strength", [1e-9, 1e-6, 1e-2])
+@pytest.mark.parametrize("kind", ["noise", "ill-conditioned", "alike", "lattice"])
+def test_the_solver_arrives_wherever_it_starts(loss, strength, kind):
+    """Next to no regularization, flat stretches, kinks: what one person might bring about."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 8))
+    if kind == "ill-conditioned":
+        X *= np.geomspace(1, 1e-6, 8)
+    elif kind == "alike":
+        X = np.outer(rng.standard_normal(60), X[0])
+    elif kind == "lattice":
+        X = np.round(X)
+    X /= np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))
+    signs = np.where(rng.random((60, 1)) > 0.5, 1.0, -1.0)
+    asked = dict(length=math.sqrt(2 / strength), strength=strength, tilt_length=0.0)
+    reachable = 2 * gradient_rounding(loss, 1.0, n_samples=60, n_features=8, **asked)
+    certified(X, signs, loss, np.array([strength]), np.zeros((1, 8)), reachable)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_tasks", [1, 300])
+def test_computed_gradients_are_as_exact_as_is_said(loss, n_tasks):
+    rng = np.random.default_rng(6)
+    n, d = 50_000, 5
+    X = rng.uniform(-1, 1, (n, d)) / math.sqrt(d)
+    signs = np.where(rng.random((n, 1)) > 0.5, 1.0, -1.0)
+    points = rng.standard_normal((n_tasks, d)) * np.geomspace(1, 1e6, n_tasks)[:, None]
+    _, found = _data_term(X, signs, np.zeros(n_tasks, dtype=int), loss, points)
+    for task in (0, n_tasks - 1):
+        w = points[task].astype(np.longdouble)
+        _, slope = loss.value_and_slope(signs[:, 0] * (X @ w))
+        exact = (slope * signs[:, 0]) @ X / n
+        bound = gradient_rounding(
+            loss,
+            1.0,
+            n_samples=n,
+            n_features=d,
+            length=float(np.linalg.norm(points[task])),
+            strength=0.0,
+            tilt_length=0.0,
+        )
+        assert np.sqrt(np.sum((found[task] - exact) ** 2)) <= bound < 1e-6

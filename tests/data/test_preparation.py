@@ -89,6 +89,16 @@ def test_private_preparation_clips_and_counts():
     assert not prepared.mean.any()
 
 
+def test_a_sentence_that_says_private_says_nothing_of_the_rows():
+    X = np.random.default_rng(7).normal(size=(30, 4))
+    other = X.copy()
+    other[3] *= 1e6
+    sentences = {
+        prepare(make_dataset(rows), mode="private").statement for rows in (X, other, 100 * X)
+    }
+    assert len(sentences) == 1 and "this step is private" in sentences.pop()
+
+
 def test_without_preparation_rows_are_shared_and_nothing_is_promised():
     dataset = make_dataset(np.eye(3) * 9)
     prepared = prepare(dataset, mode="none")
