@@ -35,6 +35,10 @@ class Assumption(StrEnum):
         "Every draw follows its law exactly; a Markov chain only comes close, "
         "and its diagnostics say how close."
     )
+    VERDICT_WITH_HOLDER = (
+        "Whether the Markov chains converged, their diagnostics and how long they ran stay with "
+        "the holder of the rows: all of it is worked out from the rows, and ε does not cover it."
+    )
     FLOAT_ARITHMETIC = (
         "Noise is drawn in floating-point arithmetic; "
         "attacks on the last bits of a number are not covered."
