@@ -231,7 +231,7 @@ class ExponentialPCA(PrivatePCA):
         -----
         ConvergenceWarning
             If the chains did not converge, so that nothing is promised. The warning depends on
-            the rows: it is for their holder, as `diagnostics_` is.
+            the rows: it is for their holder, as what the diagnostics measured is.
         """
         rows = self._bounded(X)
         settings = ReleaseSettings(
