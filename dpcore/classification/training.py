@@ -91,7 +91,7 @@ def train(
     regularization : float
     epsilons : sequence of float
     rngs : sequence of numpy.random.Generator
-        One a draw; a draw uses the same unit noise at every epsilon.
+        One a draw, and drawn on at every epsilon: no two fits share their noise.
     tol : float
         As in `calibrate`.
     """
@@ -116,8 +116,8 @@ def train(
     for perturbation in perturbations:
         _check_reachable(perturbation, loss, features.norm_bound, rows.shape, regularization, tol)
     beta = np.array([perturbation.beta for perturbation in perturbations])
-    noise = np.stack([unit_noise(len(wanted), n_features, rng) for rng in rngs])
-    noise = noise / beta[:, None, None, None]
+    noise = np.stack([[unit_noise(len(wanted), n_features, rng) for rng in rngs] for _ in epsilons])
+    noise /= beta[:, None, None, None]
 
     def solve(strength, tilt, start):
         return minimise(
@@ -143,7 +143,9 @@ def train(
             noise.reshape(-1, n_features) / n_samples,
             np.tile(start, (len(epsilons) * len(rngs), 1)),
         )
-        afterwards = np.stack([unit_noise(len(wanted), n_features, rng) for rng in rngs])
+        afterwards = np.stack(
+            [[unit_noise(len(wanted), n_features, rng) for rng in rngs] for _ in epsilons]
+        )
         rate = np.array([perturbation.distance_beta for perturbation in perturbations])
         weights = found.reshape(shape) + afterwards / rate[:, None, None, None]
     guarantees = tuple(
