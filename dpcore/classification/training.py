@@ -116,8 +116,15 @@ def train(
     for perturbation in perturbations:
         _check_reachable(perturbation, loss, features.norm_bound, rows.shape, regularization, tol)
     beta = np.array([perturbation.beta for perturbation in perturbations])
-    noise = np.stack([[unit_noise(len(wanted), n_features, rng) for rng in rngs] for _ in epsilons])
-    noise /= beta[:, None, None, None]
+    # Before and after the minimisation, cell by cell.
+    n_draws = 1 if method == "output" else 2
+    drawn = np.stack(
+        [
+            [[unit_noise(len(wanted), n_features, rng) for _ in range(n_draws)] for rng in rngs]
+            for _ in epsilons
+        ]
+    )
+    noise = drawn[:, :, 0] / beta[:, None, None, None]
 
     def solve(strength, tilt, start):
         return minimise(
@@ -143,11 +150,8 @@ def train(
             noise.reshape(-1, n_features) / n_samples,
             np.tile(start, (len(epsilons) * len(rngs), 1)),
         )
-        afterwards = np.stack(
-            [[unit_noise(len(wanted), n_features, rng) for rng in rngs] for _ in epsilons]
-        )
         rate = np.array([perturbation.distance_beta for perturbation in perturbations])
-        weights = found.reshape(shape) + afterwards / rate[:, None, None, None]
+        weights = found.reshape(shape) + drawn[:, :, 1] / rate[:, None, None, None]
     guarantees = tuple(
         promise(
             perturbation,

@@ -181,7 +181,8 @@ def test_a_cell_alone_and_in_a_sweep(estimator, method):
     fits = fit_many(model, X, y, epsilons=[0.5, 5.0], rngs=rngs)
     assert fits.weights.shape == (2, 3, 10, 65)
     drawn_on = stream(3, Purpose.TRAINING, 1)
-    unit_noise(10, 65, drawn_on)  # what the fit at 0.5 took
+    for _ in range(1 if method == "output" else 2):
+        unit_noise(10, 65, drawn_on)  # what the fit at 0.5 took
     alone = model.set_params(epsilon=5.0).fit_drawing(
         X, y, feature_rng=drawn_on, noise_rng=drawn_on
     )

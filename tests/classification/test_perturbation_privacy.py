@@ -373,7 +373,7 @@ def test_noise_hides_the_solver_under_objective_perturbation():
     drawn = np.random.default_rng(4)
     fits = fit_many(model, X, X[:, 0] > 0, epsilons=[1.0], rngs=[drawn] * draws)
     again = np.random.default_rng(4)
-    tilt = np.stack([unit_noise(1, 3, again)[0] for _ in range(draws)]) / noise.beta / 60
+    tilt = np.stack([unit_noise(1, 3, again)[0] for _ in range(2 * draws)])[::2] / noise.beta / 60
     signs = np.where(X[:, :1] > 0, 1.0, -1.0)
     exact = minimise(
         X,
