@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.data.row_norms import EXTREME, check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
 
 MODES = ("published", "private")
+_SHRINK = 2.0**-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,21 +101,30 @@ def bound_views(
     if mode != "private":
         raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
     for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
-        if not (bound > 0 and math.isfinite(bound)):
-            raise ParameterError(name, "finite and greater than 0", bound)
+        check_norm_bound(name, bound)
     for name, centre in (("x_centre", x_centre), ("y_centre", y_centre)):
-        if not math.isfinite(centre):
-            raise ParameterError(name, "finite", centre)
+        if not abs(centre) <= 1e15:
+            raise ParameterError(name, "in [-1e15, 1e15]", centre)
     x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
-    X = (X - X.dtype.type(x_centre)) * X.dtype.type(x_scale)
-    Y = (Y - Y.dtype.type(y_centre)) * Y.dtype.type(y_scale)
-    norms = np.hypot(_row_norms(X), _row_norms(Y))
-    longer = norms > 1
+    centred = (X, x_centre, x_scale), (Y, y_centre, y_scale)
+    with np.errstate(over="ignore"):
+        X, Y = (_scaled(*view) for view in centred)
+        norms = np.hypot(row_norms(X), row_norms(Y))
+    far = ~(norms <= EXTREME)
+    if far.any():
+        # Shrunk beforehand, so that nothing overflows: these are clipped, whatever their length.
+        shrunk = [
+            _scaled(view[far].astype(np.float64) * _SHRINK, centre * _SHRINK, scale)
+            for view, centre, scale in centred
+        ]
+        joined, norms[far] = tame(np.concatenate(shrunk, axis=1), norms[far])
+        X[far], Y[far] = np.split(joined, [X.shape[1]], axis=1)
+    slack = rounding(X) + rounding(Y)
+    # A little below 1, so that rounding leaves no row above the bound.
+    close = norms > 1 - slack
     for view in (X, Y):
-        # A little below 1, so that rounding leaves no row above the bound.
-        limit = 1 - 2 * np.finfo(view.dtype).eps
-        view[longer] *= (limit / norms[longer, None]).astype(view.dtype)
-    n_clipped = int(longer.sum())
+        view[close] = view[close] * ((1 - slack) / norms[close, None])
+    n_clipped = int(np.count_nonzero(norms > 1 + slack))
     return BoundedViews(
         X,
         Y,
@@ -125,9 +136,8 @@ def bound_views(
         is_private=True,
         statement=(
             f"Views centred at the public {x_centre:.3g} and {y_centre:.3g} and divided by the "
-            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; "
-            f"{n_clipped:,} of {len(X):,} joined rows were longer and were clipped: this step is "
-            "private."
+            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; longer joined rows are "
+            "clipped: this step is private."
         ),
     )
 
@@ -137,12 +147,12 @@ def _published(X: np.ndarray, Y: np.ndarray, weights: tuple[float, float]) -> Bo
     views = [view - mean.astype(view.dtype) for view, mean in zip((X, Y), means, strict=True)]
     scales = []
     for name, view, weight in zip("XY", views, weights, strict=True):
-        largest = _row_norms(view).max()
+        largest = row_norms(view).max()
         if largest == 0:
             raise ParameterError(name, "a view with at least two different rows", "equal rows")
         scales.append(weight / largest)
-    joined = np.hypot(_row_norms(views[0]) * scales[0], _row_norms(views[1]) * scales[1])
-    limit = 1 - 2 * max(np.finfo(view.dtype).eps for view in views)
+    joined = np.hypot(row_norms(views[0]) * scales[0], row_norms(views[1]) * scales[1])
+    limit = 1 - rounding(views[0]) - rounding(views[1])
     scales = [scale * limit / joined.max() for scale in scales]
     return BoundedViews(
         views[0] * views[0].dtype.type(scales[0]),
@@ -176,5 +186,5 @@ def _as_views(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return views[0], views[1]
 
 
-def _row_norms(view: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.einsum("nd,nd->n", view, view, dtype=np.float64))
+def _scaled(view: np.ndarray, centre: float, scale: float) -> np.ndarray:
+    return (view - view.dtype.type(centre)) * view.dtype.type(scale)

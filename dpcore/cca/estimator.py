@@ -28,7 +28,8 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     moment) is private for each row of [X Y] under replace-one, as `guarantee_` says exactly. It
     assumes that the norm bounds were chosen without the data and that the number of rows is
     public. `transform` is applied to people's own rows: scores are not private, and neither is a
-    clustering of them. `n_clipped_` is for the holder of the data only.
+    clustering of them. NaN and infinite entries are refused before anything is released; no other
+    row can make a release fail.
 
     Names are those of scikit-learn's CCA. Unlike there, `fit_transform(X, y)` gives the x scores
     alone, as `fit(X, y).transform(X)` does, so that the estimator can stand in a pipeline.
@@ -73,7 +74,6 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     guarantee_ : Guarantee
     noise_scale_ : float
         Standard deviation of the noise in an entry of the joint moment.
-    n_clipped_ : int
     n_features_in_ : int
         Columns of X.
 
@@ -181,7 +181,6 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.floor_ = pairs.floor
         self.guarantee_ = pairs.guarantee
         self.noise_scale_ = float(pairs.sigma[0])
-        self.n_clipped_ = views.n_clipped
         return self
 
     def transform(self, X, y=None):

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.data.row_norms import rounding, shorten
+
 
 @dataclass(frozen=True, eq=False)
 class BoundedFeatures:
     """A map from rows to features whose norm is at most `norm_bound`, whatever the rows.
 
-    Linear features are the row itself, shortened to `row_norm_bound` where it is longer. With
-    `frequencies` they are random Fourier features of the Gaussian kernel (Rahimi & Recht 2007),
-    the cosines and sines of M / 2 projections over sqrt(M / 2), of norm exactly 1. An intercept
-    is one more feature, constant at the bound of the others, so that the bound grows by
-    sqrt(2) and the intercept is regularised like every other weight. Dividing rows and constant
-    by sqrt(2), to be back inside the unit ball, is the same problem in other units.
+    The bound holds in exact arithmetic, for every finite row. Linear features are the row itself,
+    shortened to `row_norm_bound` where it is longer. With `frequencies` they are random Fourier
+    features of the Gaussian kernel (Rahimi & Recht 2007), the cosines and sines of M / 2
+    projections over sqrt(M / 2), of norm 1. An intercept is one more feature, constant at the
+    bound of the others, so that the bound grows by sqrt(2) and the intercept is regularised like
+    every other weight. Dividing rows and constant by sqrt(2), to be back inside the unit ball, is
+    the same problem in other units.
 
     Parameters
     ----------
@@ -38,27 +41,25 @@ class BoundedFeatures:
 
     @property
     def norm_bound(self) -> float:
-        return math.hypot(
+        bound = math.hypot(
             1.0 if self.frequencies is not None else self.row_norm_bound, self.constant
         )
+        return math.nextafter(bound, math.inf) if self.fit_intercept else bound
 
-    def of(self, X: np.ndarray) -> tuple[np.ndarray, int]:
-        """Features (n_samples, n_features [+ 1]) and how many rows were shortened."""
+    def of(self, X: np.ndarray) -> np.ndarray:
+        """Features (n_samples, n_features [+ 1]) of finite rows, float64."""
         if self.frequencies is None:
-            norms = np.linalg.norm(X, axis=1)
-            # Rows scaled to the bound itself may exceed it by rounding; they are not too long.
-            long = norms > self.row_norm_bound * (1 + 1e-12)
-            n_clipped = int(np.count_nonzero(long))
-            features = X.copy() if n_clipped else X
-            features[long] *= (self.row_norm_bound / norms[long])[:, None]
+            features, _ = shorten(X, self.row_norm_bound)
         else:
-            n_clipped = 0
-            phases = X @ self.frequencies
+            with np.errstate(over="ignore", invalid="ignore"):
+                phases = X @ self.frequencies
+            # A phase too large for a number is any angle: 0 serves, and keeps the norm.
+            phases[~np.isfinite(phases)] = 0.0
             features = np.hstack([np.cos(phases), np.sin(phases)])
-            features /= math.sqrt(self.frequencies.shape[1])
+            features *= (1 - rounding(features)) / math.sqrt(self.frequencies.shape[1])
         if self.fit_intercept:
             features = np.column_stack([features, np.full(len(X), self.constant)])
-        return features, n_clipped
+        return features
 
 
 def gaussian_frequencies(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_X_y
 
 from dpcore.classification.perturbation import METHODS
 from dpcore.classification.training import PrivateFits, train
+from dpcore.data.row_norms import check_norm_bound
 from dpcore.errors import ParameterError
 from dpcore.pca.private_estimator import root_seed
 from dpcore.privacy import PrivacyBudget
@@ -82,6 +83,7 @@ def fit_settings(
         raise ParameterError("method", f"one of {', '.join(METHODS)}", estimator.method)
     for name in ("regularization", "row_norm_bound", "tol"):
         check_positive(name, getattr(estimator, name))
+    check_norm_bound("row_norm_bound", estimator.row_norm_bound)
     check_classification_targets(y)
     classes, indices = np.unique(y, return_inverse=True)
     if len(classes) < 2:

@@ -7,46 +7,70 @@ Task t minimises, over w,
 The draws of a sweep differ in tilt and strength only, and the tasks of one-against-the-rest in
 their signs, so all margins are one matrix product: that is what makes a sweep fast. L-BFGS
 (Nocedal & Wright 2006, algorithm 7.4) runs on every task, started from the inverse of the bound
-c X^T X / n + strength I on the Hessian; the rare task that it does not finish gets Newton steps.
+c X^T X / n + strength I on the Hessian; the rare task that it does not finish gets Newton's method.
 
 J_t is strength-strongly convex, so a gradient of norm g certifies that w is within g / strength
-of the exact minimiser. That distance is the stopping rule, because the privacy theorems speak of
-the exact minimiser.
+of the exact minimiser. The gradient's norm is the stopping rule, and what rounding may have done
+to it is added before it is compared, so that the certificate is about real numbers.
+
+Newton's method with exact line searches descends on a strongly convex function and in exact
+arithmetic reaches every gradient norm. A limit on steps stands against endless loops; no rows are
+known that meet it. A fit that did would be refused for what its rows are, which no guarantee
+covers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy import linalg
+from scipy import linalg, optimize
 
 from dpcore.classification.losses import Loss
 
 _MEMORY = 12
 _LBFGS_ITERATIONS = 120
-_MAX_ITERATIONS = 400
+_NEWTON_ITERATIONS = 1000
 # Margins held at once: they should stay in a core's cache between the two products.
 _BLOCK_ELEMENTS = 1 << 17
+# A sum over the rows of a block is in error by as many roundings as there are rows.
+_FEWEST_ROWS, _MOST_ROWS = 64, 2048
+_UNIT = float(np.finfo(np.float64).eps) / 2
 
 
 class NotConverged(ArithmeticError):
-    """The minimiser could not be certified, so what the theorems promise would not hold."""
+    """The gradient could not be certified, so what is promised would not hold."""
 
 
-@dataclass(frozen=True)
-class Minimum:
-    """Certified minimisers.
+def gradient_rounding(
+    loss: Loss,
+    norm_bound: float,
+    *,
+    n_samples: int,
+    n_features: int,
+    length: np.ndarray | float,
+    strength: np.ndarray | float,
+    tilt_length: np.ndarray | float,
+) -> np.ndarray | float:
+    """How far a gradient computed at such weights may be from the exact one, in norm.
+
+    A sum of k products is off by at most k roundings of the sum of their magnitudes, in whatever
+    order (Higham 2002, section 3.1). Margins sum n_features products, and their error reaches the
+    slopes through the curvature; slopes take a handful of roundings themselves. Blocks of rows
+    are summed plainly and added up with compensation, tilt and strength last.
 
     Parameters
     ----------
-    weights : ndarray of shape (n_tasks, n_features)
-    n_iter : ndarray of shape (n_tasks,)
-        Evaluations of value and gradient.
+    loss : Loss
+    norm_bound : float
+        On every row of features.
+    n_samples, n_features : int
+    length : float or ndarray of shape (n_tasks,)
+        |w|.
+    strength, tilt_length : float or ndarray of shape (n_tasks,)
     """
-
-    weights: np.ndarray
-    n_iter: np.ndarray
+    margins = 4 + (n_features + 4) * norm_bound * length
+    slopes = 16 + loss.curvature * margins
+    sums = min(n_samples, _MOST_ROWS) + 4
+    return _UNIT * (norm_bound * (slopes + sums) + 4 * (strength * length + tilt_length))
 
 
 def minimise(
@@ -57,9 +81,10 @@ def minimise(
     strength: np.ndarray,
     tilt: np.ndarray,
     start: np.ndarray,
-    tol: float,
-) -> Minimum:
-    """Minimise every J_t to within `tol` of its minimiser.
+    gradient_norm: np.ndarray | float,
+    norm_bound: float,
+) -> np.ndarray:
+    """Weights (n_tasks, n_features) at which no gradient of J_t is longer than `gradient_norm`.
 
     Parameters
     ----------
@@ -69,52 +94,73 @@ def minimise(
     loss : Loss
     strength : ndarray of shape (n_tasks,), positive
     tilt, start : ndarray of shape (n_tasks, n_features)
-    tol : float
-        Euclidean distance in weight space, relative to the norm of the weights where that
-        exceeds 1.
+    gradient_norm : float or ndarray of shape (n_tasks,)
+        Above twice the `gradient_rounding` at the minimisers, or it is out of reach.
+    norm_bound : float
+        On every row of features.
 
     Raises
     ------
     NotConverged
-        If rounding, or 400 iterations, came first.
+        If rounding, or 1000 Newton steps, came first.
     """
     n_tasks = len(tilt)
     column = np.arange(n_tasks) % signs.shape[1]
     metric = _BoundMetric(features, loss.curvature)
     history = _History(n_tasks, features.shape[1])
     weights = start.copy()
-    n_iter = np.ones(n_tasks, dtype=int)
 
     def evaluate(points, tasks):
         value, slope = _data_term(features, signs, column[tasks], loss, points)
         value += _dots(tilt[tasks], points) + strength[tasks] / 2 * _dots(points, points)
         return value, slope + tilt[tasks] + strength[tasks, None] * points
 
+    wanted = np.broadcast_to(gradient_norm, n_tasks)
+    tilt_length = np.linalg.norm(tilt, axis=1)
+
     def certified(points, gradients, tasks):
-        distance = np.linalg.norm(gradients, axis=1) / strength[tasks]
-        return distance <= tol * np.maximum(1.0, np.linalg.norm(points, axis=1))
+        rounding = gradient_rounding(
+            loss,
+            norm_bound,
+            n_samples=len(features),
+            n_features=features.shape[1],
+            length=np.linalg.norm(points, axis=1),
+            strength=strength[tasks],
+            tilt_length=tilt_length[tasks],
+        )
+        # The norm is itself rounded, by less than 1e-9 of it.
+        return np.linalg.norm(gradients, axis=1) * (1 + 1e-9) + rounding <= wanted[tasks]
+
+    def newton(task):
+        """Newton's method with exact line searches, which descends from wherever it starts."""
+        one, sign, w = np.array([task]), signs[:, column[task]], weights[task]
+        for _ in range(_NEWTON_ITERATIONS):
+            gradient = evaluate(w[None], one)[1]
+            hessian = _hessian(features, sign, loss, w, strength[task])
+            direction = -linalg.solve(hessian, gradient[0], assume_a="pos")
+            # Near the minimum rounding drowns the slopes that a line search reads; try without.
+            whole = (w + direction)[None]
+            if certified(whole, evaluate(whole, one)[1], one)[0]:
+                return whole[0]
+            step = _exact_step(features, sign, loss, strength[task], tilt[task], w, direction)
+            w = w + step * direction
+        raise NotConverged(
+            "a fit did not come near enough to its minimiser; a larger regularization, "
+            "huber_width or tol is needed"
+        )
 
     value, gradient = evaluate(weights, np.arange(n_tasks))
     direction, step = np.empty_like(weights), np.ones(n_tasks)
     active = np.flatnonzero(~certified(weights, gradient, slice(None)))
     turn = active
-    while active.size:
-        if n_iter[active].max() >= _MAX_ITERATIONS:
-            raise NotConverged(
-                f"{active.size} of {n_tasks} fits are not within {tol} of their minimiser; "
-                "a larger regularization or a larger tol is needed"
-            )
+    for _ in range(_LBFGS_ITERATIONS):
+        if not active.size:
+            break
         direction[turn] = -history.times_inverse(turn, gradient[turn], metric, strength[turn])
-        for task in turn[n_iter[turn] > _LBFGS_ITERATIONS]:
-            hessian = _hessian(
-                features, signs[:, column[task]], loss, weights[task], strength[task]
-            )
-            direction[task] = -linalg.solve(hessian, gradient[task], assume_a="pos")
         step[turn] = 1.0
 
         trial = weights[active] + step[active, None] * direction[active]
         new_value, new_gradient = evaluate(trial, active)
-        n_iter[active] += 1
         descent = _dots(gradient[active], direction[active])
         slope = _dots(new_gradient, direction[active])
         done = certified(trial, new_gradient, active)
@@ -135,7 +181,27 @@ def minimise(
         secant = np.divide(-descent[~accepted], rise, out=np.ones_like(rise), where=rise > 0)
         step[active[~accepted]] *= np.clip(secant, 0.1, 0.5)
         turn, active = turn[~done[accepted]], active[~done]
-    return Minimum(weights, n_iter)
+    for task in active:
+        weights[task] = newton(task)
+    return weights
+
+
+def _exact_step(features, sign, loss, strength, tilt, weights, direction) -> float:
+    """Where J is least along a descent direction: the root of its increasing slope."""
+    margins, change = sign * (features @ weights), sign * (features @ direction)
+    linear = tilt @ direction + strength * (weights @ direction)
+    square = strength * (direction @ direction)
+
+    def slope(step: float) -> float:
+        slopes = loss.value_and_slope(margins + step * change)[1]
+        return slopes @ change / len(features) + linear + step * square
+
+    if slope(0.0) >= 0:
+        return 1.0
+    longest = 1.0
+    while slope(longest) < 0:
+        longest *= 2
+    return optimize.brentq(slope, 0.0, longest)
 
 
 def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -145,8 +211,9 @@ def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def _data_term(features, signs, column, loss, points) -> tuple[np.ndarray, np.ndarray]:
     """Mean losses (n_tasks,) and their gradients (n_tasks, n_features) at `points`."""
     n_samples = len(features)
-    value, gradient = np.zeros(len(points)), np.zeros_like(points)
-    rows = max(64, _BLOCK_ELEMENTS // len(points))
+    value = np.zeros(len(points))
+    gradient, lost = np.zeros_like(points), np.zeros_like(points)
+    rows = min(max(_FEWEST_ROWS, _BLOCK_ELEMENTS // len(points)), _MOST_ROWS)
     for first in range(0, n_samples, rows):
         block = features[first : first + rows]
         sign = signs[first : first + rows]
@@ -157,8 +224,13 @@ def _data_term(features, signs, column, loss, points) -> tuple[np.ndarray, np.nd
         losses, slopes = loss.value_and_slope(margins)
         slopes *= sign
         value += losses.sum(axis=0)
-        gradient += slopes.T @ block
-    return value / n_samples, gradient / n_samples
+        part = slopes.T @ block
+        total = gradient + part
+        # What the addition has rounded away (Knuth 1998, section 4.2.2, theorem B).
+        kept = total - gradient
+        lost += (gradient - (total - kept)) + (part - kept)
+        gradient = total
+    return value / n_samples, (gradient + lost) / n_samples
 
 
 def _hessian(features, sign, loss, weights, strength) -> np.ndarray:

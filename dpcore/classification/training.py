@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,15 @@ import numpy as np
 
 from dpcore.classification.features import BoundedFeatures
 from dpcore.classification.losses import Loss
-from dpcore.classification.minimise import minimise
-from dpcore.classification.perturbation import Perturbation, calibrate, promise, unit_noise
+from dpcore.classification.minimise import gradient_rounding, minimise
+from dpcore.classification.perturbation import (
+    Perturbation,
+    calibrate,
+    longest_unit_noise,
+    promise,
+    unit_noise,
+)
+from dpcore.errors import ParameterError
 from dpcore.privacy import Guarantee
 
 
@@ -29,9 +37,6 @@ class PrivateFits:
     features : BoundedFeatures
     perturbations : tuple of Perturbation, one an epsilon
     guarantees : tuple of Guarantee, one an epsilon
-    n_clipped : int
-        Rows longer than the bound. Exact: not covered by the guarantee.
-    n_iter : ndarray of shape (n_epsilons, n_draws, n_tasks)
     """
 
     epsilons: np.ndarray
@@ -40,12 +45,10 @@ class PrivateFits:
     features: BoundedFeatures
     perturbations: tuple[Perturbation, ...]
     guarantees: tuple[Guarantee, ...]
-    n_clipped: int
-    n_iter: np.ndarray
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Labels of shape (n_epsilons, n_draws, n_samples)."""
-        features, _ = self.features.of(np.asarray(X, dtype=float))
+        features = self.features.of(np.asarray(X, dtype=float))
         labels = np.empty((*self.weights.shape[:2], len(features)), dtype=self.classes.dtype)
         for cell in np.ndindex(*labels.shape[:2]):
             labels[cell] = self.classes[winners(features @ self.weights[cell].T)]
@@ -90,9 +93,9 @@ def train(
     rngs : sequence of numpy.random.Generator
         One a draw, and drawn on at every epsilon: no two fits share their noise.
     tol : float
-        Distance to the exact minimiser, in weight space.
+        As in `calibrate`.
     """
-    rows, n_clipped = features.of(X)
+    rows = features.of(X)
     wanted = np.arange(len(classes)) if len(classes) > 2 else np.array([1])
     signs = np.where(y[:, None] == wanted, 1.0, -1.0)
     n_samples, n_features = rows.shape
@@ -106,32 +109,49 @@ def train(
             regularization=regularization,
             curvature=loss.curvature,
             norm_bound=features.norm_bound,
+            tol=tol,
         )
         for epsilon in epsilons
     )
+    for perturbation in perturbations:
+        _check_reachable(perturbation, loss, features.norm_bound, rows.shape, regularization, tol)
     beta = np.array([perturbation.beta for perturbation in perturbations])
-    noise = np.stack([[unit_noise(len(wanted), n_features, rng) for rng in rngs] for _ in epsilons])
-    noise /= beta[:, None, None, None]
+    # Before and after the minimisation, cell by cell.
+    n_draws = 1 if method == "output" else 2
+    drawn = np.stack(
+        [
+            [[unit_noise(len(wanted), n_features, rng) for _ in range(n_draws)] for rng in rngs]
+            for _ in epsilons
+        ]
+    )
+    noise = drawn[:, :, 0] / beta[:, None, None, None]
 
     def solve(strength, tilt, start):
-        return minimise(rows, signs, loss, strength=strength, tilt=tilt, start=start, tol=tol)
+        return minimise(
+            rows,
+            signs,
+            loss,
+            strength=strength,
+            tilt=tilt,
+            start=start,
+            gradient_norm=perturbations[0].gradient_norm,
+            norm_bound=features.norm_bound,
+        )
 
     start = np.zeros((len(wanted), n_features))
-    n_iter = 0
     if method == "output" or len(epsilons) * len(rngs) > 1:
-        exact = solve(np.full(len(wanted), regularization), np.zeros_like(start), start)
-        start, n_iter = exact.weights, exact.n_iter
+        start = solve(np.full(len(wanted), regularization), np.zeros_like(start), start)
     if method == "output":
-        weights, n_iter = start + noise, np.broadcast_to(n_iter, shape[:3])
+        weights = start + noise
     else:
         extra = np.array([perturbation.extra_regularization for perturbation in perturbations])
-        fits = solve(
+        found = solve(
             np.repeat(regularization + extra, len(rngs) * len(wanted)),
             noise.reshape(-1, n_features) / n_samples,
             np.tile(start, (len(epsilons) * len(rngs), 1)),
         )
-        weights = fits.weights.reshape(shape)
-        n_iter = n_iter + fits.n_iter.reshape(shape[:3])
+        rate = np.array([perturbation.distance_beta for perturbation in perturbations])
+        weights = found.reshape(shape) + drawn[:, :, 1] / rate[:, None, None, None]
     guarantees = tuple(
         promise(
             perturbation,
@@ -150,6 +170,36 @@ def train(
         features,
         perturbations,
         guarantees,
-        n_clipped,
-        n_iter,
     )
+
+
+def _check_reachable(
+    perturbation: Perturbation,
+    loss: Loss,
+    norm_bound: float,
+    shape: tuple[int, int],
+    regularization: float,
+    tol: float,
+) -> None:
+    """Refuse a tolerance that float64 cannot certify, before a row or any noise is looked at."""
+    n_samples, n_features = shape
+    strength = regularization + perturbation.extra_regularization
+    tilt = 0.0
+    if perturbation.method == "objective":
+        tilt = longest_unit_noise(n_features) / perturbation.beta / n_samples
+    # J(w) <= J(0) <= 1 at the minimiser.
+    length = (tilt + math.sqrt(tilt**2 + 2 * strength)) / strength
+    rounding = gradient_rounding(
+        loss,
+        norm_bound,
+        n_samples=n_samples,
+        n_features=n_features,
+        length=length,
+        strength=strength,
+        tilt_length=tilt,
+    )
+    least = 2 * rounding * n_samples / norm_bound
+    if tol < least:
+        raise ParameterError(
+            "tol", f"at least {least:.1e}, what float64 can certify for these settings", tol
+        )

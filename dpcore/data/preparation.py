@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.data.dataset import Dataset
+from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
 
 MODES = ("published", "private", "none")
@@ -32,7 +33,7 @@ class Prepared:
     mean : ndarray of float64, shape (n_features,)
         What was subtracted before dividing; zeros unless `mode` is "published".
     n_clipped : int
-        Rows that were longer than the bound.
+        Rows that were longer than the bound. Exact, for whoever holds them: not for publication.
     statement : str
         One sentence for a page.
 
@@ -101,7 +102,9 @@ def prepare(
     Raises
     ------
     ParameterError
-        If the rows hold NaN or infinite entries, or `norm_bound` is not positive and finite.
+        If the rows hold NaN or infinite entries, or `norm_bound` is not in [1e-15, 1e15]. Such
+        entries are refused before anything is released; what else a row holds cannot make
+        "private" fail.
     """
     if mode not in MODES:
         raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
@@ -123,12 +126,11 @@ def prepare(
             )
     elif mode == "private":
         scale = dataset.public_norm_bound if norm_bound is None else norm_bound
-        if not 0 < scale < np.inf:
-            raise ParameterError("norm_bound", "positive and finite", scale)
+        check_norm_bound("norm_bound", scale)
         out, n_clipped = _clip_and_scale(X, scale, _room_for(X, in_place))
         statement = (
-            f"Divided by the public bound {scale:.6g}; {n_clipped:,} of {len(X):,} rows were "
-            "longer and were clipped to it: this step is private."
+            f"Divided by the public bound {scale:.6g}; longer rows are clipped to it: this step "
+            "is private."
         )
     else:
         out, scale = X, 1.0
@@ -178,15 +180,6 @@ def _refuse_non_finite(X: np.ndarray) -> None:
         raise ParameterError("X", "free of NaN and infinite entries", f"{n_bad:,} of them")
 
 
-def _norms(block: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
-
-
-def _below_one(dtype: np.dtype) -> float:
-    # Rounding in the products that follow adds at most one eps to a norm; sensitivity needs <= 1.
-    return 1.0 - 2.0 * float(np.finfo(dtype).eps)
-
-
 def _centre_and_scale(X: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     # Deviations from any one row average more exactly than the rows do; equal rows give zeros.
     pilot = X[0].astype(np.float64)
@@ -194,17 +187,17 @@ def _centre_and_scale(X: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.nd
     longest = 0.0
     for rows in _blocks(X):
         np.subtract(X[rows], mean, out=out[rows], casting="same_kind")
-        longest = max(longest, _norms(out[rows]).max())
+        longest = max(longest, row_norms(out[rows]).max())
     if longest > 0.0:
-        out *= X.dtype.type(_below_one(X.dtype) / longest)
+        out *= X.dtype.type((1 - rounding(X)) / longest)
     return out, mean, longest
 
 
 def _clip_and_scale(X: np.ndarray, bound: float, out: np.ndarray) -> tuple[np.ndarray, int]:
     n_clipped = 0
     for rows in _blocks(X):
-        norms = _norms(X[rows])
+        block, norms = tame(X[rows], row_norms(X[rows]))
         n_clipped += int(np.count_nonzero(norms > bound))
-        factor = _below_one(X.dtype) / np.maximum(norms, bound)
-        np.multiply(X[rows], factor[:, None], out=out[rows], casting="same_kind")
+        factor = (1 - rounding(X)) / np.maximum(norms, bound)
+        np.multiply(block, factor[:, None], out=out[rows], casting="same_kind")
     return out, n_clipped

@@ -54,6 +54,23 @@ def classification_cases() -> tuple[AuditCase, ...]:
             PrivateSVM(**objective, regularization=10.0),
             *_one_turns_around(_TWO_CLASSES),
         ),
+        classifier_case(
+            "SVM, objective, three classes",
+            PrivateSVM(**{**objective, "epsilon": 3.0}, regularization=10.0),
+            *_one_turns_around(_THREE_CLASSES),
+        ),
+        # Three times what a row can add to the gradient may be left when the solver stops: noise
+        # for exact minimisers would have a likelihood ratio of e^2.5.
+        classifier_case(
+            "SVM, output, stopped early",
+            PrivateSVM(**output, regularization=1.0, tol=3.0),
+            *_either_side_of_stopping(100, 3.0),
+        ),
+        classifier_case(
+            "SVM, objective, stopped early",
+            PrivateSVM(**objective, regularization=10.0, tol=0.01),
+            *_one_turns_around(_TWO_CLASSES),
+        ),
         # Curvature takes half of epsilon here, and as much regularization is added as that needs.
         classifier_case(
             "SVM, objective, more regularization",
@@ -142,6 +159,27 @@ def _one_turns_around(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
     return rows, -rows, labels
 
 
+def _either_side_of_stopping(n: int, tol: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """Rows of one number, whose sum is such that the solver stops where it starts, or just not.
+
+    Near 0 the hinge is straight: with a sum of `tol` it stays there, and with 2 more it goes all
+    the way to the minimiser.
+    """
+    rows = np.zeros((n, 1))
+    rows[0] = 1.0
+    rows[1:11] = (1.0 + tol - 1e-6) / 10
+    rows_prime = rows.copy()
+    rows_prime[0] = -1.0
+    labels = np.ones(n, dtype=int)
+    labels[-1] = 0
+    return (
+        rows,
+        rows_prime,
+        labels,
+        "One person's row turns around; with it the solver goes on, without it it stops at once.",
+    )
+
+
 def _pulled_far_out(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     """All others pull the weights along the first axis; one objects, at either side of it.
 
@@ -178,14 +216,15 @@ def _objective_likelihood_ratio(
     labels: np.ndarray,
 ) -> Statistic:
     """The noise that makes w the minimiser is b(w) = -n grad J(w), so that w has the density
-    exp(-beta |b(w)|) |det db/dw| (Chaudhuri, Monteleoni & Sarwate 2011, proof of theorem 9)."""
+    exp(-beta |b(w)|) |det db/dw| (Chaudhuri, Monteleoni & Sarwate 2011, proof of theorem 9). The
+    little noise afterwards is left out of the score, which any score may."""
     (perturbation,) = fitted.perturbations
     loss = estimator.loss()
     strength = len(rows) * (estimator.regularization + perturbation.extra_regularization)
-    signs = np.where(labels == fitted.classes[1], 1.0, -1.0)
+    wanted = fitted.classes if len(fitted.classes) > 2 else fitted.classes[1:]
 
-    def log_density(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        signed = fitted.features.of(rows)[0] * signs[:, None]
+    def log_density(weights: np.ndarray, rows: np.ndarray, positive: object) -> np.ndarray:
+        signed = fitted.features.of(rows) * np.where(labels == positive, 1.0, -1.0)[:, None]
         margins = weights @ signed.T
         noise = loss.value_and_slope(margins)[1] @ signed + strength * weights
         jacobian = np.einsum("nm,md,me->nde", loss.curvature_at(margins), signed, signed)
@@ -193,7 +232,12 @@ def _objective_likelihood_ratio(
         return np.linalg.slogdet(jacobian)[1] - perturbation.beta * np.linalg.norm(noise, axis=1)
 
     def score(weights: np.ndarray) -> np.ndarray:
-        weights = weights[:, 0]
-        return capped(log_density(weights, rows) - log_density(weights, rows_prime))
+        return capped(
+            sum(
+                log_density(weights[:, task], rows, positive)
+                - log_density(weights[:, task], rows_prime, positive)
+                for task, positive in enumerate(wanted)
+            )
+        )
 
     return score

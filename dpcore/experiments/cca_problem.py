@@ -156,8 +156,6 @@ class CcaProblem:
         Mean correlations that random directions capture on `reference`: the floor.
     x_scale, y_scale : float
         What the rows were multiplied by; a direction in original units carries the same factor.
-    n_clipped : int
-        Of everybody's rows.
     statement : str
         Whether the preparation is private.
     """
@@ -172,7 +170,6 @@ class CcaProblem:
     random: np.ndarray
     x_scale: float
     y_scale: float
-    n_clipped: int
     statement: str
 
     @property
@@ -229,7 +226,6 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         random=_random_spans(reference, views.n_x, spec.components, spec.seed),
         x_scale=bounded.x_scale,
         y_scale=bounded.y_scale,
-        n_clipped=bounded.n_clipped,
         statement=bounded.statement,
     )
 

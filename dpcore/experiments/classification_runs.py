@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
+from dpcore.data.row_norms import shorten
 from dpcore.experiments.learning import (
     CENTRED_NORM_BOUND,
     EXACT,
@@ -346,12 +347,7 @@ def _bounded(X: np.ndarray, origin: np.ndarray, bound: float) -> np.ndarray:
     """Rows around the origin, those longer than the bound shortened to it; in X's precision."""
     if not origin.any():
         return X
-    moved = X - origin.astype(X.dtype)
-    norms = np.sqrt(np.einsum("ij,ij->i", moved, moved, dtype=np.float64))
-    # A hair inside, so that rounding in float32 does not carry a row past the bound.
-    room = bound * (1 - 2 * np.finfo(X.dtype).eps)
-    moved *= (room / np.maximum(norms, bound))[:, None].astype(X.dtype)
-    return moved
+    return shorten(X - origin.astype(X.dtype), bound)[0]
 
 
 def _project(X: np.ndarray, origin: np.ndarray, bound: float, components: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.privacy import PrivacyBudget
 from dpcore.statistics import (
+    LARGEST_END,
     MECHANISMS,
     PrivateStatistic,
     clipping_bias,
@@ -74,8 +75,11 @@ class StatisticSpec:
         for name, choices in (("kind", KINDS), ("mechanism", MECHANISMS)):
             if getattr(self, name) not in choices:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
-        if not (math.isfinite(self.high - self.low) and self.low < self.high):
+        if not self.low < self.high < math.inf:
             raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
+        for name, end in (("lower bound", self.low), ("upper bound", self.high)):
+            if abs(end) > LARGEST_END:
+                raise ParameterError(name, f"within {LARGEST_END:g} of 0", end)
         if self.bins < 2:
             raise ParameterError("bins", "at least 2", self.bins)
 
@@ -90,6 +94,11 @@ def usual_bounds(dataset: str | None) -> tuple[float, float]:
     if dataset is None:
         return _TYPED
     return (_ENCODED | _MEASURED).get(dataset, (0.0, 1.0))
+
+
+def n_outside(values: np.ndarray, spec: StatisticSpec) -> int:
+    """How many values the bounds move. Exact: for whoever holds the values, not for release."""
+    return int(np.count_nonzero((values < spec.low) | (values > spec.high)))
 
 
 def numbers_in(text: str) -> np.ndarray:

@@ -40,6 +40,7 @@ def flawed_cases() -> tuple[AuditCase, ...]:
         scaling_by_the_largest_norm(),
         one_budget_for_two_releases(),
         bingham_by_wrong_acceptance(),
+        solver_that_stops_early(),
     )
     return tuple(replace(exhibit, family=FAMILY) for exhibit in exhibits)
 
@@ -290,6 +291,31 @@ def bingham_by_wrong_acceptance() -> AuditCase:
         statistic=lambda directions: np.square(directions[:, 0]),
         neighbours="The only row turns from the first axis to the second.",
         flaw="The sampler divides where it should multiply, and draws from a sharper law.",
+    )
+
+
+def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
+    """Output perturbation whose noise is made for exact minimisers, and a solver with a tolerance.
+
+    A support vector machine of four million people and one feature, Lambda = 1. Near 0, where the
+    solver starts, the hinge is straight, and the minimiser is the mean of label times row.
+    """
+    n_samples, tolerance = 4_000_000, 1e-6
+
+    def sampler(total: float) -> Sampler:
+        minimiser = total / n_samples
+        found = minimiser if minimiser > tolerance else 0.0
+        return lambda rng, n: found + rng.laplace(scale=2 / (n_samples * epsilon), size=n)
+
+    return AuditCase(
+        name="a solver that stops early",
+        epsilon=epsilon,
+        delta=0.0,
+        sampler_d=sampler(5.0),
+        sampler_d_prime=sampler(3.0),
+        statistic=lambda weights: weights,
+        neighbours="One person's row turns around, and the gradient falls below the tolerance.",
+        flaw="One person decides whether the solver stops at once, and no noise is made for that.",
     )
 
 

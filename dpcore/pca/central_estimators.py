@@ -39,7 +39,8 @@ class AnalyzeGaussPCA(PrivatePCA):
     row_norm_bound : float
         c, public; see `on_long_rows`.
     on_long_rows : {"clip", "refuse"}
-        What happens to rows longer than the bound.
+        What happens to rows longer than the bound. Refusing reads the rows, which no guarantee
+        covers: for holders who check their table before they release anything.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         None is fresh entropy from the operating system; see the warning.
 
@@ -51,8 +52,6 @@ class AnalyzeGaussPCA(PrivatePCA):
     noise_scale_ : ndarray of shape (1,)
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee
-    n_clipped_ : int
-        Rows that were longer than the bound. Not protected: it is for the holder of the rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.
@@ -204,7 +203,8 @@ class ExponentialPCA(PrivatePCA):
     verdict is itself worked out from the rows, and epsilon does not cover it.
 
     Within the subspace the order and direction of the components mean nothing, and no
-    eigenvalues are released.
+    eigenvalues are released. Nor is what the diagnostics measured kept, which depends on the
+    rows; `ppca` returns it to whoever holds them.
 
     Parameters
     ----------
@@ -219,10 +219,7 @@ class ExponentialPCA(PrivatePCA):
     ----------
     components_ : ndarray of shape (n_components, n_features), orthonormal rows
     guarantee_ : Guarantee
-    diagnostics_ : dict
-        How the draw was made: method, converged, r_hat, ess_bulk, ess_tail, sweeps, seconds.
-        Functions of the rows that epsilon does not cover: for their holder, not for release.
-    n_clipped_, n_features_in_, feature_names_in_
+    n_features_in_, feature_names_in_
         As in `AnalyzeGaussPCA`.
 
     Warnings
@@ -264,7 +261,7 @@ class ExponentialPCA(PrivatePCA):
         -----
         ConvergenceWarning
             If the chains did not converge, so that nothing is promised. The warning depends on
-            the rows: it is for their holder, as `diagnostics_` is.
+            the rows: it is for their holder, as what the diagnostics measured is.
         """
         rows = self._bounded(X)
         settings = ReleaseSettings(
@@ -284,5 +281,4 @@ class ExponentialPCA(PrivatePCA):
             )
         self.components_ = subspace.components.astype(rows.dtype, copy=False)
         self.guarantee_ = subspace.guarantee
-        self.diagnostics_ = subspace.diagnostics
         return self

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError
 from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.private_estimator import PrivateEstimator
@@ -35,39 +36,33 @@ def bounded_rows(X: np.ndarray, bound: float, *, on_long_rows: str) -> tuple[np.
     bound : float
         Public: chosen without looking at the rows.
     on_long_rows : {"clip", "refuse"}
-        Shrink longer rows to the bound, or raise. Refusing tells the caller about the rows, so
-        it is for callers who hold them anyway.
+        Shrink longer rows to the bound, or raise. Refusing reads the rows: whoever learns that
+        a release was refused learns that somebody's row is long, which no guarantee covers. It
+        is for holders who check their table before they release anything.
 
     Returns
     -------
     rows : ndarray of shape (n_samples, n_features)
-        X itself if no row is longer.
+        X itself if no row comes near the bound.
     n_clipped : int
-        Rows longer than the bound by more than the rounding of their own normalisation.
+        Rows longer than the bound by more than the rounding of their own normalisation. Exact,
+        for whoever holds the rows.
 
     Raises
     ------
     ParameterError
-        If `on_long_rows` is unknown, the bound not a positive finite number, or a row is longer
-        and to be refused.
+        If `on_long_rows` is unknown, the bound not in [1e-15, 1e15], or a row is longer and to
+        be refused.
     """
     if on_long_rows not in ON_LONG_ROWS:
         raise ParameterError("on_long_rows", f"one of {', '.join(ON_LONG_ROWS)}", on_long_rows)
-    if not 0 < bound < np.inf:
-        raise ParameterError("row_norm_bound", "a positive finite number", bound)
-    rounding = float(np.finfo(X.dtype).eps)
-    norms = np.sqrt(np.einsum("nd,nd->n", X, X, dtype=np.float64))
-    longest = float(norms.max())
-    n_clipped = int(np.count_nonzero(norms > bound * (1 + 4 * rounding)))
+    check_norm_bound("row_norm_bound", bound)
+    rows, n_clipped = shorten(X, bound)
     if n_clipped and on_long_rows == "refuse":
         raise ParameterError(
             "X", f"of row norms at most row_norm_bound={bound:g}", f"{n_clipped} longer rows"
         )
-    if longest <= bound:
-        return X, 0
-    # Two roundings below the bound, so that the products that follow stay within it.
-    factors = np.where(norms > bound, (1 - 2 * rounding) * bound / np.maximum(norms, bound), 1.0)
-    return X * factors[:, None].astype(X.dtype), n_clipped
+    return rows, n_clipped
 
 
 def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -134,7 +129,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
     def _bounded(self, X: ArrayLike) -> np.ndarray:
         self._warn_of_fitted_preparation()
-        rows, self.n_clipped_ = bounded_rows(
+        rows, _ = bounded_rows(
             self._validated(X, reset=True), self.row_norm_bound, on_long_rows=self.on_long_rows
         )
         return rows

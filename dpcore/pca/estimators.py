@@ -50,7 +50,8 @@ class DistributedPCA(PrivatePCA):
     row_norm_bound : float
         c, public; see `on_long_rows`.
     on_long_rows : {"clip", "refuse"}
-        What happens to rows longer than the bound.
+        What happens to rows longer than the bound. Refusing reads the rows, which no guarantee
+        covers: for holders who check their table before they release anything.
     masks : {"published", "wide"}
         Of "cape".
     honest_sites : int or None
@@ -73,8 +74,6 @@ class DistributedPCA(PrivatePCA):
         By all sites together.
     sites_ : ndarray of shape (n_sites,)
         Labels, in the order of the sites.
-    n_clipped_ : int
-        Rows that were longer than the bound. Not protected: it is for the holder of the rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.

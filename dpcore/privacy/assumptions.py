@@ -43,10 +43,6 @@ class Assumption(StrEnum):
         "Whether the Markov chains converged, their diagnostics and how long they ran stay with "
         "the holder of the rows: all of it is worked out from the rows, and ε does not cover it."
     )
-    EXACT_OPTIMUM = (
-        "The training problem is solved to its exact minimum; the solver certifies how close it "
-        "came, and the rest is neglected."
-    )
     FLOAT_ARITHMETIC = (
         "Noise is drawn in floating-point arithmetic; "
         "attacks on the last bits of a number are not covered."

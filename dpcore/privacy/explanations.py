@@ -206,13 +206,6 @@ ASSUMED: dict[Assumption, Explained] = {
         "that an exact draw releases. A holder who publishes only when the chains converge tells "
         "the world that they did, and no ε here accounts for it.",
     ),
-    Assumption.EXACT_OPTIMUM: Explained(
-        "Exact optimum",
-        "The noise of a private classifier hides one person in the exact minimum of the training "
-        "problem. A solver that stops early releases another point, about which nothing is "
-        "proven. Here the solver certifies, from the gradient and strong convexity, that it is "
-        "within its tolerance of the minimum, and what is left is neglected.",
-    ),
     Assumption.FLOAT_ARITHMETIC: Explained(
         "Floating point",
         "The proofs are about real numbers. Computers draw noise from a grid, finer here and "

@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike
 
 from dpcore.errors import ParameterError
 
+# Sums and squares of values within such bounds are numbers too, whatever the values.
+LARGEST_END = 1e100
+
 
 def into_bounds(
     values: ArrayLike,
@@ -14,8 +17,8 @@ def into_bounds(
     *,
     minimum: int,
     parameter: str = "bounds",
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], int]:
-    """The values moved into their bounds, the bounds as arrays, and how many values moved."""
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """The values moved into their bounds, and the bounds as arrays."""
     values = np.asarray(values, dtype=float)
     if values.ndim not in (1, 2) or len(values) < minimum or values.size == 0:
         raise ParameterError(
@@ -30,10 +33,10 @@ def into_bounds(
         )
     except (TypeError, ValueError) as error:
         raise ParameterError(parameter, "a low and a high end, one a column", bounds) from error
-    if not (np.all(low < high) and np.all(np.isfinite(high - low))):
-        raise ParameterError(parameter, "finite, the first below the second", bounds)
-    clipped = np.clip(values, low, high)
-    return clipped, (low, high), int(np.count_nonzero(clipped != values))
+    if not np.all((-LARGEST_END <= low) & (low < high) & (high <= LARGEST_END)):
+        constraint = f"finite, within {LARGEST_END:g} of 0, the first below the second"
+        raise ParameterError(parameter, constraint, bounds)
+    return np.clip(values, low, high), (low, high)
 
 
 def clipping_bias(
@@ -51,5 +54,5 @@ def clipping_bias(
     summary = {"mean": np.mean, "variance": np.var}.get(statistic)
     if summary is None:
         raise ParameterError("statistic", "'mean' or 'variance'", statistic)
-    clipped, _, _ = into_bounds(values, bounds, minimum=1)
+    clipped, _ = into_bounds(values, bounds, minimum=1)
     return summary(clipped, axis=0) - summary(np.asarray(values, dtype=float), axis=0)

@@ -48,7 +48,7 @@ def private_mean(
         If the values are empty or not finite, the bounds not increasing, the budget outside its
         range, or the mechanism unknown.
     """
-    values, bounds, n_clipped = into_bounds(values, bounds, minimum=1)
+    values, bounds = into_bounds(values, bounds, minimum=1)
     return release(
         "mean",
         values.mean(axis=0),
@@ -57,7 +57,6 @@ def private_mean(
         PrivacyBudget(epsilon, delta),
         mechanism,
         n_samples=len(values),
-        n_clipped=n_clipped,
         possible=bounds if clip_to_range else None,
         rng=rng,
     )
@@ -78,7 +77,7 @@ def private_variance(
     Parameters as in `private_mean`; `clip_to_range` moves the release into [0, (b - a)^2 / 4].
     Needs two people or more.
     """
-    values, bounds, n_clipped = into_bounds(values, bounds, minimum=2)
+    values, bounds = into_bounds(values, bounds, minimum=2)
     width = bounds[1] - bounds[0]
     return release(
         "variance",
@@ -88,7 +87,6 @@ def private_variance(
         PrivacyBudget(epsilon, delta),
         mechanism,
         n_samples=len(values),
-        n_clipped=n_clipped,
         possible=(np.zeros_like(width), width**2 / 4) if clip_to_range else None,
         rng=rng,
     )
@@ -126,9 +124,7 @@ def private_histogram(
     edges = np.asarray(edges, dtype=float)
     if edges.ndim not in (1, 2) or edges.shape[-1] < 2 or not np.all(np.diff(edges) > 0):
         raise ParameterError("edges", "two or more increasing numbers a column", edges.tolist())
-    values, _, n_clipped = into_bounds(
-        values, (edges[..., 0], edges[..., -1]), minimum=1, parameter="edges"
-    )
+    values, _ = into_bounds(values, (edges[..., 0], edges[..., -1]), minimum=1, parameter="edges")
     if values.ndim == 1:
         counts = np.histogram(values, edges)[0].astype(float)
     else:
@@ -148,7 +144,6 @@ def private_histogram(
         PrivacyBudget(epsilon, delta),
         mechanism,
         n_samples=len(values),
-        n_clipped=n_clipped,
         possible=(0.0, np.inf) if non_negative else None,
         rng=rng,
     )

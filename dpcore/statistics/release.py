@@ -36,9 +36,6 @@ class PrivateStatistic:
         How far one person can move one entry of `value`.
     mechanism : {"laplace", "gaussian"}
     n_samples : int
-    n_clipped : int
-        Values that lay outside the bounds. Exact, so for whoever holds the data: the guarantee
-        does not cover it.
     guarantee : Guarantee
     """
 
@@ -48,7 +45,6 @@ class PrivateStatistic:
     sensitivity: float | np.ndarray
     mechanism: str
     n_samples: int
-    n_clipped: int
     guarantee: Guarantee
 
     def __float__(self) -> float:
@@ -67,7 +63,6 @@ def release(
     mechanism: str,
     *,
     n_samples: int,
-    n_clipped: int,
     possible: tuple | None,
     rng: np.random.Generator,
 ) -> PrivateStatistic:
@@ -88,7 +83,6 @@ def release(
         sensitivity=sensitivity if np.ndim(sensitivity) else float(sensitivity),
         mechanism=mechanism,
         n_samples=n_samples,
-        n_clipped=n_clipped,
         guarantee=_guarantee(budget, mechanism, moves, n_columns, unit, scale),
     )
 

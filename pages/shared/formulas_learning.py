@@ -11,6 +11,9 @@ where $b$ is noise of density $\propto e^{-\beta \lVert b \rVert}$ that makes th
 pure $\varepsilon_2$-private (objective perturbation, Chaudhuri, Monteleoni & Sarwate 2011);
 $\ell$ is the Huber hinge or the logistic loss, and without privacy $b = 0$. $m > 2$ classes are
 trained one against the rest, each at $\varepsilon_2 / m$.
+A solver only comes near the minimiser: it stops at a gradient of a length $\gamma$ fixed
+beforehand, within $\gamma / (\Lambda + \Delta)$, and a hundredth of $\varepsilon_2$ goes into
+noise that hides the rest of the way (Iyengar and others 2019).
 
 *One budget.* PCA is $(\varepsilon_1, \delta)$-private, training is $(\varepsilon_2, 0)$-private,
 together they are $(\varepsilon_1 + \varepsilon_2, \delta)$-private. A private mean and a Gaussian

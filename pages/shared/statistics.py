@@ -148,13 +148,10 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
         )
         moves = f"One person can move it by at most {release.sensitivity:.3g}"
     words.markdown(
-        f"{moves}; the noise has scale {release.scale:.3g}. "
-        + (
-            f"{release.n_clipped:,} of {n:,} values lay outside [{spec.low:g}, {spec.high:g}] "
-            "and were moved to the nearer bound."
-            if release.n_clipped
-            else f"No value lay outside [{spec.low:g}, {spec.high:g}]."
-        )
+        f"{moves}; the noise has scale {release.scale:.3g}. Values outside [{spec.low:g}, "
+        f"{spec.high:g}] are moved to the nearer bound: "
+        f"{statistic_runs.n_outside(data.values, spec):,} of {n:,}. That count and the true value "
+        "are for you alone, no part of the release."
     )
 
 

@@ -36,7 +36,7 @@ def test_no_joined_row_is_longer_than_one(seed, x_share, x_norm_bound, y_norm_bo
         y_norm_bound=y_norm_bound,
     )
     norms = np.linalg.norm(views.joined.astype(np.float64), axis=1)
-    assert norms.max() <= 1 + (1e-15 if views.n_clipped == 0 and mode == "private" else 0)
+    assert norms.max() <= 1
     assert views.X.dtype == dtype
 
 
@@ -64,7 +64,12 @@ def test_a_long_row_is_shortened_as_a_whole_and_counted():
     assert views.n_clipped == 1
     assert_allclose(views.joined[0], [0.6, 0.0, 0.8], rtol=1e-12)
     assert_allclose(views.joined[1], [0.1 * np.sqrt(0.5), 0, 0.1 * np.sqrt(0.5)])
-    assert "1 of 2" in views.statement
+
+
+def test_a_sentence_that_says_private_says_nothing_of_the_rows():
+    X, Y = some_views()
+    sentences = {bound_views(factor * X, Y).statement for factor in (1e-3, 1.0, 1e3)}
+    assert len(sentences) == 1 and "this step is private" in sentences.pop()
 
 
 def test_one_person_s_row_changes_nobody_else_s():

@@ -55,7 +55,7 @@ def test_without_noise_it_is_cca_in_original_units():
         assert abs(found - ours.correlations_[k]) < 1e-9
     assert_allclose(ours.x_mean_, X.mean(axis=0), rtol=1e-9)
     assert_allclose(x_scores.std(axis=0), 1, rtol=1e-6)
-    assert ours.noise_scale_ == 0 and ours.n_clipped_ == 0 and ours.n_features_in_ == 6
+    assert ours.noise_scale_ == 0 and ours.n_features_in_ == 6
     assert ours.get_feature_names_out().tolist() == ["privatecca0", "privatecca1"]
 
 

@@ -58,7 +58,7 @@ def unit_rows(load):
 def test_agrees_with_scikit_learn_without_noise(regularization, fit_intercept):
     X, y = unit_rows(load_breast_cancer)
     ours = PrivateLogisticRegression(
-        epsilon=math.inf, regularization=regularization, fit_intercept=fit_intercept
+        epsilon=math.inf, regularization=regularization, fit_intercept=fit_intercept, tol=1e-7
     ).fit(X, y)
     # Their own intercept is not regularised; as a constant feature it is.
     rows = np.hstack([X, np.ones((len(X), 1))]) if fit_intercept else X
@@ -68,13 +68,12 @@ def test_agrees_with_scikit_learn_without_noise(regularization, fit_intercept):
     np.testing.assert_allclose(ours.coef_, theirs.coef_[:, : X.shape[1]], atol=1e-4)
     if fit_intercept:
         np.testing.assert_allclose(ours.intercept_, theirs.coef_[:, -1], atol=1e-4)
-    assert ours.n_clipped_ == 0
 
 
 def test_agrees_with_scikit_learn_one_against_the_rest():
     X, y = unit_rows(load_digits)
     ours = PrivateLogisticRegression(
-        epsilon=math.inf, regularization=1e-4, fit_intercept=False
+        epsilon=math.inf, regularization=1e-4, fit_intercept=False, tol=1e-7
     ).fit(X, y)
     for digit in (0, 3, 8):
         theirs = LogisticRegression(
@@ -106,14 +105,13 @@ def test_units_do_not_matter(estimator, method):
 
 
 @pytest.mark.parametrize("estimator", BOTH)
-def test_long_rows_are_shortened_and_counted(estimator):
+def test_long_rows_are_shortened(estimator):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((500, 3))
     y = X[:, 0] > 0
     norms = np.linalg.norm(X, axis=1)
     shortened = X / np.maximum(1, norms)[:, None]
     first, second = (estimator(random_state=3).fit(rows, y) for rows in (X, shortened))
-    assert (first.n_clipped_, second.n_clipped_) == (np.sum(norms > 1), 0)
     np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-5)
     np.testing.assert_allclose(first.decision_function(X), second.decision_function(shortened))
     np.testing.assert_allclose(
@@ -128,8 +126,8 @@ def test_features_keep_their_bound(fit_intercept, kernel):
     X = rng.standard_normal((300, 5)) * 10.0 ** rng.integers(-3, 6, size=(300, 1))
     frequencies = gaussian_frequencies(5, 20, 0.5, rng) if kernel == "gaussian" else None
     mapped = BoundedFeatures(2.5, fit_intercept, frequencies)
-    norms = np.linalg.norm(mapped.of(X)[0], axis=1)
-    assert norms.max() <= mapped.norm_bound * (1 + 1e-12)
+    norms = np.linalg.norm(mapped.of(X), axis=1)
+    assert norms.max() <= mapped.norm_bound
     assert norms.max() == pytest.approx(mapped.norm_bound)
 
 
@@ -137,7 +135,7 @@ def test_random_features_approximate_the_kernel():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((12, 3))
     count = 40_000
-    features, _ = BoundedFeatures(1.0, False, gaussian_frequencies(3, count, 0.4, rng)).of(X)
+    features = BoundedFeatures(1.0, False, gaussian_frequencies(3, count, 0.4, rng)).of(X)
     distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     # Each product is a mean of count / 2 cosines: Hoeffding, over 66 pairs, 1e-9 altogether.
     tolerance = math.sqrt(2 * math.log(2 * 66 / 1e-9) / (count / 2))
@@ -170,7 +168,7 @@ def test_guarantee(estimator, method):
     off = estimator(epsilon=math.inf, method=method).fit(X, y == 0)
     assert not off.guarantee_.is_private
     if method == "output":
-        sensitivity = 2 * math.sqrt(2) / (len(X) * two.regularization)
+        sensitivity = 2 * math.sqrt(2) * (1 + two.tol) / (len(X) * two.regularization)
         assert two.guarantee_.l2_sensitivity == pytest.approx(sensitivity)
 
 
@@ -178,12 +176,13 @@ def test_guarantee(estimator, method):
 @pytest.mark.parametrize("method", ["output", "objective"])
 def test_a_cell_alone_and_in_a_sweep(estimator, method):
     X, y = unit_rows(load_digits)
-    model = estimator(method=method, tol=1e-8)
+    model = estimator(method=method, tol=1e-7)
     rngs = [stream(3, Purpose.TRAINING, part) for part in (0, 1, 2)]
     fits = fit_many(model, X, y, epsilons=[0.5, 5.0], rngs=rngs)
     assert fits.weights.shape == (2, 3, 10, 65)
     drawn_on = stream(3, Purpose.TRAINING, 1)
-    unit_noise(10, 65, drawn_on)  # what the fit at 0.5 took
+    for _ in range(1 if method == "output" else 2):
+        unit_noise(10, 65, drawn_on)  # what the fit at 0.5 took
     alone = model.set_params(epsilon=5.0).fit_drawing(
         X, y, feature_rng=drawn_on, noise_rng=drawn_on
     )

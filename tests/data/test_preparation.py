@@ -86,8 +86,17 @@ def test_private_preparation_clips_and_counts():
         prepared.X, [[0.6, 0.8], [0.6, 0.8], [0.0, 0.2], [0.0, 1.0]], rtol=1e-14
     )
     assert prepared.is_private and prepared.scale == 5.0 and prepared.n_clipped == 2
-    assert "2 of 4 rows" in prepared.statement
     assert not prepared.mean.any()
+
+
+def test_a_sentence_that_says_private_says_nothing_of_the_rows():
+    X = np.random.default_rng(7).normal(size=(30, 4))
+    other = X.copy()
+    other[3] *= 1e6
+    sentences = {
+        prepare(make_dataset(rows), mode="private").statement for rows in (X, other, 100 * X)
+    }
+    assert len(sentences) == 1 and "this step is private" in sentences.pop()
 
 
 def test_without_preparation_rows_are_shared_and_nothing_is_promised():
