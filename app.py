@@ -18,7 +18,7 @@ def show_page() -> None:
     # by another visitor's page. Every page comes by here, and waits for it to be whole.
     import pandas  # noqa: F401
 
-    from pages.shared import address, controls, turns
+    from pages.shared import address, controls, disk, turns
     from pages.shared.navigation import DEFAULT_PAGE, PAGES
 
     st.set_page_config(
@@ -33,6 +33,7 @@ def show_page() -> None:
     page = st.navigation(sections, expanded=True)
     with turns.taken(), address.checked():
         controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
+        disk.say_trouble()
         page.run()
 
 
