@@ -85,7 +85,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         "rows": result.rows,
         "skipped": result.skipped,
     }
-    if arguments.csv is not None:
+    if arguments.csv is not None and result.rows:
         write_csv(arguments.csv, result.rows)
     if arguments.json == STANDARD_OUTPUT:
         print_json(document)
