@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 
 import numpy as np
 
@@ -88,9 +87,8 @@ def load_mnist_openml(files: tuple[LocalFile, ...]) -> Dataset:
     if not rows.strip():
         raise damaged(file.path, "it has no rows after @DATA")
     try:
-        table = np.loadtxt(
-            io.BytesIO(rows.lstrip()), dtype=np.uint8, delimiter=",", max_rows=_N_ROWS, ndmin=2
-        )
+        lines = rows.split(maxsplit=_N_ROWS)[:_N_ROWS]
+        table = np.loadtxt(lines, dtype=np.uint8, delimiter=",", ndmin=2)
     except ValueError as error:
         raise damaged(file.path, "its rows are not whole numbers from 0 to 255") from error
     images, labels = table[:, :-1], table[:, -1]
