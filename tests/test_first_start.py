@@ -101,10 +101,14 @@ def _started(home: Path, proxy: str, *options: str, display: bool = True) -> Ite
 
 def _ask(address: str, port: int, path: str, **headers: str) -> bytes:
     lines = [f"GET {path} HTTP/1.1", f"Host: {address}:{port}"]
+    headers = headers or {"Connection": "close"}
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     with suppress(OSError), socket.create_connection((address, port), timeout=20) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
-        return connection.recv(1 << 16)
+        answer = connection.recv(1 << 16)
+        while headers["Connection"] == "close" and (more := connection.recv(1 << 16)):
+            answer += more
+        return answer
     return b""
 
 
