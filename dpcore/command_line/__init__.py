@@ -54,7 +54,7 @@ FAILED, REFUSED, STOPPED, UNHEARD = 1, 2, 130, 141
 def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit status says how it went (see `EXAMPLES`)."""
     if sys.stderr is None:  # closed by whoever called
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        sys.stderr = open(os.devnull, "w")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A terminal or a file that cannot say ε says \u03b5.

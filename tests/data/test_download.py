@@ -59,10 +59,10 @@ def test_a_connection_that_breaks_off_leaves_nothing(tmp_path, server):
 
 def test_a_mirror_that_goes_on_sending_is_left(tmp_path, server, monkeypatch):
     server.files["/table.data"] = CONTENT
-    small = replace(FILE, n_bytes=100_000)
+    small, written = replace(FILE, n_bytes=100_000), []
     for announces in (True, False):
         server.announces = announces
-        written = []
+        written.clear()
         with pytest.raises(DataUnavailable, match="more than the 100,000 bytes it can have"):
             download_file(
                 small, tmp_path, base_url=server.url, progress=lambda n, _: written.append(n)
