@@ -113,9 +113,15 @@ def run_pipeline(
         epsilon=training_epsilon(spec),
         regularization=spec.regularization,
         row_norm_bound=bound,
-        random_state=stages.rng(Purpose.TRAINING),
     )
-    model = estimator.fit(_project(problem.X, origin, bound, components), problem.y)
+    # Held while epsilon moves, like all streams of a repetition.
+    feature_rng, noise_rng = stages.rng(Purpose.TRAINING).spawn(2)
+    model = estimator.fit_drawing(
+        _project(problem.X, origin, bound, components),
+        problem.y,
+        feature_rng=feature_rng,
+        noise_rng=noise_rng,
+    )
     if model.guarantee_.is_private:
         guarantees[TRAINING] = model.guarantee_
     predicted = model.predict(_project(problem.test_X, origin, bound, components))
@@ -219,10 +225,17 @@ def at_delta(guarantee: Guarantee, delta: float) -> Guarantee:
     The parts of one Gaussian release are calibrated by their mu, at a point of the profile that
     suits the solver and nobody else.
     """
-    mu = guarantee_mu(guarantee)
-    if mu is None or guarantee.delta == delta:
+    if guarantee_mu(guarantee) is None or guarantee.delta == delta:
         return guarantee
-    return replace(guarantee, asked=None, epsilon=gaussian_epsilon(delta, 1.0, mu), delta=delta)
+
+    def moved(epsilon: float) -> float:
+        mu = guarantee_mu(replace(guarantee, epsilon=epsilon))
+        return gaussian_epsilon(delta, 1.0, mu) if math.isfinite(mu) else math.inf
+
+    against = tuple(replace(each, epsilon=moved(each.epsilon)) for each in guarantee.against)
+    return replace(
+        guarantee, asked=None, epsilon=moved(guarantee.epsilon), delta=delta, against=against
+    )
 
 
 def stage_budgets(spec: ClassificationSpec) -> tuple[float, PrivacyBudget | None]:

@@ -14,7 +14,13 @@ from dpcore.experiments.methods import METHODS, PURE
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.spending import Payment
-from dpcore.privacy import EVERYONE, Guarantee, Release, l2_sensitivity_of_second_moment
+from dpcore.privacy import (
+    EVERYONE,
+    Guarantee,
+    Release,
+    l2_sensitivity_of_moment_and_mean,
+    mean_weight,
+)
 
 COMPONENTS = "components"
 
@@ -69,6 +75,7 @@ def of_run(
             what,
             (METHODS[protocol].title,),
             METHODS[protocol].distributed,
+            held_stream(protocol, spec.seed),
         )
         for protocol, guarantee in guarantees.items()
         if is_paid(guarantee)
@@ -92,7 +99,10 @@ def of_rows(rows: Iterable[Row], what: tuple[str, ...] = (COMPONENTS,)) -> list[
             method = METHODS[row["protocol"]]
             release = _release_of_components(row, method.key, guarantee)
             drawn = frozenset(numbers[same])
-            payments.append(Payment(release, drawn, what, (method.title,), method.distributed))
+            stream = held_stream(method.key, row["seed"])
+            payments.append(
+                Payment(release, drawn, what, (method.title,), method.distributed, stream)
+            )
     return together(payments)
 
 
@@ -148,6 +158,11 @@ def label_of(cell: Mapping[str, object], protocol: str, matrix: str) -> str:
     return f"{matrix}, {cell['samples']:,} people, ε = {cell['epsilon']:g}, {told}"
 
 
+def held_stream(protocol: str, seed: int) -> str:
+    """The unit noise that repetitions of a seed scale, whatever people and settings it is for."""
+    return joined(_NOISY_MATRIX.get(protocol, protocol), seed)
+
+
 def joined(*parts: object) -> str:
     """A key from what identifies a draw."""
     return "|".join(map(str, parts))
@@ -179,9 +194,16 @@ def _guarantee_of(row: Row) -> Guarantee:
         row["delta"],
         "gaussian",
         "",
-        l2_sensitivity=l2_sensitivity_of_second_moment(n_samples) if n_samples else None,
+        l2_sensitivity=_sensitivity_of(row, n_samples) if n_samples else None,
         sigma=row["sigma"],
     )
+
+
+def _sensitivity_of(row: Row, n_samples: float) -> float:
+    """How far one row moves the noisy matrix, and with it the mean where one was bought."""
+    reads_mean = "mean_share" in READS.get(row["protocol"], GAUSSIAN)
+    weight = mean_weight(row["mean_share"]) if reads_mean else 0.0
+    return l2_sensitivity_of_moment_and_mean(n_samples, weight=weight)
 
 
 def _behind_one_noise(row: Row) -> float | None:

@@ -39,7 +39,21 @@ STATED: dict[str, Explained] = {
         "The smallest ε that the noise really gives at this δ. For Gaussian noise it is the root "
         "of the exact profile (Balle & Wang 2018), so nothing smaller is true and nothing larger "
         "is needed. It can be better than what was asked, or worse: the published noise asked for "
-        "ε = 10 gives 20.",
+        "ε = 10 gives 20. It is that of everything the noise was added to, the private mean "
+        "included, for the two rows that differ most in all of it together; with a single column, "
+        "where rows cannot differ as much, it is a bound. A few directions, or a rounded message, "
+        "are cut from that and give away at most as much.",
+    ),
+    "against": Explained(
+        "Holds against",
+        "Not everybody sees the same. Somebody with the result sees what is published. The "
+        "aggregator reads every message besides. A participating site has the result, and knows "
+        "its own rows and noise: where sites share the noise between them, as under CAPE, it can "
+        "take its own part off, and less is left to hide the others. Each is taken at its "
+        "strongest, knowing everybody's row but yours, and the ε above is the largest of theirs. "
+        "Under CAPE the aggregator and the site may have friends among the sites, all but the "
+        "number counted on: unless told otherwise, one. Whoever is trusted holds the raw rows, "
+        "and nothing is promised against that one; nor against your own site, which has your row.",
     ),
     "delta": Explained(
         "Delta in words",
@@ -60,7 +74,9 @@ STATED: dict[str, Explained] = {
         "Somebody knows every other row, and that yours is one of two. Pure privacy keeps the "
         "odds between the two within a factor of e^ε, whatever is released. Gaussian noise does "
         "so only most of the time, and how often it does not is a larger number than δ: the card "
-        "states that number, exactly.",
+        "states that number, exactly, for odds that grow and odds that shrink together. Of "
+        "unlike releases composed only ε and δ are known: the card then states the most that any "
+        "such release may do, at a factor of 2e^ε.",
     ),
     "power": Explained(
         "Strongest test",
@@ -88,6 +104,16 @@ ASSUMED: dict[Assumption, Explained] = {
         "The promise is about replacing one row. Whoever has k rows, a patient with k visits say, "
         "is protected k times less: ε becomes kε, and δ grows faster than that. Add up or "
         "average each person's rows first. The laboratory takes every row for a person.",
+    ),
+    Assumption.ROW_OF_ONE_PERSON: Explained(
+        "Rows of their own",
+        "Replacing a person is taken to replace one row and to leave the others as they are. A "
+        "scaler, a mean, a vocabulary or an imputer that was fitted to everybody's rows makes each "
+        "row depend on everybody: one person moves them all. With a StandardScaler in front of "
+        "Analyze Gauss, a single row of extreme values among the 1,797 digits makes ε 3,752 under "
+        "a card that says 1. Scale by numbers that were public beforehand. The estimators warn "
+        "where a scikit-learn pipeline fits something before them. What was done to the rows by "
+        "hand they cannot see.",
     ),
     Assumption.PUBLIC_COUNTS: Explained(
         "Public counts",
@@ -134,8 +160,10 @@ ASSUMED: dict[Assumption, Explained] = {
     Assumption.ENOUGH_HONEST_SITES: Explained(
         "Enough honest sites",
         "Under CAPE a site's noise is small, and the masks of the others hide the rest. Sites that "
-        "tell the aggregator their masks uncover part of everybody else's. The ε stated counts on "
-        "H sites that do not, all of them unless told otherwise; with fewer it is larger.",
+        "tell the aggregator, or one another, their masks and noise uncover part of everybody "
+        "else's. The ε stated counts on H sites that do not, all but one unless told otherwise; "
+        "with fewer it is larger. A site that takes part always knows its own, so even if all are "
+        "counted on, the noise of the others alone is left against it.",
     ),
     Assumption.JOINT_MASKS: Explained(
         "Masks drawn jointly",
@@ -154,9 +182,13 @@ ASSUMED: dict[Assumption, Explained] = {
     Assumption.SECRET_SEED: Explained(
         "Secret seed",
         "Noise that somebody can draw again can be taken off again. A real release takes its seed "
-        "from the operating system and forgets it. Here the seed stands in the sidebar and in "
-        "every script you take away, so that a figure can be repeated: what you see here is not "
-        "protected, and need not be, for the data are public.",
+        "from the operating system and forgets it. Noise that two releases share can be taken off "
+        "without the seed: from A + σE and A + τE anybody solves for A. Their joint ε is then "
+        "infinite, whatever each of them says, and no ledger may add them up. The estimators draw "
+        "other noise for every setting and save nothing that could draw it again. Here the seed "
+        "stands in the sidebar and in every script you take away, and the noise is held while you "
+        "move a slider, so that figures can be repeated and curves are smooth: what you see here "
+        "is not protected, and need not be, for the data are public.",
     ),
     Assumption.EXACT_DRAWS: Explained(
         "Exact draws",
@@ -165,6 +197,14 @@ ASSUMED: dict[Assumption, Explained] = {
         "Split R-hat and effective sample size are evidence that chains have forgotten, not "
         "proof. Where they do not pass, the card says that nothing is promised; Inside the "
         "sampler shows it happen.",
+    ),
+    Assumption.VERDICT_WITH_HOLDER: Explained(
+        "Verdict on chains",
+        "The chains walk over a landscape made of everybody's rows, so that R-hat, effective "
+        "sample sizes, the number of sweeps, the seconds they took and the verdict itself, "
+        "converged or not, may change with one row. The promise is about one thing: the subspace "
+        "that an exact draw releases. A holder who publishes only when the chains converge tells "
+        "the world that they did, and no ε here accounts for it.",
     ),
     Assumption.EXACT_OPTIMUM: Explained(
         "Exact optimum",

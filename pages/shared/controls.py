@@ -237,7 +237,7 @@ def _advanced() -> dict[str, object]:
             "masks",
             "CAPE's masks",
             ("published", "wide"),
-            "Wide masks stand for secure aggregation.",
+            "Wide ones stand for secure aggregation. All sites but one are counted on.",
         ),
     ):
         values[name] = st.segmented_control(
