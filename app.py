@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
+from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
 
@@ -18,7 +19,7 @@ def show_page() -> None:
     # by another visitor's page. Every page comes by here, and waits for it to be whole.
     import pandas  # noqa: F401
 
-    from pages.shared import address, controls, turns
+    from pages.shared import address, controls, disk, turns
     from pages.shared.navigation import DEFAULT_PAGE, PAGES
 
     st.set_page_config(
@@ -33,6 +34,7 @@ def show_page() -> None:
     page = st.navigation(sections, expanded=True)
     with turns.taken(), address.checked():
         controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
+        disk.say_trouble()
         page.run()
 
 
@@ -43,6 +45,9 @@ else:
     # st.navigation call, and greets whoever follows a link to a page of a server that has just
     # started with "Page not found". Nobody has called st.navigation yet; say it for them.
     PagesManager.uses_pages_directory = False
+    # To compare it with where a visitor comes from, Streamlit asks a public service for this
+    # machine's address. Nothing here calls outside.
+    net_util.get_external_ip = net_util.get_internal_ip
     # The first visitor's browser is busy with Streamlit itself for a second: time to import.
     threading.Thread(target=import_module, args=("pages.shared.warm",), daemon=True).start()
     app = st.App(__file__)

@@ -263,4 +263,5 @@ def test_the_top_level_holds_what_it_should():
     assert {name for name in top if not name.startswith(".")} <= expected | {
         "pyproject.toml",
         "LICENSE",
+        "docs",
     }

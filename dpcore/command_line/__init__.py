@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 
 from dpcore.command_line import reproduce, sweep
 from dpcore.command_line.audit import add_audit_command
 from dpcore.command_line.cca import add_cca_command
 from dpcore.command_line.options import add_run_options, spec_from
-from dpcore.command_line.output import print_json, print_summary, versions, with_progress
+from dpcore.command_line.output import (
+    ASIDE,
+    print_json,
+    print_summary,
+    versions,
+    with_progress,
+)
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.methods import method
 from dpcore.experiments.run import run
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import check_feasible
 
 DESCRIPTION = """\
 Differentially private distributed PCA from the command line.
@@ -31,20 +40,59 @@ examples:
   python -m dpcore plan --find epsilon --target 0.9 --sites 20
   python -m dpcore reproduce fig1-b --json
   python -m dpcore reproduce all --out results
+
+exit status:
+  0    done
+  1    nothing could be run, something failed, or an audit broke what should be sound
+  2    something in the command or in the data files that can be put right
+  130  stopped from the keyboard
+  141  whoever read the output went away
 """
+FAILED, REFUSED, STOPPED, UNHEARD = 1, 2, 130, 141
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; 0 on success, 2 for something the caller can put right."""
+    """Run one command; the exit status says how it went (see `EXAMPLES`)."""
+    if sys.stderr is None:  # closed by whoever called
+        sys.stderr = open(os.devnull, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal or a file that cannot say ε says \u03b5.
+            stream.reconfigure(errors="backslashreplace")
     arguments = _parser().parse_args(argv)
     try:
-        return arguments.command(arguments)
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        status = arguments.command(arguments)
+        sys.stdout.flush()
+        return status
     except (ParameterError, DataUnavailable) as error:
-        print(f"dpcore: {error}", file=sys.stderr)
-        return 2
+        return _end(REFUSED, str(error))
+    except BrokenPipeError:
+        return _end(UNHEARD, "")
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _end(FAILED, f"{place}{error.strerror or error}")
+    except MemoryError:
+        return _end(FAILED, "this takes more memory than there is")
     except KeyboardInterrupt:
-        print("dpcore: stopped", file=sys.stderr)
-        return 130
+        return _end(STOPPED, "stopped")
+    finally:
+        _say(Store().trouble)
+
+
+def _end(status: int, sentence: str) -> int:
+    _say(sentence)
+    if status in (FAILED, UNHEARD) and sys.stdout is sys.__stdout__ is not None:
+        # What is still to be written has nowhere to go, and Python would try again as it ends.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return status
+
+
+def _say(sentence: str) -> None:
+    if sentence:
+        print(f"dpcore: {sentence}", file=ASIDE)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,8 +142,7 @@ def _datasets(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     spec = spec_from(arguments)
-    for key in spec.protocols:
-        method(key)
+    check_feasible(spec)
     total = spec.repetitions * len(spec.protocols)
     rows = list(with_progress(run(spec), total, spec.dataset))
     if arguments.json:

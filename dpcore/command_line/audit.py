@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 
 from tqdm import tqdm
 
-from dpcore.command_line.output import print_json, versions
+from dpcore.command_line.output import ASIDE, print_json, versions
 from dpcore.errors import ParameterError
 from dpcore.experiments.attack import CONFIDENCE, Attack, named_cases, slug_of
 from dpcore.privacy import Adversary
@@ -128,7 +127,7 @@ def _list(cases: dict[str, AuditCase], *, as_json: bool) -> None:
 def _results(
     cases: dict[str, AuditCase], arguments: argparse.Namespace
 ) -> Iterator[tuple[str, AuditResult]]:
-    for name, case in tqdm(cases.items(), desc="audit", unit="mechanism", file=sys.stderr):
+    for name, case in tqdm(cases.items(), desc="audit", unit="mechanism", file=ASIDE):
         attack = Attack(
             case,
             n_trials=arguments.trials,

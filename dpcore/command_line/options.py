@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dpcore.experiments.methods import METHODS
+from dpcore.experiments.methods import METHODS, method
 from dpcore.experiments.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
@@ -75,4 +75,6 @@ def spec_from(arguments: argparse.Namespace) -> RunSpec:
     """
     values = {name: getattr(arguments, name) for name in RunSpec.__dataclass_fields__}
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
+    for key in values["protocols"]:
+        method(key)
     return RunSpec(**values)

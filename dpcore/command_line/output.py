@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from statistics import fmean, stdev
 
@@ -14,14 +15,32 @@ from tqdm import tqdm
 Row = dict[str, object]
 
 
+class _Aside:
+    """Standard error, for what is said beside the results: if nobody hears it, no matter."""
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(sys.stderr, name)
+
+
+ASIDE = _Aside()
+
+
 def versions() -> dict[str, str]:
     """Versions that numbers may depend on."""
     return {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 def print_json(document: dict[str, object]) -> None:
-    """One JSON document; infinities become the string "inf", since JSON has none."""
-    json.dump(finite(document), sys.stdout, ensure_ascii=False, indent=1)
+    """One JSON document in ASCII; infinities become the string "inf", since JSON has none."""
+    json.dump(finite(document), sys.stdout, indent=1)
     sys.stdout.write("\n")
 
 
@@ -38,7 +57,7 @@ def finite(value: object) -> object:
 
 def with_progress(rows: Iterable[Row], total: int, label: str) -> Iterator[Row]:
     """The same rows, counted on standard error."""
-    yield from tqdm(rows, total=total, desc=label, unit="row", file=sys.stderr)
+    yield from tqdm(rows, total=total, desc=label, unit="row", file=ASIDE)
 
 
 def print_summary(rows: list[Row], varying: Sequence[str] = ()) -> None:

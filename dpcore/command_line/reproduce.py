@@ -26,6 +26,7 @@ from dpcore.experiments.sweep import SweepResult
 from dpcore.pca import TRUNCATIONS
 
 ALL = "all"
+NOTHING = 1
 _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
 
@@ -65,6 +66,8 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     names = every if arguments.figure == ALL else [arguments.figure]
     if arguments.figure == ALL and arguments.out is None and not arguments.json:
         raise ParameterError("out", "given (or --json) with 'all'", None)
+    if arguments.out is not None:
+        _make_folder(arguments.out)
     documents, summary, rows_of = [], [], {}
     for name in names:
         try:
@@ -80,20 +83,28 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     if all(rows_of.get(name) for name in _DIMENSION_PANELS):
         summary.append(_judged("fig1-a to c", check_dimension(rows_of)))
     if arguments.out is not None:
-        arguments.out.mkdir(parents=True, exist_ok=True)
         write_csv(arguments.out / "summary.csv", summary)
+    status = 0 if any(rows_of.values()) else NOTHING
     if arguments.json:
         if arguments.figure == ALL:
             print_json({"versions": versions(), "figures": documents, "summary": summary})
         else:
             print_json({**documents[0], "versions": versions()})
-        return 0
+        return status
     if arguments.figure != ALL:
         shown = FIGURES_2012.get(names[0]) or paper_figure(names[0])
         print_summary(rows_of[names[0]], [shown.field])
     for row in summary:
         print(f"{row['figure']:<16} {row['holds']:<7} {row['finding']}")
-    return 0
+    return status
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ParameterError("out", f"a folder that can be made ({reason})", str(folder)) from error
 
 
 def _figure(

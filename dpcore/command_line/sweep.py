@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from dpcore.command_line.options import add_run_options, spec_from
-from dpcore.command_line.output import finite, print_json, print_summary, versions
+from dpcore.command_line.output import ASIDE, finite, print_json, print_summary, versions
 from dpcore.command_line.sweeping import (
     add_sweep_options,
+    check_file,
     collect_with_progress,
     parse_vary,
     run_options,
@@ -20,10 +20,11 @@ from dpcore.command_line.sweeping import (
 from dpcore.experiments.findings import bytes_in_words
 from dpcore.experiments.plan import AXES, Answer, search
 from dpcore.experiments.rate import rate_points, rate_sweeps
-from dpcore.experiments.store import FOLDER_VARIABLE, Store
+from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
 from dpcore.experiments.sweep import VARIABLE_FIELDS, Sweep
 
 STANDARD_OUTPUT = "-"
+NOTHING = 1
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -34,7 +35,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     cache = commands.add_parser(
         "cache",
         help="show or clear the results kept on disk",
-        description=f"Results of sweeps are kept in a folder, which {FOLDER_VARIABLE} can move.",
+        description=f"Results of sweeps are kept in a folder, which {FOLDER_VARIABLE} can move. "
+        f"It holds at most {SIZE_VARIABLE} (default 2 GB); what was not asked for longest goes.",
     )
     cache.add_argument("--clear", action="store_true", help="delete every result kept")
     cache.set_defaults(command=_cache)
@@ -72,6 +74,9 @@ def _add_sweep(commands: argparse._SubParsersAction) -> None:
 def _sweep(arguments: argparse.Namespace) -> int:
     vary = parse_vary([text for group in arguments.vary for text in group])
     sweep = Sweep(spec_from(arguments), vary)
+    check_file("csv", arguments.csv)
+    if arguments.json not in (None, STANDARD_OUTPUT):
+        check_file("json", Path(arguments.json))
     result = collect_with_progress(sweep, arguments.dataset, run_options(arguments))
     document = {
         "base": asdict(sweep.base),
@@ -80,16 +85,16 @@ def _sweep(arguments: argparse.Namespace) -> int:
         "rows": result.rows,
         "skipped": result.skipped,
     }
-    if arguments.csv is not None:
+    if arguments.csv is not None and result.rows:
         write_csv(arguments.csv, result.rows)
     if arguments.json == STANDARD_OUTPUT:
         print_json(document)
-        return 0
-    if arguments.json is not None:
-        text = json.dumps(finite(document), ensure_ascii=False, indent=1)
-        Path(arguments.json).write_text(f"{text}\n", encoding="utf-8")
-    print_summary(list(result.rows), [field for field, _ in vary])
-    return 0
+    else:
+        if arguments.json is not None:
+            text = json.dumps(finite(document), ensure_ascii=False, indent=1)
+            Path(arguments.json).write_text(f"{text}\n", encoding="utf-8")
+        print_summary(list(result.rows), [field for field, _ in vary])
+    return 0 if result.rows else NOTHING
 
 
 def _add_plan(commands: argparse._SubParsersAction) -> None:
@@ -123,7 +128,7 @@ def _plan(arguments: argparse.Namespace) -> int:
             answer = step
         else:
             energies = f"{min(step.energies):.3f} to {max(step.energies):.3f}"
-            print(f"{arguments.find} = {step.value:g}: {energies}", file=sys.stderr)
+            print(f"{arguments.find} = {step.value:g}: {energies}", file=ASIDE)
     if arguments.json:
         print_json(
             {
@@ -167,20 +172,28 @@ def _rate(arguments: argparse.Namespace) -> int:
     if arguments.json:
         points = [{"label": point.label, **asdict(point)} for point in points]
         print_json({"versions": versions(), "points": points, "rows": rows})
-        return 0
-    for point in points:
-        print(
-            f"{'best' if point.is_best else '':<4} {bytes_in_words(point.bytes_per_site):>9} "
-            f"{point.energy:8.4f}  {point.family}, {point.label}"
-        )
-    return 0
+    else:
+        for point in points:
+            print(
+                f"{'best' if point.is_best else '':<4} {bytes_in_words(point.bytes_per_site):>9} "
+                f"{point.energy:8.4f}  {point.family}, {point.label}"
+            )
+    return 0 if rows else NOTHING
 
 
 def _cache(arguments: argparse.Namespace) -> int:
     store = Store()
-    summary = store.summary()
-    if arguments.clear:
-        store.clear()
-    state = "deleted from" if arguments.clear else "in"
-    print(f"{summary.entries:,} results, {bytes_in_words(summary.size)}, {state} {summary.folder}")
-    return 0
+    kept = store.summary()
+    if not arguments.clear:
+        print(f"{_results_in_words(kept)} in {kept.folder}, of at most {store.most_bytes:,} bytes")
+        return 0
+    store.clear()
+    left = store.summary()
+    print(f"{kept.entries - left.entries:,} results deleted from {kept.folder}")
+    if left.entries:
+        print(f"dpcore: {_results_in_words(left)} could not be deleted", file=ASIDE)
+    return 1 if left.entries else 0
+
+
+def _results_in_words(summary: StoreSummary) -> str:
+    return f"{summary.entries:,} results, {bytes_in_words(summary.size)}"

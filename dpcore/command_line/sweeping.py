@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import sys
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from tqdm import tqdm
 
+from dpcore.command_line.output import ASIDE
 from dpcore.errors import ParameterError
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
@@ -65,7 +66,7 @@ def collect_with_progress(sweep: Sweep, label: str, options: dict[str, object]) 
     skipped: list[Row] = []
     store = options["store"]
     damaged = store.damaged if store is not None else 0
-    with tqdm(desc=label, unit="draw", file=sys.stderr) as bar:
+    with tqdm(desc=label, unit="draw", file=ASIDE) as bar:
         for event in run_sweep(sweep, **options):
             bar.total = event.total
             # What was in the store says nothing about speed.
@@ -74,13 +75,15 @@ def collect_with_progress(sweep: Sweep, label: str, options: dict[str, object]) 
             bar.refresh()
             finished.extend(event.finished)
             skipped.extend(event.skipped)
+    if not finished:
+        print("nothing ran: every setting was skipped", file=ASIDE)
     for row in skipped:
         values = ", ".join(f"{key} = {value}" for key, value in row.items() if key != "skipped")
-        print(f"skipped {values}: {row['skipped']}", file=sys.stderr)
+        print(f"skipped {values}: {row['skipped']}", file=ASIDE)
     if store is not None and store.damaged > damaged:
         print(
             f"{store.damaged - damaged} damaged entries in {store.folder} computed again",
-            file=sys.stderr,
+            file=ASIDE,
         )
     return SweepResult(in_order(finished), tuple(skipped))
 
@@ -116,6 +119,36 @@ def _value(field: str, text: str) -> object:
     except ValueError as error:
         kinds = {int: "whole numbers", float: "numbers"}
         raise ParameterError("vary", f"{kinds[kind]} for {field}", text) from error
+
+
+def check_file(parameter: str, path: Path | None) -> None:
+    """Refuse, before anything is computed, a file that cannot be written.
+
+    Raises
+    ------
+    ParameterError
+        Saying why not.
+    """
+    if path is None or stat.S_ISFIFO(_mode(path)):  # a pipe waits for its reader
+        return
+    is_new = not os.path.lexists(path)
+    try:
+        with open(path, "ab"):
+            pass
+        if is_new:
+            os.unlink(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ParameterError(
+            parameter, f"a file that can be written ({reason})", str(path)
+        ) from error
+
+
+def _mode(path: Path) -> int:
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:

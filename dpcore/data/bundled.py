@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,7 +22,8 @@ _PATCH_STREAM = 2
 
 def load_digits() -> Dataset:
     """1,797 handwritten digits, 8 x 8 pixels from 0 to 16, float64."""
-    table = np.loadtxt(_DIGITS, delimiter=",")
+    with gzip.open(_DIGITS, "rt") as file:  # by its name, NumPy asks for the working folder
+        table = np.loadtxt(file, delimiter=",")
     return Dataset(
         name="digits",
         title="Digits 8 × 8",

@@ -119,7 +119,6 @@ _ENTRIES = (
         10,
         (
             Source(covertype.load_covtype, (covertype.COVTYPE_FILE,), draws=True),
-            Source(covertype.load_covtype_cached, covertype.CACHED_FILES, draws=True),
             Source(covertype.load_covtype_part, (covertype.COVTYPE_PART,), part_of_rows=20_000),
         ),
         folders=("covertype",),
@@ -130,11 +129,7 @@ _ENTRIES = (
         494_021,
         116,
         4,
-        (
-            Source(kddcup.load_kddcup, (kddcup.KDDCUP_FILE,)),
-            Source(kddcup.load_kddcup_cached, kddcup.CACHED_FILES),
-        ),
-        folders=(kddcup.CACHE_FOLDER,),
+        (Source(kddcup.load_kddcup, (kddcup.KDDCUP_FILE,)),),
     ),
     Entry(
         "localization",

@@ -15,10 +15,11 @@ from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names
 from dpcore.data.official import LocalFile, OfficialFile, read_lines
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
-CENSUS_FILE = OfficialFile("census-income.data.gz", url=_URL)
-CENSUS_TEST = OfficialFile("census-income.test.gz", url=_URL)
+CENSUS_FILE = OfficialFile("census-income.data.gz", url=_URL, most_bytes=120_000_000)
+CENSUS_TEST = OfficialFile("census-income.test.gz", url=_URL, most_bytes=60_000_000)
 CENSUS_HEAD = OfficialFile(
     "census-income.data.head1891.gz",
+    most_bytes=986_005,
     content_sha256="9328da71bd403bd4d2fb88acf8df4efd17ec80c3bac9d3cab66a2ac5b9a6eec0",
 )
 

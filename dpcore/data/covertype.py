@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from dpcore.data.dataset import DATA_SEED, Dataset
-from dpcore.data.official import (
-    LocalFile,
-    OfficialFile,
-    damaged,
-    read_lines,
-    read_numbers,
-    read_pickled_array,
-)
+from dpcore.data.official import LocalFile, OfficialFile, read_lines, read_numbers, refuse_rows
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -22,15 +13,14 @@ COVTYPE_FILE = OfficialFile(
     "covtype.data.gz",
     url="https://archive.ics.uci.edu/ml/machine-learning-databases/covtype/",
     n_bytes=11_240_707,
+    most_bytes=90_000_000,
     sha256="614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
 )
 COVTYPE_PART = OfficialFile(
     "covtype.20k.data.gz",
+    most_bytes=2_578_724,
     content_sha256="55ff5c8510624a2fe57838017f96caf86914223f131572edd35a038f3e85e43e",
 )
-
-# What scikit-learn's fetch_covtype leaves in its data folder.
-CACHED_FILES = (OfficialFile("samples_py3"), OfficialFile("targets_py3"))
 
 _N_ROWS = 581_012
 _N_PART = 20_000
@@ -49,10 +39,13 @@ _MEASUREMENTS = (
     "Hillshade_3pm",
     "Horizontal_Distance_To_Fire_Points",
 )
+_N_SOILS = 40
+# Metres or degrees. The longest distance in the official file is 7,173.
+_FARTHEST = 10_000
 FEATURE_NAMES = (
     _MEASUREMENTS
     + tuple(f"Wilderness_Area_{area}" for area in range(4))
-    + tuple(f"Soil_Type_{soil}" for soil in range(40))
+    + tuple(f"Soil_Type_{soil}" for soil in range(_N_SOILS))
 )
 _LABEL_NAMES = (
     "Spruce/Fir",
@@ -70,26 +63,15 @@ def load_covtype(files: tuple[LocalFile, ...], n_samples: int | None = None) -> 
     chosen = _draw(_N_ROWS, n_samples)
     lines = read_lines(files[0], _N_ROWS)
     # Only the drawn lines are parsed, which is most of the time it takes.
-    return _covtype([lines[row] for row in chosen], files[0].path, _drawn_sentence(len(chosen)))
-
-
-def load_covtype_cached(files: tuple[LocalFile, ...], n_samples: int | None = None) -> Dataset:
-    """The same draw from scikit-learn's copy of the whole file."""
-    chosen = _draw(_N_ROWS, n_samples)
-    X, cover_types = map(read_pickled_array, files)
-    for file, array, shape in zip(
-        files, (X, cover_types), ((_N_ROWS, len(FEATURE_NAMES)), (_N_ROWS,)), strict=True
-    ):
-        if array.shape != shape:
-            raise damaged(file.path, f"it has shape {array.shape} where {shape} is expected")
-    return _dataset(X[chosen].astype(np.float32), cover_types[chosen], _drawn_sentence(len(chosen)))
+    return _covtype(files[0], [lines[row] for row in chosen], chosen, _drawn_sentence(len(chosen)))
 
 
 def load_covtype_part(files: tuple[LocalFile, ...]) -> Dataset:
     """The first 20,000 rows."""
     return _covtype(
+        files[0],
         read_lines(files[0], _N_PART),
-        files[0].path,
+        np.arange(_N_PART),
         "The first 20,000 of the 581,012 rows of Covertype, not a random sample: "
         "its first 15,120 rows hold 2,160 of each cover type.",
         is_part=True,
@@ -107,14 +89,17 @@ def _drawn_sentence(n_samples: int) -> str:
     return f"{n_samples:,} of the 581,012 rows of Covertype, drawn with a fixed seed."
 
 
-def _covtype(lines: list[bytes], path: Path, provenance: str, *, is_part: bool = False) -> Dataset:
-    table = read_numbers(lines, len(FEATURE_NAMES) + 1, path, delimiter=",")
-    return _dataset(table[:, :-1].copy(), table[:, -1], provenance, is_part=is_part)
-
-
-def _dataset(
-    X: np.ndarray, cover_types: np.ndarray, provenance: str, *, is_part: bool = False
+def _covtype(
+    file: LocalFile,
+    lines: list[bytes],
+    rows: np.ndarray,
+    provenance: str,
+    *,
+    is_part: bool = False,
 ) -> Dataset:
+    table = read_numbers(lines, len(FEATURE_NAMES) + 1, file.path, delimiter=",", rows=rows)
+    X, cover_types = table[:, :-1].copy(), table[:, -1]
+    _check(X, cover_types, file, rows)
     return Dataset(
         name="covtype",
         title="Covertype",
@@ -130,3 +115,26 @@ def _dataset(
         # 4000 * sqrt(3) = 6,928, and the rest is small beside it.
         public_norm_bound=7_000.0,
     )
+
+
+def _check(X: np.ndarray, cover_types: np.ndarray, file: LocalFile, rows: np.ndarray) -> None:
+    """What every row of the official file has, for somebody may have packed it anew."""
+    n_types = len(_LABEL_NAMES)
+    areas, soils = X[:, len(_MEASUREMENTS) : -_N_SOILS], X[:, -_N_SOILS:]
+    for wrong, what in (
+        (
+            ~np.isin(cover_types, np.arange(1, n_types + 1)),
+            f"has no cover type from 1 to {n_types}",
+        ),
+        (
+            (np.abs(X[:, : len(_MEASUREMENTS)]) > _FARTHEST).any(axis=1),
+            f"holds a measurement beyond {_FARTHEST:,}",
+        ),
+        (~_is_one_of(areas), "is not in one wilderness area"),
+        (~_is_one_of(soils), "has not one soil"),
+    ):
+        refuse_rows(wrong, file.path, what, rows)
+
+
+def _is_one_of(indicators: np.ndarray) -> np.ndarray:
+    return np.isin(indicators, (0, 1)).all(axis=1) & (indicators.sum(axis=1) == 1)

@@ -35,7 +35,7 @@ def download_file(
     The file is written under a temporary name, its size and checksum are verified, and only then
     is it renamed: a file under its official name is a whole file, whenever the power went off.
     Where no official checksum is known, size alone is checked here, and what parses the file
-    checks rows and columns.
+    checks rows, columns and every value's range.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def download_file(
     ------
     DataUnavailable
         If the host cannot be reached or answers with an error, if fewer bytes come than were
-        announced, if the checksum is not the official one, or if `folder` cannot be written.
+        announced or more than the file can have, if the checksum is not the official one, or if
+        `folder` cannot be written.
     """
     url = (base_url or official.url).rstrip("/") + "/" + official.name
     target = folder / official.name
@@ -66,7 +67,7 @@ def download_file(
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = _fetch(url, temporary, official.n_bytes or 0, progress)
+        found = _fetch(url, temporary, official, progress)
         if official.sha256 is not None and found != official.sha256:
             raise DataUnavailable(
                 f"{url} gave a damaged or different file: its SHA-256 is {found} "
@@ -84,18 +85,21 @@ def download_file(
     return target
 
 
-def _fetch(url: str, path: Path, expected_bytes: int, progress: Progress | None) -> str:
-    """Stream a URL into a file; returns the SHA-256 of what came."""
+def _fetch(url: str, path: Path, official: OfficialFile, progress: Progress | None) -> str:
+    """Stream a URL into a file, no further than it can be long; the SHA-256 of what came."""
     digest = hashlib.sha256()
+    most_bytes = official.n_bytes or official.most_bytes
     with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response, path.open("wb") as out:
         announced = int(response.headers.get("Content-Length") or 0)
         done = 0
         while chunk := response.read(_CHUNK):
+            done += len(chunk)
+            if max(done, announced) > most_bytes:
+                raise OSError(f"it sends more than the {most_bytes:,} bytes it can have")
             out.write(chunk)
             digest.update(chunk)
-            done += len(chunk)
             if progress is not None:
-                progress(done, announced or expected_bytes)
+                progress(done, announced or official.n_bytes or 0)
     if done < announced:
         raise OSError(f"only {done:,} of {announced:,} bytes came")
     return digest.hexdigest()

@@ -11,14 +11,15 @@ that says so is not at hand. Each code book says what was guessed to reach them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from dpcore.data.official import damaged
+from dpcore.data.official import damaged, is_number, refuse_rows
 
 BLOCK = 8192
 
@@ -48,16 +49,18 @@ class Number:
     def write(self, values: np.ndarray, out: np.ndarray) -> None:
         """Encode `values` into `out` of shape (len(values), 1)."""
         x = values.astype(np.float64)
-        if not np.isfinite(x).all():
-            raise ValueError("a number is not finite")
+        _refuse(~np.isfinite(x), "is not finite", x)
         if self.period is not None:
             x %= self.period
         if self.logarithmic:
-            if x.min() < 0:
-                raise ValueError(f"{x.min():g} is negative")
-            out[:, 0] = np.log1p(x) / math.log1p(self.highest)
+            _refuse(x < 0, "is negative", x)
+            encoded = np.log1p(x) / math.log1p(self.highest)
         else:
-            out[:, 0] = (x - self.lowest) / (self.highest - self.lowest)
+            encoded = (x - self.lowest) / (self.highest - self.lowest)
+        # Ranges are guesses, and sensors err. But not by as much as the whole range.
+        far = (encoded < -1) | (encoded > 2)
+        _refuse(far, f"is far from [{self.lowest:g}, {self.highest:g}]", x)
+        out[:, 0] = encoded
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,14 @@ class Nominal:
 
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Positions of `values` in `levels`. The sources put blanks and full stops around them."""
-        codes = self._codes
-        try:
-            return np.fromiter(
-                (codes[value.strip(b" .")] for value in values.tolist()),
-                dtype=np.intp,
-                count=len(values),
-            )
-        except KeyError as error:
-            raise ValueError(f"{error.args[0].decode(errors='replace')!r} is no level") from error
+        known = self._codes
+        codes = np.fromiter(
+            (known.get(value.strip(b" ."), -1) for value in values.tolist()),
+            dtype=np.intp,
+            count=len(values),
+        )
+        _refuse(codes < 0, "is no level", values)
+        return codes
 
     def write(self, values: np.ndarray, out: np.ndarray) -> None:
         """Encode `values` into `out` of shape (len(values), len(levels)), which holds zeros."""
@@ -94,6 +96,25 @@ class Nominal:
 
 
 Column = Number | Nominal
+
+
+class _Misfit(ValueError):
+    """A value that a column cannot have, and the row of its block it stands in."""
+
+    def __init__(self, row: int, what: str):
+        self.row = row
+        super().__init__(what)
+
+
+def _refuse(wrong: np.ndarray, what: str, values: np.ndarray) -> None:
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        value = values[row]
+        if isinstance(value, bytes):
+            shown = repr(value.decode(errors="replace").strip(" ."))
+        else:
+            shown = f"{value:g}"
+        raise _Misfit(row, f"{shown} {what}")
 
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -135,7 +156,11 @@ def parse_lines(
                     ndmin=2,
                 )
             except ValueError as error:
-                raise damaged(path, f"from row {start + 1:,} on, {error}") from error
+                split = [line.split(separator) for line in lines[start : start + BLOCK]]
+                wrong = [not all(is_number(row[i]) for i in positions) for row in split]
+                rows = start + np.arange(len(split))
+                refuse_rows(np.array(wrong), path, "holds a word where a number stands", rows)
+                raise damaged(path, f"from row {start + 1:,} on it is no table") from error
             fields.update(zip(positions, block.T, strict=True))
         yield fields
 
@@ -179,17 +204,19 @@ def encode(
         left = 0
         for column in columns:
             right = left + len(column.feature_names)
-            _located(column, path, column.write, fields[column.position], X[start:stop, left:right])
+            with _located(column, path, start):
+                column.write(fields[column.position], X[start:stop, left:right])
             left = right
-        labels[start:stop] = _located(label, path, label.codes, fields[label.position])
+        with _located(label, path, start):
+            labels[start:stop] = label.codes(fields[label.position])
         start = stop
     return X, labels
 
 
-def _located(
-    column: Column, path: Path, work: Callable[..., np.ndarray | None], *arguments: np.ndarray
-) -> np.ndarray | None:
+@contextmanager
+def _located(column: Column, path: Path, start: int) -> Iterator[None]:
     try:
-        return work(*arguments)
-    except ValueError as error:
-        raise damaged(path, f"column {column.name!r}: {error}") from error
+        yield
+    except _Misfit as misfit:
+        row = start + misfit.row + 1
+        raise damaged(path, f"row {row:,}, column {column.name!r}: {misfit}") from misfit

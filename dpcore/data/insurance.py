@@ -12,18 +12,17 @@ import numpy as np
 
 from dpcore.data.dataset import Dataset
 from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, parse_lines
-from dpcore.data.official import LocalFile, OfficialFile, damaged, read_lines
+from dpcore.data.official import LocalFile, OfficialFile, damaged, read_lines, refuse_rows
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/tic-mld/"
 INSURANCE_FILES = (
-    OfficialFile("ticdata2000.txt", url=_URL),
-    OfficialFile("ticeval2000.txt", url=_URL),
-    OfficialFile("tictgts2000.txt", url=_URL),
+    OfficialFile("ticdata2000.txt", url=_URL, most_bytes=1_500_000),
+    OfficialFile("ticeval2000.txt", url=_URL, most_bytes=1_500_000),
+    OfficialFile("tictgts2000.txt", url=_URL, most_bytes=1_500_000),
 )
 
 _N_TRAINING = 5_822
 _N_EVALUATION = 4_000
-_N_ROWS = _N_TRAINING + _N_EVALUATION
 _N_POLICIES = 348 + 238
 _N_FIELDS = 86
 
@@ -67,19 +66,24 @@ _LABEL = Nominal("CARAVAN", _N_FIELDS - 1, ("0", "1"))
 def load_insurance(files: tuple[LocalFile, ...]) -> Dataset:
     """All 9,822 customers: training file, then evaluation file with its targets."""
     training, evaluation, targets = files
-    lines = read_lines(training, _N_TRAINING) + [
-        row + b"\t" + target
-        for row, target in zip(
-            read_lines(evaluation, _N_EVALUATION), read_lines(targets, _N_EVALUATION), strict=True
-        )
+    answers = read_lines(targets, _N_EVALUATION)
+    wrong = np.array([answer.strip() not in (b"0", b"1") for answer in answers])
+    refuse_rows(wrong, targets.path, "is neither 0 nor 1")
+    asked = [
+        row + b"\t" + answer
+        for row, answer in zip(read_lines(evaluation, _N_EVALUATION), answers, strict=True)
     ]
-    X, labels = encode(
-        parse_lines(lines, (*COLUMNS, _LABEL), _N_FIELDS, training.path, "\t"),
-        _N_ROWS,
-        COLUMNS,
-        _LABEL,
-        training.path,
-    )
+    halves = [
+        encode(
+            parse_lines(lines, (*COLUMNS, _LABEL), _N_FIELDS, file.path, "\t"),
+            len(lines),
+            COLUMNS,
+            _LABEL,
+            file.path,
+        )
+        for file, lines in ((training, read_lines(training, _N_TRAINING)), (evaluation, asked))
+    ]
+    X, labels = (np.concatenate(parts) for parts in zip(*halves, strict=True))
     if labels.sum() != _N_POLICIES:
         # No official checksum is known; the counts of policies are published.
         raise damaged(

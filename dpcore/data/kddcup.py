@@ -8,32 +8,20 @@ definition (511 and 255), bytes, seconds and counters by logarithm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from dpcore.data.dataset import Dataset
-from dpcore.data.encodings import (
-    BLOCK,
-    Column,
-    Nominal,
-    Number,
-    encode,
-    feature_names,
-    parse_lines,
-)
-from dpcore.data.official import LocalFile, OfficialFile, damaged, read_lines, read_pickled_array
+from dpcore.data.encodings import Column, Nominal, Number, encode, feature_names, parse_lines
+from dpcore.data.official import LocalFile, OfficialFile, read_lines
 
 KDDCUP_FILE = OfficialFile(
     "kddcup.data_10_percent.gz",
     url="https://archive.ics.uci.edu/ml/machine-learning-databases/kddcup99-mld/",
     n_bytes=2_144_903,
+    most_bytes=74_889_749,
     sha256="8045aca0d84e70e622d1148d7df782496f6333bf6eb979a1b0837c42a9fd9561",
     content_sha256="f8c8267ebcd9c0ed1fd7d6277fe5bfff8732e9b7db8e61b873542b2a534b6f9a",
 )
-# What scikit-learn's fetch_kddcup99 leaves in its data folder.
-CACHE_FOLDER = "kddcup99_10-py3"
-CACHED_FILES = (OfficialFile("samples"), OfficialFile("targets"))
 
 _N_ROWS = 494_021
 _N_FIELDS = 42
@@ -107,29 +95,8 @@ _LABEL = Nominal("connection", 41, (*_ATTACKS, "normal"))
 
 def load_kddcup(files: tuple[LocalFile, ...]) -> Dataset:
     """All 494,021 connections of the 10 % file."""
-    lines = read_lines(files[0], _N_ROWS)
-    blocks = parse_lines(lines, (*COLUMNS, _LABEL), _N_FIELDS, files[0].path)
-    return _kddcup(blocks, files[0], "the official 10 % file")
-
-
-def load_kddcup_cached(files: tuple[LocalFile, ...]) -> Dataset:
-    """The same connections as scikit-learn's fetch_kddcup99 keeps them."""
-    samples, targets = map(read_pickled_array, files)
-    for file, array, shape in zip(
-        files, (samples, targets), ((_N_ROWS, _N_FIELDS - 1), (_N_ROWS,)), strict=True
-    ):
-        if array.shape != shape:
-            raise damaged(file.path, f"it has shape {array.shape} where {shape} is expected")
-    return _kddcup(_cached_blocks(samples, targets), files[0], "scikit-learn's copy")
-
-
-def _cached_blocks(samples: np.ndarray, targets: np.ndarray) -> Iterator[dict[int, np.ndarray]]:
-    for start in range(0, _N_ROWS, BLOCK):
-        rows = slice(start, start + BLOCK)
-        yield dict(enumerate([*samples[rows].T, targets[rows]]))
-
-
-def _kddcup(blocks: Iterator[dict[int, np.ndarray]], file: LocalFile, origin: str) -> Dataset:
+    (file,) = files
+    blocks = parse_lines(read_lines(file, _N_ROWS), (*COLUMNS, _LABEL), _N_FIELDS, file.path)
     X, connections = encode(blocks, _N_ROWS, COLUMNS, _LABEL, file.path)
     return Dataset(
         name="kddcup99",
@@ -141,8 +108,8 @@ def _kddcup(blocks: Iterator[dict[int, np.ndarray]], file: LocalFile, origin: st
         feature_names=feature_names(COLUMNS),
         image_shape=None,
         default_components=4,
-        provenance=f"All 494,021 connections of KDD Cup 1999's 10 % set, from {origin}, "
-        "encoded to the 2012 paper's 116 features (how is our guess).",
+        provenance="All 494,021 connections of KDD Cup 1999's 10 % set, from the official 10 % "
+        "file, encoded to the 2012 paper's 116 features (how is our guess).",
         is_part=False,
         # Three indicators are 1 in every row; of 36 numbers, a quarter at their top:
         # sqrt(3 + 9) = 3.46.

@@ -18,9 +18,11 @@ from dpcore.data.official import LocalFile, OfficialFile, read_lines
 LOCALIZATION_FILE = OfficialFile(
     "ConfLongDemo_JSI.txt",
     url="https://archive.ics.uci.edu/ml/machine-learning-databases/00196/",
+    most_bytes=25_000_000,
 )
 LOCALIZATION_PART = OfficialFile(
     "ConfLongDemo_JSI.first16486.txt.gz",
+    most_bytes=2_148_813,
     content_sha256="882605ae8899bb509cd9f95d66b518354dcc4be58132e6f244ab931013db3fda",
 )
 

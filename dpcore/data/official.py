@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 
 import numpy as np
 
@@ -19,6 +18,8 @@ from dpcore.errors import DataUnavailable
 DATA_HOME_VARIABLE = "DPCORE_DATA"
 
 _GZIP_MAGIC = b"\x1f\x8b"
+# Unpacked, no official file is larger: a few kilobytes of gzip can hold gigabytes.
+_LARGEST = 160_000_000
 
 # Checksums of file contents by (path, time of change, size), so that a file is hashed once.
 _seen: dict[tuple[str, int, int], str] = {}
@@ -36,6 +37,8 @@ class OfficialFile:
         Where the publisher keeps it; empty for a file that cannot be downloaded.
     n_bytes : int or None
         Size of the file at `url`.
+    most_bytes : int
+        The content is not larger; what is, is not read to its end.
     sha256 : str or None
         Checksum of the file at `url`, where its publisher's is known.
     content_sha256 : str or None
@@ -48,6 +51,7 @@ class OfficialFile:
     name: str
     url: str = ""
     n_bytes: int | None = None
+    most_bytes: int = _LARGEST
     sha256: str | None = None
     content_sha256: str | None = None
     name_is_shared: bool = False
@@ -71,12 +75,12 @@ class LocalFile:
         Raises
         ------
         DataUnavailable
-            If the file cannot be read or unpacked, or its checksum is wrong.
+            If the file cannot be read or unpacked, is too large, or its checksum is wrong.
         """
-        content = _unpack(self.path)
+        content = _unpack(self.path, self.official.most_bytes)
         expected = self.official.content_sha256
         if expected is not None:
-            found = _content_sha256(self.path, content)
+            found = _content_sha256(self.path, self.official.most_bytes, content)
             if found != expected:
                 raise damaged(
                     self.path,
@@ -100,7 +104,8 @@ def find_data_home(argument: str | os.PathLike[str] | None = None) -> Path:
         or os.environ.get("SCIKIT_LEARN_DATA")
         or Path("~", "scikit_learn_data")
     )
-    return Path(chosen).expanduser()
+    # Unlike Path.expanduser, this leaves "~" where nobody can say whose home is meant.
+    return Path(os.path.expanduser(chosen))
 
 
 def locate(official: OfficialFile, home: Path, folders: Iterable[str]) -> LocalFile | None:
@@ -108,38 +113,45 @@ def locate(official: OfficialFile, home: Path, folders: Iterable[str]) -> LocalF
     for folder in folders:
         for spelling in official.spellings:
             path = home / folder / spelling
-            if path.is_file():
+            if os.path.isfile(path):  # False in a folder that may not be read, unlike Path.is_file
                 return LocalFile(path, official)
     for spelling in official.spellings:
         path = home / spelling
-        if path.is_file() and (not official.name_is_shared or _is_content_of(path, official)):
+        if os.path.isfile(path) and (not official.name_is_shared or _is_content_of(path, official)):
             return LocalFile(path, official)
     return None
 
 
 def _is_content_of(path: Path, official: OfficialFile) -> bool:
     try:
-        return _content_sha256(path) == official.content_sha256
-    except DataUnavailable:
+        return _content_sha256(path, official.most_bytes) == official.content_sha256
+    except (DataUnavailable, OSError):
         return False
 
 
-def _unpack(path: Path) -> bytes:
+def _unpack(path: Path, most_bytes: int) -> bytes:
     try:
-        content = path.read_bytes()
-        # By magic number: a file may have been unpacked, or packed, without being renamed.
-        return gzip.decompress(content) if content.startswith(_GZIP_MAGIC) else content
+        with path.open("rb") as file:
+            # By magic number: a file may have been unpacked, or packed, without being renamed.
+            is_packed = file.read(2) == _GZIP_MAGIC
+            file.seek(0)
+            content = (gzip.GzipFile(fileobj=file) if is_packed else file).read(most_bytes + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise damaged(path, f"it does not unpack ({error})") from error
     except OSError as error:
-        raise DataUnavailable(f"{path} cannot be read: {error.strerror}") from error
+        raise DataUnavailable(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(content) > most_bytes:
+        raise damaged(path, f"it holds more than the {most_bytes:,} bytes it can have")
+    return content
 
 
-def _content_sha256(path: Path, content: bytes | None = None) -> str:
+def _content_sha256(path: Path, most_bytes: int, content: bytes | None = None) -> str:
     state = path.stat()
     key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
     if key not in _seen:
-        _seen[key] = hashlib.sha256(_unpack(path) if content is None else content).hexdigest()
+        if content is None:
+            content = _unpack(path, most_bytes)
+        _seen[key] = hashlib.sha256(content).hexdigest()
     return _seen[key]
 
 
@@ -188,30 +200,76 @@ def read_lines(file: LocalFile, n_lines: int) -> list[bytes]:
 
 
 def read_numbers(
-    lines: list[bytes], n_columns: int, path: Path, *, delimiter: str | None = None
+    lines: list[bytes],
+    n_columns: int,
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Parse lines of numbers, float32 of shape (len(lines), n_columns).
+    """Parse lines of finite numbers, float32 of shape (len(lines), n_columns).
+
+    Parameters
+    ----------
+    lines : list of bytes
+    n_columns : int
+    path : Path
+        For the message if something does not fit.
+    delimiter : str, optional
+        By default any white space.
+    rows : ndarray of int, optional
+        As for `refuse_rows`.
 
     Raises
     ------
     DataUnavailable
-        If a line has another number of columns, or something that is no number.
+        If a line has another number of columns, or something that is no finite number.
     """
     try:
         table = np.loadtxt(lines, dtype=np.float32, delimiter=delimiter, ndmin=2, comments=None)
     except ValueError as error:
-        raise damaged(path, str(error)) from error
+        split = [line.split(delimiter and delimiter.encode()) for line in lines]
+        counts = np.array([len(fields) for fields in split])
+        refuse_rows(counts != n_columns, path, f"has not the {n_columns} columns expected", rows)
+        wrong = np.array([not all(map(is_number, fields)) for fields in split])
+        refuse_rows(wrong, path, "holds something that is no number", rows)
+        raise damaged(path, "it is no table of numbers") from error
+    # A blank line is no row, so that what stands below it is not where it seems to be.
+    if len(table) != len(lines):
+        raise damaged(path, f"it has {len(lines) - len(table):,} blank lines among its rows")
     if table.shape[1] != n_columns:
         raise damaged(path, f"it has {table.shape[1]} columns where {n_columns} are expected")
+    wrong = ~np.isfinite(table).all(axis=1)
+    refuse_rows(wrong, path, "holds a number that is not finite", rows)
     return table
 
 
-def read_pickled_array(file: LocalFile) -> np.ndarray:
-    """Read an array that scikit-learn keeps in its own data folder."""
-    # joblib comes with scikit-learn and takes long to import; only these copies need it.
-    import joblib
-
+def is_number(field: bytes) -> bool:
+    """Whether a field of a table can be read as a number, finite or not."""
     try:
-        return np.asarray(joblib.load(file.path))
-    except (OSError, EOFError, ValueError, KeyError, IndexError, zlib.error, UnpicklingError) as e:
-        raise damaged(file.path, f"scikit-learn's copy cannot be read ({e})") from e
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def refuse_rows(wrong: np.ndarray, path: Path, what: str, rows: np.ndarray | None = None) -> None:
+    """Refuse a table with a wrong row, naming the first.
+
+    Parameters
+    ----------
+    wrong : ndarray of bool, shape (n_rows,)
+    path : Path
+    what : str
+        What is wrong with such a row, after "row 7 ".
+    rows : ndarray of int, shape (n_rows,), optional
+        Where each row stands in the file, from 0; by default one after the other.
+
+    Raises
+    ------
+    DataUnavailable
+        If a row is wrong.
+    """
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise damaged(path, f"row {(first if rows is None else int(rows[first])) + 1:,} {what}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 
 import numpy as np
 
@@ -20,6 +19,7 @@ MNIST_FILES = (
         "train-images-idx3-ubyte.gz",
         url=_MNIST_URL,
         n_bytes=9_912_422,
+        most_bytes=47_040_016,
         sha256="440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
         content_sha256="ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
         name_is_shared=True,
@@ -28,6 +28,7 @@ MNIST_FILES = (
         "train-labels-idx1-ubyte.gz",
         url=_MNIST_URL,
         n_bytes=28_881,
+        most_bytes=60_008,
         sha256="3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
         content_sha256="65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
         name_is_shared=True,
@@ -44,6 +45,7 @@ FASHION_FILES = (
         "train-images-idx3-ubyte.gz",
         url=_FASHION_URL,
         n_bytes=26_421_880,
+        most_bytes=47_040_016,
         sha256="3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
         content_sha256="c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
         name_is_shared=True,
@@ -52,6 +54,7 @@ FASHION_FILES = (
         "train-labels-idx1-ubyte.gz",
         url=_FASHION_URL,
         n_bytes=29_515,
+        most_bytes=60_008,
         sha256="a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
         content_sha256="bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
         name_is_shared=True,
@@ -81,17 +84,22 @@ def load_mnist_openml(files: tuple[LocalFile, ...]) -> Dataset:
     """MNIST's training half from OpenML's mnist_784, whose first 60,000 rows it is."""
     (file,) = files
     _, _, rows = file.content().partition(b"@DATA")
+    if not rows.strip():
+        raise damaged(file.path, "it has no rows after @DATA")
     try:
-        table = np.loadtxt(
-            io.BytesIO(rows.lstrip()), dtype=np.uint8, delimiter=",", max_rows=_N_ROWS, ndmin=2
-        )
+        lines = rows.split(maxsplit=_N_ROWS)[:_N_ROWS]
+        table = np.loadtxt(lines, dtype=np.uint8, delimiter=",", ndmin=2)
     except ValueError as error:
-        raise damaged(file.path, str(error)) from error
+        raise damaged(file.path, "its rows are not whole numbers from 0 to 255") from error
     images, labels = table[:, :-1], table[:, -1]
-    # The official checksum tells whether these are the official pixels, in the official order.
-    header = np.array([0x803, _N_ROWS, _SIDE, _SIDE], dtype=">u4").tobytes()
-    if hashlib.sha256(header + images.tobytes()).hexdigest() != MNIST_FILES[0].content_sha256:
-        raise damaged(file.path, "its first 60,000 rows are not MNIST's training pictures")
+    # The official checksums tell whether these are the official people, in the official order.
+    for official, header, array, what in (
+        (MNIST_FILES[0], [0x803, _N_ROWS, _SIDE, _SIDE], images, "pictures"),
+        (MNIST_FILES[1], [0x801, _N_ROWS], labels, "labels"),
+    ):
+        idx = np.array(header, dtype=">u4").tobytes() + array.tobytes()
+        if hashlib.sha256(idx).hexdigest() != official.content_sha256:
+            raise damaged(file.path, f"its first 60,000 rows are not MNIST's training {what}")
     return _mnist(images, labels, "OpenML's copy")
 
 

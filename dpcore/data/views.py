@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.data.dataset import Dataset
-from dpcore.data.official import LocalFile, OfficialFile, read_lines, read_numbers
+from dpcore.data.official import LocalFile, OfficialFile, read_lines, read_numbers, refuse_rows
 from dpcore.errors import ParameterError
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/mfeat/"
@@ -27,7 +27,9 @@ VIEWS = {
     "pix": (240, 66.0),
     "zer": (47, 1_000.0),
 }
-MFEAT_FILES = tuple(OfficialFile(f"mfeat-{view}", url=_URL) for view in VIEWS)
+# No official checksum is known. No number is many times as long as a whole row should be.
+_FARTHEST = 10.0
+MFEAT_FILES = tuple(OfficialFile(f"mfeat-{view}", url=_URL, most_bytes=4_000_000) for view in VIEWS)
 
 
 def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
@@ -37,6 +39,8 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
     names: list[str] = []
     for file, (view, (n_features, scale)) in zip(files, VIEWS.items(), strict=True):
         table = read_numbers(read_lines(file, _N_ROWS), n_features, file.path)
+        far = (np.abs(table) > _FARTHEST * scale).any(axis=1)
+        refuse_rows(far, file.path, f"holds a number beyond {_FARTHEST * scale:,g}")
         tables.append(table / np.float32(scale))
         views[view] = slice(len(names), len(names) + n_features)
         names += [f"{view}_{j}" for j in range(n_features)]

@@ -14,6 +14,9 @@ from dpcore.streams import Purpose, stream
 SYNTHETIC = "synthetic-views"
 COLUMN_HALVES = "column-halves"
 
+# More columns than any data set has, few enough to be listed.
+_DIGITS = 5
+
 Cut = str | tuple[str, str] | tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -95,5 +98,7 @@ def _columns(text: str) -> tuple[int, ...]:
         last = last if dash else first
         if not (first.isdecimal() and last.isdecimal()):
             raise ParameterError("views", "columns such as 0-3,7", text)
+        if max(len(first), len(last)) > _DIGITS:
+            raise ParameterError("views", f"columns below {10**_DIGITS:,}", text)
         columns.extend(range(int(first), int(last) + 1))
     return tuple(columns)

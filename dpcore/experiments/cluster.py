@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import socket
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError
 from threading import Event
@@ -13,7 +16,8 @@ from dpcore.experiments.software import software_fingerprint
 from dpcore.experiments.units import Finished, Unit, run_unit
 
 _ASK_EVERY = 0.05  # seconds between questions whether to stop
-_PATIENCE = 10  # seconds for a scheduler to answer
+_PATIENCE = 5  # seconds for a scheduler to answer
+_PATIENCE_FOR_WORKERS = 15  # seconds without a single worker
 
 
 def on_cluster(
@@ -57,6 +61,7 @@ def _computed(
 ) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
     running: dict[object, Unit] = {}
     while not stop.is_set():
+        _wait_for_workers(client, stop)
         # A few more than can run, so that no worker waits, and no more, so that stopping and
         # sharing with other sessions stay quick.
         room = 2 * max(1, sum(client.nthreads().values())) - len(running)
@@ -66,13 +71,29 @@ def _computed(
             arriving.add(future)
         if not running:
             return
+        asked = time.monotonic()
         while not arriving.has_ready():
             if stop.wait(_ASK_EVERY):
                 return
+            if time.monotonic() - asked > 1:
+                _wait_for_workers(client, stop)
+                asked = time.monotonic()
         future = next(arriving)
         finished = future.result()
         future.release()
         yield running.pop(future.key), finished
+
+
+def _wait_for_workers(client, stop: Event) -> None:
+    since = time.monotonic()
+    while not stop.is_set() and not client.nthreads():
+        if time.monotonic() - since > _PATIENCE_FOR_WORKERS:
+            raise ParameterError(
+                "scheduler",
+                f"one with workers, of which none came within {_PATIENCE_FOR_WORKERS} seconds",
+                client.scheduler.address,
+            )
+        stop.wait(_ASK_EVERY)
 
 
 def _client(scheduler: str):
@@ -82,12 +103,33 @@ def _client(scheduler: str):
         raise ParameterError(
             "scheduler", "left out where dask[distributed] is not installed", scheduler
         ) from error
+    _knock(scheduler)
+    # What Dask has to say of an answer that is no scheduler's is said below in a sentence.
+    log = logging.getLogger("distributed")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
     try:
         return Client(scheduler, set_as_default=False, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
-        raise ParameterError(
-            "scheduler", "the address of a running Dask scheduler", scheduler
-        ) from error
+        raise _no_scheduler(scheduler) from error
+    finally:
+        log.setLevel(level)
+
+
+def _knock(scheduler: str) -> None:
+    """Refuse an address where nobody listens, which Dask takes long to find out."""
+    _, _, place = scheduler.rpartition("://")
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port[:6]) < 1 << 16:
+        raise ParameterError("scheduler", "an address such as tcp://host:8786", scheduler)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except (OSError, ValueError) as error:  # a host's name can be impossible too
+        raise _no_scheduler(scheduler) from error
+
+
+def _no_scheduler(scheduler: str) -> ParameterError:
+    return ParameterError("scheduler", "the address of a running Dask scheduler", scheduler)
 
 
 def _run_here(unit: Unit) -> tuple[Finished, ...]:

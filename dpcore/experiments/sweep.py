@@ -32,6 +32,9 @@ VARIABLE_FIELDS = (
     *DERIVED_FIELDS,
 )
 
+# R is at most the number of features, and that in the thousands.
+_LARGEST_RATIO = 100_000
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -244,9 +247,15 @@ def _with_values(base: RunSpec, values: dict[str, object]) -> RunSpec:
     if people is not None:
         values["samples"] = people * values.get("sites", base.sites)
     if ratio is not None:
+        if not 0 < ratio <= _LARGEST_RATIO:
+            constraint = f"greater than 0 and at most {_LARGEST_RATIO:,}"
+            raise ParameterError("intermediate_ratio", constraint, ratio)
         components = values.get("components", base.components)
         if components is None:
-            components = dataset_status(values.get("dataset", base.dataset)).default_components
+            dataset = values.get("dataset", base.dataset)
+            components = dataset_status(dataset).default_components
+            if components is None:
+                raise ParameterError("components", f"given for {dataset}", None)
         values["intermediate_dim"] = round(ratio * components)
     return replace(base, **values)
 

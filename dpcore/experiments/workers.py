@@ -26,6 +26,7 @@ from dpcore.experiments.units import Finished, Unit, run_unit
 Outcome = tuple[tuple[Finished, ...], bool]
 _ASK_EVERY = 0.05  # seconds between questions whether to stop
 _END = object()
+_MOST_WORKERS = 1024
 
 
 class _Stopped(Exception):
@@ -46,8 +47,8 @@ def results(
     Units are computed in a thread of their own, so that a request to stop is answered within a
     moment even while a data set is being read. What is half done then ends at its next site.
     """
-    if workers < 1:
-        raise ParameterError("workers", "at least 1", workers)
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise ParameterError("workers", f"in [1, {_MOST_WORKERS}]", workers)
     stop, arrived = Event(), queue.SimpleQueue()
     compute = partial(_in_threads, workers=workers, problems=problems, stop=stop)
     if scheduler is not None:

@@ -22,8 +22,10 @@ st.title("Statistics")
 source = statistics.choose_source()
 if source == statistics.COLUMN and not dataset_ready(choice.dataset):
     st.stop()
-data = statistics.choose_values(source, choice.dataset)
-spec = statistics.choose_spec(choice.spec, data) if data is not None else None
+data = spec = None
+with errors_shown():
+    data = statistics.choose_values(source, choice.dataset)
+    spec = statistics.choose_spec(choice.spec, data) if data is not None else None
 if spec is None:
     st.stop()
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +57,20 @@ def test_a_connection_that_breaks_off_leaves_nothing(tmp_path, server):
     assert "only 255,000 of 256,000 bytes came" in _refused(tmp_path, server.url)
 
 
+def test_a_mirror_that_goes_on_sending_is_left(tmp_path, server, monkeypatch):
+    server.files["/table.data"] = CONTENT
+    small, written = replace(FILE, n_bytes=100_000), []
+    for announces in (True, False):
+        server.announces = announces
+        written.clear()
+        with pytest.raises(DataUnavailable, match="more than the 100,000 bytes it can have"):
+            download_file(
+                small, tmp_path, base_url=server.url, progress=lambda n, _: written.append(n)
+            )
+        assert max(written, default=0) <= (0 if announces else 100_000)
+        assert not list(tmp_path.iterdir())
+
+
 def test_a_file_that_moved_away(tmp_path, server):
     assert "404" in _refused(tmp_path, server.url)
 
@@ -77,6 +92,15 @@ def test_a_file_that_is_there_survives_a_failed_download(tmp_path, server):
     with pytest.raises(DataUnavailable):
         download_file(FILE, tmp_path, base_url=server.url)
     assert (tmp_path / "table.data").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("word, complaint", [("nan", "finite"), ("4e7", "beyond 100,000")])
+def test_numerals_that_cannot_be_are_refused(tmp_path, small_mfeat, word, complaint):
+    rows = small_mfeat.files["/mfeat/mfeat-fac"].splitlines()
+    rows[4] = rows[4].replace(b"1.5", word.encode(), 1)
+    small_mfeat.files["/mfeat/mfeat-fac"] = b"\n".join(rows)
+    with pytest.raises(DataUnavailable, match=f"mfeat-fac .* row 5 .*{complaint}"):
+        load_dataset("mfeat", tmp_path)
 
 
 @pytest.fixture

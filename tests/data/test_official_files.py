@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from dpcore.data import official
+from dpcore.data import list_datasets, official
+from dpcore.data.catalog import CATALOG
 from dpcore.data.official import LocalFile, OfficialFile, find_data_home, locate, read_idx
 from dpcore.errors import DataUnavailable
 
@@ -138,7 +141,10 @@ def test_tables_of_numbers(tmp_path):
         ("1 2 3\n", "it has 1 rows where 2 are expected"),
         ("1 2\n3 4\n", "it has 2 columns where 3 are expected"),
         ("1 2 3\n4 5\n", "table.txt.* columns"),
-        ("1 2 3\n4 five 6\n", "five"),
+        ("1 2 3\n4 five 6\n", "table.txt .* row 2 holds something that is no number"),
+        ("1 2 3\n4 nan 6\n", "table.txt .* row 2 holds a number that is not finite"),
+        ("1 2 3\n4 1e99 6\n", "row 2 holds a number that is not finite"),
+        ("1 2 3\n\n", "1 rows where 2"),
     ],
 )
 def test_tables_of_another_shape_are_refused(tmp_path, text, complaint):
@@ -147,8 +153,52 @@ def test_tables_of_another_shape_are_refused(tmp_path, text, complaint):
         official.read_numbers(official.read_lines(file, 2), 3, file.path)
 
 
-def test_scikit_learns_copies_that_cannot_be_read_are_named(tmp_path):
-    path = tmp_path / "samples_py3"
-    path.write_bytes(b"\x80\x04 no pickle")
-    with pytest.raises(DataUnavailable, match="samples_py3"):
-        official.read_pickled_array(LocalFile(path, OfficialFile("samples_py3")))
+def test_a_small_file_that_unpacks_to_gigabytes_is_not_read_to_its_end(tmp_path):
+    path = tmp_path / "pictures.gz"
+    megabyte = bytes(1 << 20)
+    with gzip.open(path, "wb") as file:
+        for _ in range(200):
+            file.write(megabyte)
+    file = LocalFile(path, OfficialFile("pictures.gz", most_bytes=60_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataUnavailable, match="more than the 60,000 bytes it can have"):
+            file.content()
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    path.write_bytes(bytes(60_001))
+    with pytest.raises(DataUnavailable, match="60,000 bytes"):
+        file.content()
+    path.write_bytes(gzip.compress(bytes(60_000)))
+    assert file.content() == bytes(60_000)
+
+
+def test_every_file_of_the_catalogue_says_how_large_it_can_be():
+    default = OfficialFile("any").most_bytes
+    for entry in CATALOG.values():
+        for file in (file for source in entry.sources for file in source.files):
+            assert file.most_bytes < default or file.name == "mnist_784.arff.gz"
+            assert file.n_bytes is None or file.n_bytes < file.most_bytes
+
+
+def test_a_folder_that_may_not_be_read_holds_nothing(tmp_path, write_idx, monkeypatch):
+    """Root reads every folder, so the refusal of one is played."""
+    for folder in ("mnist", "covtype"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "covtype" / "covtype.20k.data.gz").write_bytes(b"")
+    stat = os.stat
+
+    def refusing(path, *arguments, **options):
+        if "mnist" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    ready = {status.name for status in list_datasets(tmp_path) if status.ready}
+    assert ready == {"digits", "patches", "synthetic", "synthetic-2012", "covtype"}
+
+
+def test_a_data_home_of_an_impossible_name_holds_nothing(tmp_path):
+    ready = [status.name for status in list_datasets(tmp_path / ("x" * 300)) if status.ready]
+    assert ready == ["digits", "patches", "synthetic", "synthetic-2012"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -18,7 +19,13 @@ from dpcore.experiments import store as store_module
 from dpcore.experiments import workers
 from dpcore.experiments.problem import local_problem
 from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.store import FOLDER_VARIABLE, Store, cache_folder
+from dpcore.experiments.store import (
+    FOLDER_VARIABLE,
+    SIZE_VARIABLE,
+    Store,
+    cache_folder,
+    size_in_bytes,
+)
 from dpcore.experiments.sweep import Sweep, collect, run_sweep
 from dpcore.experiments.units import run_unit, units_of
 
@@ -89,14 +96,85 @@ def test_cells_join_those_of_the_same_draw(store):
 )
 def test_damaged_entries_are_noticed_and_computed_again(store, damage):
     first = collect(SWEEP, store=store)
-    for path in entries(store)[:2]:
-        path.write_bytes(damage(path.read_bytes()))
+    before = {path: path.read_bytes() for path in entries(store)[:2]}
+    for path, data in before.items():
+        path.write_bytes(damage(data))
     again = collect(SWEEP, store=store)
-    assert store.damaged >= 2
+    # Each counts once, however often it was looked at.
+    assert store.damaged == sum(damage(data) != data for data in before.values()) > 0
     assert [r["energy_ratio"] for r in again.rows] == [r["energy_ratio"] for r in first.rows]
     fresh = Store(store.folder)
     collect(SWEEP, store=fresh)
     assert fresh.damaged == 0
+
+
+def _rewrite(path: Path, change) -> None:
+    document = json.loads(path.read_bytes().partition(b"\n")[2])
+    body = json.dumps(change(document)).encode()
+    path.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+
+
+def _of_cells(change):
+    return lambda document: {
+        **document, "cells": {key: change(cell) for key, cell in document["cells"].items()}
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: [document],
+        lambda document: {"draw": document["draw"]},
+        lambda document: {**document, "cells": list(document["cells"])},
+        _of_cells(lambda cell: cell["rows"]),
+        _of_cells(lambda cell: {**cell, "rows": cell["rows"][:1]}),
+        _of_cells(lambda cell: {**cell, "rows": cell["rows"][::-1]}),
+        _of_cells(lambda cell: {**cell, "rows": [[*row.values()] for row in cell["rows"]]}),
+        _of_cells(
+            lambda cell: {**cell, "rows": [{**row, "energy": "much"} for row in cell["rows"]]}
+        ),
+        _of_cells(lambda cell: {**cell, "rows": []}),
+    ],
+    ids=["list", "none", "keys", "bare", "fewer", "order", "values", "words", "empty"],
+)
+def test_whole_entries_of_another_shape_are_computed_again(store, change):
+    first = collect(SWEEP, store=store)
+    for path in entries(store):
+        _rewrite(path, change)
+    again = collect(SWEEP, store=store)
+    assert [r["energy_ratio"] for r in again.rows] == [r["energy_ratio"] for r in first.rows]
+    assert store.damaged == 4
+    assert collect(SWEEP, store=Store(store.folder)) == again
+
+
+def test_a_folder_in_the_place_of_an_entry_is_computed_past(store):
+    first = collect(SWEEP, store=store)
+    for path in entries(store):
+        path.unlink()
+        path.mkdir()
+    again = collect(SWEEP, store=store)
+    assert [r["energy_ratio"] for r in again.rows] == [r["energy_ratio"] for r in first.rows]
+    assert "Is a directory" in store.trouble
+    assert store.summary().entries == 0
+
+
+def test_rows_made_together_are_made_again_if_what_is_kept_is_no_rows(store):
+    def rows() -> list:
+        return list(store.rows_of("digits", ["these"], lambda: [{"a": 1}, {"a": 2}]))
+
+    assert rows() == [{"a": 1}, {"a": 2}]
+    (path,) = entries(store)
+    for wrong in (["a"], [], 3):
+        _rewrite(path, lambda document, wrong=wrong: {**document, "rows": wrong})
+        assert rows() == [{"a": 1}, {"a": 2}]
+
+
+def test_a_size_is_read_as_people_write_it(monkeypatch, store):
+    for text, size in (("2 GB", 2 * 10**9), ("1.5g", 15 * 10**8), ("500MB", 5 * 10**8), ("7", 7)):
+        assert size_in_bytes(text) == size
+    monkeypatch.setenv(SIZE_VARIABLE, "plenty")
+    assert Store(store.folder).most_bytes == 2 * 10**9
+    assert "must be a size such as 500 MB or 2 GB, got 'plenty'" in Store(store.folder).trouble
 
 
 def test_another_version_or_another_part_of_the_data_is_another_entry(store, monkeypatch):

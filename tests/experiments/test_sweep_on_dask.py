@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
+import time
 
 import pytest
 
 from dpcore.errors import ParameterError
+from dpcore.experiments import cluster as cluster_module
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect, in_order, run_sweep
@@ -66,6 +69,28 @@ def test_stopping_answers_while_the_cluster_works(cluster):
     assert 0 < seen < 120
 
 
-def test_no_scheduler_there_is_one_sentence():
-    with pytest.raises(ParameterError, match="the address of a running Dask scheduler"):
-        collect(SWEEP, scheduler="not-an-address")
+@pytest.mark.parametrize(
+    "address", ["nonsense", "tcp://", "tcp://host", ":8786", "tcp://host:99999", "tcp://[::1]:x"]
+)
+def test_what_is_no_address_is_one_sentence(address):
+    with pytest.raises(ParameterError, match="must be an address such as tcp://host:8786"):
+        collect(SWEEP, scheduler=address)
+
+
+def test_no_scheduler_there_is_one_sentence_and_soon():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # and nobody listens
+        address = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+        started = time.monotonic()
+        with pytest.raises(ParameterError, match="the address of a running Dask scheduler"):
+            collect(SWEEP, scheduler=address)
+        assert time.monotonic() - started < 5
+
+
+def test_a_scheduler_without_workers_is_said(monkeypatch):
+    monkeypatch.setattr(cluster_module, "_PATIENCE_FOR_WORKERS", 0.3)
+    with distributed.LocalCluster(
+        n_workers=0, dashboard_address=None, silence_logs=50
+    ) as empty:
+        with pytest.raises(ParameterError, match="one with workers, of which none came within"):
+            collect(SWEEP, scheduler=empty.scheduler_address)

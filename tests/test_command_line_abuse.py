@@ -1,0 +1,147 @@
+"""The command line where output, folders, encodings and arguments are against it.
+
+Status 0 is done, 1 nothing or a failure, 2 what the caller can put right, 141 a reader gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpcore.command_line import main
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+RUN = ["run", "--protocol", "pooled", "--repetitions", "1"]
+SWEEP = ["sweep", "--protocol", "pooled", "--repetitions", "1", "--no-cache", "--vary"]
+
+
+@pytest.fixture(autouse=True)
+def no_data_and_an_empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+
+
+def _in_shell(command: str, **variables: str) -> subprocess.CompletedProcess:
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHON": sys.executable}
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=REPOSITORY,
+        env=environment | variables,
+        capture_output=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize(
+    "command, status, said",
+    [
+        ('"$PYTHON" -m dpcore datasets | true', 141, ""),
+        ('"$PYTHON" -m dpcore datasets >&-', 1, "dpcore: standard output is closed"),
+        ('"$PYTHON" -m dpcore datasets --json >/dev/full', 1, "dpcore: No space left on device"),
+        ('"$PYTHON" -m dpcore run --protocol pooled --repetitions 1 2>&- >/dev/null', 0, ""),
+        ('"$PYTHON" -m dpcore run --protocol pooled --repetitions 1 2>/dev/full', 0, ""),
+        ('mkdir "$DPCORE_CACHE" && cd "$DPCORE_CACHE" && rmdir "$DPCORE_CACHE" && '
+         'PYTHONPATH="$OLDPWD" "$PYTHON" -m dpcore sweep --protocol pooled --repetitions 1 '
+         "--vary epsilon=1", 0, None),
+    ],
+    ids=["gone", "closed", "full", "silent", "unheard", "nowhere"],
+)  # fmt: skip
+def test_output_that_goes_nowhere(command, status, said):
+    done = _in_shell(command)
+    assert done.returncode == status, done.stderr
+    assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr
+    if said is not None:
+        assert done.stderr.decode().split("\r")[-1].strip() == said or status == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_what_cannot_be_said_in_an_encoding_is_spelled_out(encoding):
+    done = _in_shell(
+        '"$PYTHON" -m dpcore run --protocol pooled --repetitions 1', PYTHONIOENCODING=encoding
+    )
+    assert done.returncode == 0, done.stderr
+    assert "exact \\u03b5" in done.stdout.decode(encoding)
+
+
+def test_json_is_ascii(capsys):
+    assert main(["datasets", "--json"]) == 0
+    out = capsys.readouterr().out
+    assert "×" in json.loads(out)["datasets"][0]["title"]
+    assert out.isascii()
+
+
+@pytest.mark.parametrize(
+    "arguments, status, said",
+    [
+        ([*RUN, "--dataset", "mfeat"], 2, "components must be given for mfeat"),
+        ([*SWEEP, "components=10", "--csv", "no/such/folder.csv"], 2, "csv must be a file that"),
+        ([*SWEEP, "components=10", "--csv", "/"], 2, "csv must be a file that can be written"),
+        ([*SWEEP, "components=10", "--csv", "x" * 300], 2, "csv must be a file that can be"),
+        ([*SWEEP, "components=10", "--json", "no/such/f"], 2, "json must be a file that can be"),
+        (["reproduce", "fig1-b", "--out", "/dev/null/x"], 2, "out must be a folder that can be"),
+        ([*SWEEP, "components=10", "--workers", "1000000000"], 2, "workers must be in [1, 1024]"),
+        ([*SWEEP, "intermediate_ratio=nan"], 1, "skipped intermediate_ratio = nan"),
+        ([*SWEEP, "intermediate_ratio=inf"], 1, "intermediate_ratio must be greater than 0"),
+        ([*SWEEP, "intermediate_ratio=1e308"], 1, "at most 100,000, got 1e+308"),
+        ([*SWEEP, "intermediate_ratio=2", "--dataset", "mfeat"], 1, "components must be given"),
+        ([*SWEEP, "components=99"], 1, "nothing ran: every setting was skipped"),
+        (["rate", "--protocol", "nope"], 2, "protocol must be one of dpdis"),
+        (["rate", "--components", "99", "--no-cache"], 1, "nothing ran"),
+        (["cca", "--views", "0-999999999:5"], 2, "views must be columns below 100,000"),
+        ([*RUN, "--epsilon", "1e308"], 2, "epsilon must be"),
+        ([*RUN, "--epsilon", "1e-320"], 2, "epsilon must be"),
+        (["cca", "--epsilon", "1e308"], 2, "epsilon must be"),
+        (["cca", "--epsilon", "1e-320"], 2, "epsilon must be"),
+        (["audit", "--trials", "0"], 2, "must be"),
+    ],
+)
+def test_every_end_has_its_status_and_a_sentence(
+    capsys, tmp_path, monkeypatch, arguments, status, said
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == status
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert "Traceback" not in captured.err
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_file_that_was_there_is_left_until_there_are_rows(tmp_path, capsys):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("mine")
+    assert main([*SWEEP, "components=99", "--csv", str(rows), "--dataset", "imagenet"]) != 0
+    assert rows.read_text() == "mine"
+    assert main([*SWEEP, "components=10", "--csv", str(rows)]) == 0
+    assert rows.read_text().startswith("dataset,")
+
+
+def test_a_cache_that_cannot_be_written_is_said_once(tmp_path, capsys):
+    (tmp_path / "cache").write_text("a file in the folder's place")
+    with_cache = [argument for argument in SWEEP if argument != "--no-cache"]
+    for arguments in (
+        [*with_cache, "components=10,11"],
+        ["plan", "--target", "0.5", "--protocol", "pooled", "--repetitions", "1"],
+    ):
+        assert main(arguments) == 0
+        assert capsys.readouterr().err.count("cannot be kept in") == 1
+    assert main(["cache"]) == 0
+    assert "0 results" in capsys.readouterr().out
+
+
+def test_the_cache_counts_what_is_there_and_what_it_deletes(capsys):
+    with_cache = [argument for argument in SWEEP if argument != "--no-cache"]
+    assert main([*with_cache, "epsilon=1,2,3"]) == 0
+    for path in Path(os.environ["DPCORE_CACHE"]).rglob("*.json"):
+        path.write_bytes(b"damaged")
+    capsys.readouterr()
+    assert main([*with_cache, "epsilon=1,2,3"]) == 0
+    assert "3 damaged entries in" in capsys.readouterr().err
+    assert main(["cache", "--clear"]) == 0
+    assert capsys.readouterr().out.startswith("3 results deleted from")
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out.startswith("0 results, ")

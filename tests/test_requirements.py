@@ -1,0 +1,73 @@
+"""Everything that is installed is pinned, and the ranges admit the pins."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+RANGES = {
+    "requirements.txt": PROJECT["dependencies"],
+    "tests/requirements.txt": PROJECT["optional-dependencies"]["cluster"],
+}
+
+
+def _pins(name: str) -> dict[str, Requirement]:
+    path = REPOSITORY / name
+    found: dict[str, Requirement] = {}
+    for line in path.read_text().splitlines():
+        if line.startswith("-r "):
+            found |= _pins(str((path.parent / line[3:]).resolve().relative_to(REPOSITORY)))
+        elif line and not line.startswith("#"):
+            pin = Requirement(line)
+            assert canonicalize_name(pin.name) not in found, f"{pin.name} is pinned twice"
+            found[canonicalize_name(pin.name)] = pin
+    return found
+
+
+def _needed(pin: Requirement) -> set[str]:
+    """Names of what a package asks for on this machine."""
+    needed = set()
+    for text in distribution(pin.name).requires or ():
+        other = Requirement(text)
+        extras = [{"extra": extra} for extra in (*pin.extras, "")]
+        if other.marker is None or any(other.marker.evaluate(extra) for extra in extras):
+            needed.add(canonicalize_name(other.name))
+    return needed
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_what_pinned_packages_need_is_pinned_too(name):
+    pins = _pins(name)
+    for pin in pins.values():
+        assert [(each.operator, each.version.count(".") > 0) for each in pin.specifier] == [
+            ("==", True)
+        ], pin
+        try:
+            missing = _needed(pin) - set(pins)
+        except PackageNotFoundError:
+            continue  # a package of another system
+        assert not missing, f"{pin.name} needs {missing}, which {name} does not pin"
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges_admit_what_is_pinned_and_have_an_end(name):
+    pins = _pins(name)
+    for text in RANGES[name]:
+        asked = Requirement(text)
+        (pinned,) = pins[canonicalize_name(asked.name)].specifier
+        assert asked.specifier.contains(pinned.version), text
+        assert any(each.operator == "<" for each in asked.specifier), text
+        assert not asked.specifier.contains(f"{Version(pinned.version).major + 1}.0"), text
+
+
+def test_what_runs_here_is_what_is_pinned():
+    for key, pin in _pins("requirements.txt").items():
+        assert pin.specifier.contains(distribution(key).version), pin
