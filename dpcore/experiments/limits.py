@@ -11,3 +11,6 @@ PEOPLE_PER_SITE = (
 )  # fmt: skip
 MOST_SITES = 60
 MOST_REPETITIONS = 50
+LARGEST_SEED = 2**31 - 1
+# Of a public bound on a column, in the column's own units.
+LARGEST_BOUND = 1e12

@@ -22,7 +22,6 @@ from pages.shared.choice import plain
 
 _R_HATS = (1, 1.2, 1.5, 2, 3, 5, 10)
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
-SWEEPS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 
 
 def watched(spec: RunSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:
