@@ -12,6 +12,7 @@ from dpcore.cca.bounds import MODES
 from dpcore.data import split_sites
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
+from dpcore.experiments.limits import require_counts
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, second_moment, site_moments
@@ -89,9 +90,8 @@ class CcaSpec:
             raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
         if self.preparation not in MODES:
             raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
-        for name, least in (("sites", 1), ("repetitions", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ParameterError(name, f"at least {least}", getattr(self, name))
+        PrivacyBudget(self.epsilon, self.delta)
+        require_counts(self, sites=1, repetitions=1, seed=0)
 
     @property
     def data_side(self) -> tuple:

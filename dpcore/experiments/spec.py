@@ -7,6 +7,11 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.limits import (
+    LARGEST_CONCENTRATION,
+    SMALLEST_CONCENTRATION,
+    require_counts,
+)
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
@@ -109,16 +114,20 @@ class RunSpec:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
         if not self.protocols:
             raise ParameterError("protocols", "at least one", self.protocols)
-        for name, least in (("sites", 1), ("repetitions", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < least:
-                raise ParameterError(name, f"a whole number of at least {least}", value)
-        if self.samples is not None and self.samples < 2 * self.sites:
-            raise ParameterError(
-                "samples", f"at least 2 people at each of the {self.sites} sites", self.samples
-            )
-        if not (self.concentration > 0 and math.isfinite(self.concentration)):
+        require_counts(self, sites=1, repetitions=1, seed=0)
+        if self.samples is not None:
+            if self.samples < 2 * self.sites:
+                raise ParameterError(
+                    "samples", f"at least 2 people at each of the {self.sites} sites", self.samples
+                )
+            require_counts(self, samples=1)
+        if not self.concentration > 0:
             raise ParameterError("concentration", "greater than 0", self.concentration)
+        if not SMALLEST_CONCENTRATION <= self.concentration <= LARGEST_CONCENTRATION:
+            reach = f"from {SMALLEST_CONCENTRATION:g} to {LARGEST_CONCENTRATION:g}"
+            raise ParameterError("concentration", reach, self.concentration)
+        if self.norm_bound is not None and not 0 < self.norm_bound < math.inf:
+            raise ParameterError("norm_bound", "a positive finite number", self.norm_bound)
 
     def problem_key(self, repetition: int = 0) -> ProblemKey:
         return ProblemKey(

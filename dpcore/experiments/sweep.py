@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
+from dpcore.experiments.limits import LARGEST_COUNT
 from dpcore.experiments.methods import APPROXIMATE, method
 from dpcore.experiments.problem import ProblemSource, local_problem
 from dpcore.experiments.run import Row
@@ -247,7 +248,10 @@ def _with_values(base: RunSpec, values: dict[str, object]) -> RunSpec:
         components = values.get("components", base.components)
         if components is None:
             components = dataset_status(values.get("dataset", base.dataset)).default_components
-        values["intermediate_dim"] = round(ratio * components)
+        directions = ratio * components
+        if not abs(directions) <= LARGEST_COUNT:
+            raise ParameterError("intermediate_ratio", "a number that gives an R", ratio)
+        values["intermediate_dim"] = round(directions)
     return replace(base, **values)
 
 

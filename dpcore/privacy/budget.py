@@ -10,6 +10,11 @@ from dpcore.errors import ParameterError
 from dpcore.privacy.adversary import Against
 from dpcore.privacy.assumptions import Assumption
 
+# Beyond these, arithmetic overflows long before anybody could tell the noise from none or from
+# all there is.
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-12, 1e12
+SMALLEST_DELTA = 1e-300
+
 
 @dataclass(frozen=True)
 class PrivacyBudget:
@@ -18,10 +23,10 @@ class PrivacyBudget:
     Parameters
     ----------
     epsilon : float
-        Positive; ``inf`` asks for no noise at all.
+        From 1e-12 to 1e12, or ``inf``, which asks for no noise at all.
     delta : float
-        In [0, 1). Zero is pure differential privacy; mechanisms that need a positive delta
-        say so themselves.
+        0, or from 1e-300 to below 1. Zero is pure differential privacy; mechanisms that need a
+        positive delta say so themselves.
 
     Raises
     ------
@@ -40,8 +45,14 @@ class PrivacyBudget:
             object.__setattr__(self, name, float(value))
         if self.epsilon <= 0:
             raise ParameterError("epsilon", "greater than 0", self.epsilon)
+        if not (SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON or self.is_noiseless):
+            raise ParameterError(
+                "epsilon", f"from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, or inf", self.epsilon
+            )
         if not 0 <= self.delta < 1:
             raise ParameterError("delta", "in [0, 1)", self.delta)
+        if 0 < self.delta < SMALLEST_DELTA:
+            raise ParameterError("delta", f"0 or at least {SMALLEST_DELTA:g}", self.delta)
 
     @property
     def is_noiseless(self) -> bool:

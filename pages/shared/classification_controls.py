@@ -11,6 +11,7 @@ from dpcore.experiments.splitting import people_steps
 from pages.shared.controls import Choice, redraw_noise
 from pages.shared.parameters.classification import ALL, REST, SHARES
 from pages.shared.parameters.table import ask
+from pages.shared.plainly import plainly
 
 
 def choose_spec(choice: Choice, halves: Halves) -> ClassificationSpec:
@@ -46,7 +47,7 @@ def redraw_button() -> None:
 
 def _classes(names: tuple[str, ...], task, one, other) -> tuple[int, ...]:
     if len(names) == 2:
-        task.markdown(f"Tell **{names[1]}** from **{names[0]}**.")
+        task.markdown(f"Tell **{plainly(names[1])}** from **{plainly(names[0])}**.")
         return ()
     kind = ask("class_task", "Tell apart", task)
     if kind == ALL:

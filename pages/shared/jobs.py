@@ -14,6 +14,7 @@ from dpcore.experiments.run import Row
 from pages.shared import runs_sweeps, spent
 from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
+from pages.shared.plainly import said
 from pages.shared.runs_sweeps import SCHEDULER_VARIABLE, Job, Progress, Sweeps
 
 _POLL_SECONDS = 0.25
@@ -120,7 +121,7 @@ def _say_how_far(page: str, job: Job, progress: Progress) -> None:
         st.info(f"Cancelled after {count}. What had arrived is kept; Run goes on from there.")
     elif progress.state == "failed":
         kept = f" {count} had arrived and are kept; Run goes on from there." * bool(progress.done)
-        st.error(f"{progress.sentence.rstrip('.')}.{kept}", icon="⚠️")
+        st.error(f"{said(progress.sentence.rstrip('.'))}.{kept}", icon="⚠️")
 
 
 def _where(scheduler: str | None) -> str:

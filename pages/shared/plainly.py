@@ -7,11 +7,15 @@ import unicodedata
 
 from dpcore.errors import LONGEST_VALUE, shortened
 
-# Marks that begin something in Streamlit's Markdown wherever they stand; a colon does before a
-# letter, the others at the beginning of a line.
-_MARKUP = re.compile(r"[\\`*_\[\]<>#$~|&!{}]|:(?=[A-Za-z])|^[-+=](?=.)|(?<=^\d)[.)]")
+# Marks that begin something in Streamlit's Markdown: an underscore beside no letter, a colon
+# before one, and some that are words by themselves.
+_MARKUP = re.compile(
+    r"[\\`*\[\]<>#$~|&!{}]|(?<![^\W_])_|_(?![^\W_])|:(?=[A-Za-z])"
+    r"|^[-+=](?=[-+=]*$)|(?<=^\d)[.)](?=$)"
+)
 # Made into links and pictures after Markdown is read, so that a backslash does not stop them.
 _MADE_LATER = re.compile(r"://|www\.|@|:[\w+/-]+:|^(?:mailto|xmpp):", re.IGNORECASE)
+_LONGEST_SENTENCE = 1000
 _CODE_FENCE = re.compile(r"`+")
 
 
@@ -26,9 +30,9 @@ def plainly(text: object, longest: int = LONGEST_VALUE) -> str:
     return " ".join(_word(word) for word in visible.split())
 
 
-def said(error: Exception) -> str:
-    """The sentence of an error as Markdown: what it quotes was cut where it was raised."""
-    return plainly(error, longest=1000)
+def said(sentence: object) -> str:
+    """A whole sentence, or an error's, as Markdown; what it quotes was cut where it was raised."""
+    return plainly(sentence, longest=_LONGEST_SENTENCE)
 
 
 def _seen(character: str) -> str:

@@ -24,6 +24,7 @@ from pages.shared import runs_plans, spent
 from pages.shared.cards import big_number, chart
 from pages.shared.parameters.table import ask
 from pages.shared.parameters.use import WANTED
+from pages.shared.plainly import said
 from pages.shared.runs_plans import Parts, Progress
 
 _COLUMNS = {"epsilon": "ε", "people_per_site": "people per site", "intermediate_dim": "R",
@@ -114,7 +115,7 @@ def watch(
 def _look(page: str, work, draw: Callable, count: Callable, went_on: bool) -> None:
     progress = work.progress()
     if progress.state == "failed":
-        st.error(progress.sentence, icon="⚠️")
+        st.error(said(progress.sentence), icon="⚠️")
     draw(progress)
     if progress.goes_on:
         words, button = st.columns([5, 1], vertical_alignment="center")

@@ -13,6 +13,7 @@ from dpcore.experiments.recipes import csv_of
 from dpcore.experiments.run import Row
 from dpcore.figures.energy import energy_curves
 from pages.shared.cards import big_number, chart, is_dark
+from pages.shared.plainly import said
 from pages.shared.reproducing import say
 from pages.shared.runs_2012 import LiveJob
 
@@ -44,7 +45,7 @@ def watch(figure: LiveFigure, job: LiveJob, went_on: bool) -> None:
     """Draw what has arrived, again and again while more arrives."""
     rows = list(job.rows)
     if job.sentence:
-        st.error(job.sentence, icon="⚠️")
+        st.error(said(job.sentence), icon="⚠️")
     if job.goes_on:
         bar, button = st.columns([5, 1], vertical_alignment="center")
         bar.progress(len(rows) / job.total, f"{len(rows):,} of {job.total:,} rows")

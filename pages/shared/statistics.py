@@ -26,6 +26,7 @@ from pages.shared.cards import big_number, chart, is_dark, not_private
 from pages.shared.choice import Choice, plain
 from pages.shared.downloads import downloads
 from pages.shared.parameters.table import ask
+from pages.shared.plainly import plainly, said
 
 COLUMN, TYPED = "column", "typed"
 _TYPED_AGES = "23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50"
@@ -98,14 +99,14 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
         words = big_number(
             f"±{errors.mean():.3g}",
             f"people is how far a private count is from the true one, on average over "
-            f"{spec.bins} bins of **{data.name}** ({n:,} people, ε = {spec.epsilon:g}); at most "
-            f"{errors.max():.3g} in this draw.",
+            f"{spec.bins} bins of **{plainly(data.name)}** ({n:,} people, "
+            f"ε = {spec.epsilon:g}); at most {errors.max():.3g} in this draw.",
         )
         moves = "One person moves two counts by one each"
     else:
         words = big_number(
             f"{release.value:.5g}",
-            f"is the private {spec.kind} of **{data.name}** over {n:,} people at "
+            f"is the private {spec.kind} of **{plainly(data.name)}** over {n:,} people at "
             f"**ε\u00a0=\u00a0{spec.epsilon:g}**. The true one is {exact:.5g}: an error of "
             f"{release.value - exact:+.2g}.",
         )
@@ -278,5 +279,5 @@ def _unit(spec: StatisticSpec, *, of_people: bool = False) -> str:
 
 
 def _sentence(error: ParameterError) -> str:
-    text = str(error)
+    text = said(error)
     return text[0].upper() + text[1:] + "."
