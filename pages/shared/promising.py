@@ -21,7 +21,7 @@ from dpcore.privacy import (
     posterior_bounds,
 )
 from pages.shared.cards import CHART_CONFIG, is_dark
-from pages.shared.controls import plain
+from pages.shared.choice import plain
 from pages.shared.parameters.table import ask
 
 guarantee = adversary.promise

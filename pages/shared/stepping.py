@@ -12,7 +12,6 @@ from dpcore.experiments.findings import bytes_in_words, percent
 from dpcore.experiments.stepping import STEPS, Panel, Walk
 from dpcore.figures.matrices import spectrum
 from pages.shared.cards import CHART_CONFIG, is_dark
-from pages.shared.parameters.table import ask
 
 _SECONDS_A_STEP = 3.0
 _MOST_BARS = 300
@@ -123,10 +122,14 @@ def position() -> int:
     if "_next_step" in state:
         state["step"] = state.pop("_next_step")
     buttons = st.container(horizontal=True, vertical_alignment="center")
-    chosen = ask(
-        "step",
+    chosen = st.segmented_control(
         "Step",
+        STEPS,
+        default=STEPS[0],
+        required=True,
         format_func=lambda key: WORDS[key].title,
+        key="step",
+        bind="query-params",
         label_visibility="collapsed",
     )
     here = STEPS.index(chosen)

@@ -24,7 +24,9 @@ def test_a_value_out_of_range_is_named(open_page, name, value, shown):
     at = open_page("explore/playground", **{name: value})
     assert not at.exception
     (sentence,) = (warning.value for warning in at.warning)
-    assert sentence.startswith(f"In the address, {name} must be {SIDEBAR[name].offered}, got {value}: ")
+    assert sentence.startswith(
+        f"In the address, {name} must be {SIDEBAR[name].offered}, got {value}: "
+    )
     assert sentence.endswith(f"showing {shown}.")
 
 

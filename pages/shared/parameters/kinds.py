@@ -186,6 +186,9 @@ class Text(Parameter):
         return [str(one) for one in value] or [""] if self.several else [str(value)]
 
     def arguments(self) -> dict[str, object]:
+        if self.control != "text_input":
+            # Its options are the data's to give.
+            return {}
         return {"value": self.default, "max_chars": self.longest}
 
 

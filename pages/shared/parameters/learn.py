@@ -5,7 +5,6 @@ from __future__ import annotations
 from dpcore.experiments.adversary import REACH
 from dpcore.experiments.attack import CONFIDENCE
 from dpcore.experiments.limits import EPSILONS, LARGEST_SEED, MOST_SITES
-from dpcore.experiments.stepping import STEPS
 from dpcore.experiments.tutorials import TUTORIALS
 from pages.shared.choice import plain
 from pages.shared.parameters.kinds import Number, OneOf, Parameter
@@ -29,7 +28,6 @@ LEARN: dict[str, Parameter] = {
     ),
     "promise_prior": Number(page="promise", control="slider", low=1, high=99, default=10),
     "promise_angle": Number(page="promise", control="slider", low=-90, high=90, default=70, step=5),
-    "step": OneOf(page="algorithm", control="segmented_control", default=STEPS[0], options=STEPS),
     "step_site": Number(
         page="algorithm",
         control="number_input",

@@ -24,7 +24,7 @@ DECLARED = SIDEBAR | LEARN | EXPLORE | TWO_VIEWS | CLASSIFICATION | USE
 def parameters() -> dict[str, Parameter]:
     """Every parameter by its name, with those of the pages that list their own options."""
     # These pages' own modules draw controls of this table.
-    from pages.shared import reproducing, sweeping
+    from pages.shared import reproducing, stepping, sweeping
 
     found = dict(DECLARED)
     families = cases_by_family()
@@ -66,6 +66,13 @@ def parameters() -> dict[str, Parameter]:
         default="quick",
         options=tuple(reproducing.DRAWS),
         label=lambda key: f"{reproducing.DRAWS[key]}, {key}",
+    )
+    found["step"] = OneOf(
+        page="algorithm",
+        control="segmented_control",
+        default=stepping.STEPS[0],
+        options=stepping.STEPS,
+        label=lambda key: stepping.WORDS[key].title,
     )
     found["tradeoffs_field"] = OneOf(
         page="tradeoffs",
