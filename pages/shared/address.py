@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.runtime.state.session_state_proxy import get_session_state
@@ -14,39 +15,60 @@ from pages.shared.plainly import plainly
 
 _REFUSED = "_refused"
 _MOST_NAMED = 5
-Asked = dict[str, list[str]]
+_NOT_LOOKED = object()
+Written = dict[str, list[str]]
 
 
-@contextmanager
-def checked() -> Iterator[None]:
-    """Draw a page on what its address says and controls can take; say what they could not.
+@dataclass(frozen=True)
+class Asked:
+    """What an address says: what controls can take, and names nobody knows.
 
-    What no control could take is taken out of the address before any control is drawn, and what
-    is written in another way is spelled as its control spells it. Streamlit itself reads numbers
-    without limits, and stops at ?seed=inf. The sentence stays until that control is moved.
+    `new` is as controls spell it, of those that were not drawn before.
     """
-    # There in every run, so that nothing below it changes its place.
-    notice = st.container()
+
+    new: Written
+    unknown: tuple[str, ...]
+
+
+def corrected() -> Asked:
+    """Leave in the address what controls can take, spelled as they spell it.
+
+    To be called before any control is drawn: Streamlit itself reads numbers without limits, and
+    stops at ?seed=inf.
+    """
     asked = {name: st.query_params.get_all(name) for name in st.query_params}
     known = {name: written for name, written in asked.items() if name in parameters()}
     taken, refused = _read(known)
     _respell(known, taken)
-    new = {name: taken[name] for name in taken if name not in st.session_state}
-    st.session_state.setdefault(_REFUSED, {})
-    try:
-        yield
-    finally:
-        # A page that stops early has controls too.
-        st.session_state[_REFUSED] |= {
-            name: (sentence, st.session_state.get(name))
-            for name, sentence in (refused | _refused_by_controls(new)).items()
-        }
-        with notice:
-            _say_refused()
-            _say_unknown([name for name in asked if name not in known])
+    # Kept before the page runs: a page that starts over has no such address any more.
+    st.session_state.setdefault(_REFUSED, {}).update(
+        {name: (sentence, _NOT_LOOKED) for name, sentence in refused.items()}
+    )
+    return Asked(
+        {name: written for name, written in taken.items() if name not in st.session_state},
+        tuple(name for name in asked if name not in known),
+    )
 
 
-def _read(asked: Asked) -> tuple[Asked, dict[str, str]]:
+@contextmanager
+def checked(asked: Asked) -> Iterator[None]:
+    """Draw a page under what its address could not have; each sentence stays until that control
+    is moved.
+    """
+    # There in every run, so that nothing below it changes its place.
+    notice = st.container()
+    with notice:
+        _say_refused()
+        _say_unknown(asked.unknown)
+    yield
+    refused = _refused_by_controls(asked.new)
+    st.session_state[_REFUSED].update(refused)
+    with notice:
+        for name in refused:
+            _say_one(name)
+
+
+def _read(asked: Written) -> tuple[Written, dict[str, str]]:
     """What controls can take, as they spell it; and why the others cannot."""
     taken, refused = {}, {}
     for name, written in asked.items():
@@ -57,7 +79,7 @@ def _read(asked: Asked) -> tuple[Asked, dict[str, str]]:
     return taken, refused
 
 
-def _respell(asked: Asked, taken: Asked) -> None:
+def _respell(asked: Written, taken: Written) -> None:
     with get_session_state().query_params() as address:
         for name, written in asked.items():
             if name not in taken:
@@ -68,10 +90,10 @@ def _respell(asked: Asked, taken: Asked) -> None:
         address.set_initial_query_params_from_current()
 
 
-def _refused_by_controls(new: Asked) -> dict[str, str]:
+def _refused_by_controls(new: Written) -> dict[str, tuple[str, object]]:
     """What is right by the table, and beyond what the present data or settings have."""
     return {
-        name: _sentence(name, written)
+        name: (_sentence(name, written), st.session_state[name])
         for name, written in new.items()
         if name in st.session_state
         and parameters()[name].spelled(st.session_state[name]) != written
@@ -86,17 +108,28 @@ def _sentence(name: str, written: list[str]) -> str:
 
 
 def _say_refused() -> None:
-    for name, (sentence, shown) in st.session_state[_REFUSED].items():
-        if st.session_state.get(name) != shown:
+    refused = st.session_state[_REFUSED]
+    for name, (sentence, shown) in list(refused.items()):
+        if shown is _NOT_LOOKED:
+            # A control that the page is yet to draw will stand at its default.
+            default = parameters()[name].default
+            refused[name] = (sentence, st.session_state.get(name, default))
+        elif name not in st.session_state or st.session_state[name] != shown:
+            del refused[name]
             continue
-        if shown is None:
-            st.warning(f"{sentence}: not used.")
-        else:
-            value = ", ".join(parameters()[name].spelled(shown))
-            st.warning(f"{sentence}: showing {plainly(value)}.")
+        _say_one(name)
 
 
-def _say_unknown(names: list[str]) -> None:
+def _say_one(name: str) -> None:
+    sentence, shown = st.session_state[_REFUSED][name]
+    if shown is None:
+        st.warning(f"{sentence}: its default is used.")
+    else:
+        value = ", ".join(parameters()[name].spelled(shown))
+        st.warning(f"{sentence}: showing {plainly(value)}.")
+
+
+def _say_unknown(names: tuple[str, ...]) -> None:
     if names:
         told = ", ".join(plainly(name) for name in names[:_MOST_NAMED])
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""

@@ -53,3 +53,10 @@ def test_a_good_address_is_not_commented_on(open_page):
 def test_every_shared_control_is_in_the_table():
     assert set(SIDEBAR) == set(DEFAULTS) | {"components", "intermediate"}
     assert all(parameter.offered for parameter in SIDEBAR.values())
+
+
+def test_a_page_that_stops_early_says_it_too(open_page):
+    at = open_page("explore/eigen_images", dataset="kddcup99", method="none", sites="x")
+    told = [warning.value for warning in at.warning]
+    assert any(each.startswith("In the address, method must be") for each in told)
+    assert any(each.startswith("In the address, sites must be") for each in told)
