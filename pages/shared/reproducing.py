@@ -147,8 +147,7 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
             percent(_mean(rows, lead, figure.field, last)),
             f"of the energy that exact PCA captures is kept by **{METHODS[lead].title}** at the "
             f"right end of {figure.name}.",
-            "The authors' own numbers for this panel are not known: its settings are read from "
-            "the text of the paper.",
+            "No published number is known for this panel.",
         )
     at = compared.at
     caveat = (

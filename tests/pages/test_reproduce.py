@@ -61,7 +61,7 @@ def test_a_figure_runs_through_to_its_verdicts(open_page, monkeypatch):
         at.run()
     assert not at.exception and not at.error
     assert "as published: *Captured energy grows with ε.*" in texts(at)
-    assert "The authors' own numbers for this panel are not known" in texts(at)
+    assert "No published number is known for this panel" in texts(at)
     assert any("reproduce tiny" in block.value for block in at.code)
 
 
