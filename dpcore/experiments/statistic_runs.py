@@ -73,12 +73,12 @@ class StatisticSpec:
         for name, choices in (("kind", KINDS), ("mechanism", MECHANISMS)):
             if getattr(self, name) not in choices:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+        if not (math.isfinite(self.high - self.low) and self.low < self.high):
+            raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
         for name, bound in (("lower bound", self.low), ("upper bound", self.high)):
             if not abs(bound) <= LARGEST_BOUND:
                 reach = f"a number from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
                 raise ParameterError(name, reach, bound)
-        if not self.low < self.high:
-            raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
         # Closer together, rounding would move values between bins and swallow the noise.
         if self.high - self.low < max(_NEAREST, _NEAREST * abs(self.high)):
             raise ParameterError(

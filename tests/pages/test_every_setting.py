@@ -28,6 +28,26 @@ FEW = {"people": "100", "repetitions": "2"}
 # Moved together: nothing of a page hangs on one of them alone.
 ADVANCED = ("calibration", "noise", "truncation", "preparation", "split", "masks", "concentration",
             "seed", "compare")  # fmt: skip
+# What has to be chosen for a control to be drawn at all.
+DRAWN_UNDER = {
+    "stat_bins": {"stat_kind": "histogram"},
+    "stat_mistake": {"stat_kind": "histogram"},
+    "stat_low_typed": {"stat_source": "typed"},
+    "stat_high_typed": {"stat_source": "typed"},
+    "class_sites": {"class_protocol": "dpdis"},
+    "class_pipeline": {"class_view": "inside"},
+    "cca_directions": {"cca_protocols": "Proxies"},
+    **{
+        name: {"cca_data": "synthetic views"}
+        for name in ("cca_shared", "cca_view_noise", "cca_columns", "cca_total")
+    },
+    **{
+        name: {"audit_family": family}
+        for family in cases_by_family()
+        for group in [slug_of(family).replace("-", "_")]
+        for name in (f"audit_{group}", f"audit_trials_{group}")
+    },
+}
 LARGEST_K = {entry.name: min(entry.n_features, 100) for entry in CATALOG.values()}
 
 
@@ -48,8 +68,12 @@ def open_place(open_page, monkeypatch):
     return open_it
 
 
-def own(page: str) -> list[str]:
-    return [name for name, one in parameters().items() if one.page == page]
+def own(page: str, dataset: str | None = None) -> list[str]:
+    """A page's own parameters; with a data set, without those that belong to another."""
+    found = [name for name, one in parameters().items() if one.page == page]
+    if dataset is None:
+        return found
+    return [name for name in found if not name.endswith(tuple(set(NUMERIC) - {dataset}))]
 
 
 def ends(name: str, dataset: str) -> tuple[list[str], ...]:
@@ -76,7 +100,11 @@ def settings_of(page: str, dataset: str) -> list[dict[str, list[str]]]:
     moved = [name for name in DECLARED if name in shown and name != "dataset"]
     if "draws" in shown:
         moved.append("repetitions")
-    found = [{name: end} for name in moved + own(page) for end in ends(name, dataset)]
+    found = [
+        {name: end} | DRAWN_UNDER.get(name, {})
+        for name in moved + own(page, dataset)
+        for end in ends(name, dataset)
+    ]
     if "advanced" in shown:
         found += [
             {name: sides[side] for name in ADVANCED for sides in [ends(name, dataset)]}
