@@ -11,6 +11,8 @@ import os
 import pytest
 
 from dpcore.data.catalog import CATALOG
+from dpcore.experiments.attack import cases_by_family, slug_of
+from dpcore.experiments.cca_views import SYNTHETIC
 from pages.shared import auditing, planning
 from pages.shared.choice import DEFAULTS, EVERYBODY
 from pages.shared.navigation import PAGES
@@ -38,7 +40,7 @@ DRAWN_UNDER = {
     "class_pipeline": {"class_view": "inside"},
     "cca_directions": {"cca_protocols": "Proxies"},
     **{
-        name: {"cca_data": "synthetic views"}
+        name: {"cca_data": SYNTHETIC}
         for name in ("cca_shared", "cca_view_noise", "cca_columns", "cca_total")
     },
     **{
