@@ -8,14 +8,18 @@ comes after the noise being post-processing.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.cca.protocols import PROTOCOLS, NoisyAverage
-from dpcore.cca.release import constant_coordinate, with_constant, without_constant
+from dpcore.cca.release import (
+    constant_coordinate,
+    with_constant,
+    with_mean_bound,
+    without_constant,
+)
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.noise_edge import noise_edge
@@ -45,7 +49,8 @@ class CanonicalPairs:
     guarantee : Guarantee
         Covers everything here.
     sigma : ndarray of shape (n_sites,)
-        Noise standard deviation each site added to an entry of its joint moment.
+        Noise standard deviation each site added to an entry of its joint moment, without masks
+        that cancel.
     bytes_sent : ndarray of shape (n_sites,)
     """
 
@@ -96,10 +101,9 @@ def distributed_cca(
     """
     if protocol not in PROTOCOLS:
         raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
-    constant = constant_coordinate(settings.mean_share, settings.row_norm_bound)
-    rows = replace(
-        settings, mean_share=0.0, row_norm_bound=math.hypot(settings.row_norm_bound, constant)
-    )
+    share, bound = settings.mean_share, settings.row_norm_bound
+    constant = constant_coordinate(share, bound, noise=settings.noise)
+    rows = replace(settings, mean_share=0.0, row_norm_bound=with_mean_bound(share, bound))
     lifted = with_constant(moments, constant) if constant > 0 else moments
     rows.check_features(lifted.n_features)
     release = PROTOCOLS[protocol](lifted, rows, repetition)

@@ -14,23 +14,14 @@ import numpy as np
 
 from dpcore.cca.release import joint_moment_sigma
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.cape import honest_sites
-from dpcore.pca.guarantees import AT_AGGREGATOR, AT_ONE_SITE, AT_SITES, UNDER_MASKS
+from dpcore.pca.cape import masked_guarantee, masked_scales
+from dpcore.pca.guarantees import EVERY_SITE, FIRST_SITE, HOLDER, Trust, gaussian_guarantee
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import noisy_second_moment, proxy_of
-from dpcore.privacy import (
-    Assumption,
-    Guarantee,
-    cape_mu,
-    cape_scales,
-    gaussian_epsilon,
-    l2_sensitivity_of_second_moment,
-)
+from dpcore.privacy import CapeScales, Guarantee, l2_sensitivity_of_second_moment
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Purpose, Repetition
-
-_EVERY_SITE = "every site, to its own joint second moment, before anything is sent"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +35,8 @@ class NoisyAverage:
         Noise standard deviation left in an entry of it, before any truncation at the sites.
     guarantee : Guarantee
     sigma : ndarray of shape (n_sites,)
-        Noise standard deviation each site added to an entry of its own moment.
+        Noise standard deviation each site added to an entry of its own moment, without masks
+        that cancel.
     bytes_sent : ndarray of shape (n_sites,)
     is_truncated : bool
         Whether sites sent their leading directions only.
@@ -86,13 +78,7 @@ def dpdis(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetitio
 def local(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition) -> NoisyAverage:
     """The first site on its own; nothing travels."""
     alone = SiteMoments(moments.second_moments[:1], moments.means[:1], moments.n_samples[:1])
-    release = _average_of_sites(alone, settings, repetition, 0, lambda noisy: noisy)
-    guarantee = replace(
-        release.guarantee,
-        noise_added_by="the first site, which uses nobody else's data",
-        assumptions=AT_ONE_SITE,
-    )
-    return replace(release, guarantee=guarantee)
+    return _average_of_sites(alone, settings, repetition, 0, lambda noisy: noisy, trust=FIRST_SITE)
 
 
 def pooled(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition) -> NoisyAverage:
@@ -107,13 +93,7 @@ def pooled(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetiti
             rng=repetition.rng(Purpose.POOLED_NOISE),
         ),
         sigma_of_average=sigma,
-        guarantee=_guarantee(
-            settings,
-            sigma,
-            _site_sensitivity(settings, n_samples),
-            "the aggregator, once, after pooling everybody's raw rows",
-            AT_AGGREGATOR,
-        ),
+        guarantee=_guarantee(settings, HOLDER, n_samples),
         sigma=np.array([sigma]),
         bytes_sent=moments.n_samples * moments.n_features * moments.second_moments.itemsize,
     )
@@ -126,14 +106,7 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
     plain average is the pooled moment. Masks are "compensated" where a guarantee is promised.
     """
     n_sites, n_samples = moments.n_sites, int(moments.n_samples.sum())
-    n_honest = honest_sites(settings, n_sites)
-    masks = settings.masks
-    if masks == "published" and settings.calibration != "published":
-        masks = "compensated"
-    scales = cape_scales(
-        _site_sigma(settings, n_samples / n_sites), n_sites, n_honest=n_honest, masks=masks
-    )
-    sensitivity = _site_sensitivity(settings, n_samples / n_sites)
+    scales = joint_masked_scales(settings, n_sites, n_samples)
     left = scales.noise_sigma / math.sqrt(n_sites)
     noise = symmetric_gaussian_noise(
         moments.n_features, left, shape=settings.noise, rng=repetition.rng(Purpose.MASK)
@@ -141,21 +114,23 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
     length = message_length(
         moments.n_features, moments.n_features, moments.second_moments.itemsize, whole=True
     )
-    # One site needs no mask, whose share of the variance is 1 - 1/S.
-    mask = math.sqrt(1 - 1 / n_sites) * scales.mask_sigma if n_sites > 1 else 0.0
     return NoisyAverage(
         average=moments.pooled() + noise,
         sigma_of_average=left,
-        guarantee=_guarantee(
+        guarantee=masked_guarantee(
             settings,
-            sensitivity / cape_mu(sensitivity, scales, n_honest),
-            sensitivity,
-            "every site, part of it in masks that cancel between the sites",
-            UNDER_MASKS,
+            scales,
+            n_sites,
+            l2_sensitivity=_site_sensitivity(settings, n_samples / n_sites),
         ),
-        sigma=np.full(n_sites, math.hypot(scales.noise_sigma, mask)),
+        sigma=np.full(n_sites, scales.noise_sigma),
         bytes_sent=np.full(n_sites, length),
     )
+
+
+def joint_masked_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
+    """CAPE's scales on a joint moment, for `n_sites` sites and `n_samples` people in all."""
+    return masked_scales(settings, _site_sigma(settings, n_samples / n_sites), n_sites)
 
 
 PROTOCOLS: dict[str, Callable[[SiteMoments, ReleaseSettings, Repetition], NoisyAverage]] = {
@@ -173,6 +148,7 @@ def _average_of_sites(
     repetition: Repetition,
     message_bytes: int,
     received: Callable[[np.ndarray], np.ndarray],
+    trust: Trust = EVERY_SITE,
 ) -> NoisyAverage:
     """Weighted average of what the aggregator makes of each site's noisy joint moment."""
     sigma = np.array([_site_sigma(settings, int(n)) for n in moments.n_samples])
@@ -185,18 +161,11 @@ def _average_of_sites(
             rng=repetition.rng(Purpose.SITE_NOISE, site),
         )
         average += weight * received(noisy)
-    # Noise and sensitivity both go with 1 / n_s, so all sites promise the same.
-    smallest = int(np.argmin(moments.n_samples))
     return NoisyAverage(
         average=average,
         sigma_of_average=float(np.linalg.norm(moments.weights * sigma)),
-        guarantee=_guarantee(
-            settings,
-            sigma[smallest],
-            _site_sensitivity(settings, int(moments.n_samples[smallest])),
-            _EVERY_SITE,
-            AT_SITES,
-        ),
+        # Noise and sensitivity both go with 1 / n_s, so all sites promise the same.
+        guarantee=_guarantee(settings, trust, int(moments.n_samples.min())),
         sigma=sigma,
         bytes_sent=np.full(moments.n_sites, message_bytes),
     )
@@ -215,25 +184,11 @@ def _site_sensitivity(settings: ReleaseSettings, n_samples: float) -> float:
     return l2_sensitivity_of_second_moment(n_samples, settings.row_norm_bound)
 
 
-def _guarantee(
-    settings: ReleaseSettings,
-    sigma: float,
-    l2_sensitivity: float,
-    noise_added_by: str,
-    assumptions: tuple[Assumption, ...],
-) -> Guarantee:
-    budget = settings.budget
-    epsilon = gaussian_epsilon(budget.delta, float(sigma), float(l2_sensitivity))
-    if settings.calibration != "published":
-        # The solver rounds towards privacy; what is above the asked value is its tolerance.
-        epsilon = min(epsilon, budget.epsilon)
-    return Guarantee(
-        asked=budget,
-        epsilon=epsilon,
-        delta=budget.delta,
-        mechanism="none" if math.isinf(epsilon) else "gaussian",
-        noise_added_by=noise_added_by,
-        l2_sensitivity=float(l2_sensitivity),
-        sigma=float(sigma),
-        assumptions=assumptions,
+def _guarantee(settings: ReleaseSettings, trust: Trust, n_samples: int) -> Guarantee:
+    return gaussian_guarantee(
+        settings.budget,
+        trust,
+        l2_sensitivity=_site_sensitivity(settings, n_samples),
+        sigma=_site_sigma(settings, n_samples),
+        is_calibrated=settings.calibration != "published",
     )

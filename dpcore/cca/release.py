@@ -6,10 +6,10 @@ orthogonal rows of length c). Canonical pairs are post-processing of it.
 
 Centring. Rows may carry a constant coordinate kappa behind [x y]. The second moment of such rows
 holds A, kappa times the mean, and kappa^2: one release gives both, and the centred joint moment
-is A - m m^T afterwards. The rows are bounded by sqrt(c^2 + kappa^2), so the private mean costs
-the factor 1 + kappa^2 / c^2 in sigma. Released side by side, the second moment (sqrt(2) c^2 / N)
-and the mean (2 c / N) cost more, because no pair of rows attains both sensitivities: the first
-wants orthogonal rows, the second opposite ones.
+is A - m m^T afterwards. The constant is nobody's, so what one person moves is A and the mean, the
+latter with the weight w = kappa under triangle noise, where the border is read once, and
+sqrt(2) kappa under isometric noise, which has less of it there. The private mean costs sigma the
+factor by which `l2_sensitivity_of_moment_and_mean` exceeds sqrt(2) c^2 / N.
 """
 
 from __future__ import annotations
@@ -42,15 +42,26 @@ def joint_moment_sigma(
     return sigma * _POSTER_OVER_PAPER if calibration == "published" else sigma
 
 
-def constant_coordinate(mean_share: float, row_norm_bound: float = 1.0) -> float:
+def constant_coordinate(
+    mean_share: float, row_norm_bound: float = 1.0, *, noise: str = "isometric"
+) -> float:
     """kappa for which the private mean takes the share `mean_share` of mu squared.
 
-    The joint moment gets sigma (1 + kappa^2 / c^2) instead of sigma, hence mu^2 / (1 +
-    kappa^2 / c^2)^2, which is to be (1 - mean_share) mu^2.
+    The joint moment gets `with_mean_bound`'s noise, hence (1 - mean_share) of the mu squared it
+    would have alone. The weight w that costs just that follows from the joint sensitivity:
+    (1 + w^2 / 2 c^2)^2 or 2 w^2 / c^2, the latter above a share of 3/4, is 1 / (1 - mean_share).
     """
     if not 0 <= mean_share < 1:
         raise ParameterError("mean_share", "in [0, 1)", mean_share)
-    return row_norm_bound * math.sqrt(1 / math.sqrt(1 - mean_share) - 1)
+    cost = 1 / math.sqrt(1 - mean_share)
+    relative = 2 * (cost - 1) if cost <= 2 else cost**2 / 2
+    border = 2 if noise == "isometric" else 1
+    return row_norm_bound * math.sqrt(relative / border)
+
+
+def with_mean_bound(mean_share: float, row_norm_bound: float = 1.0) -> float:
+    """The norm bound whose sqrt(2) c^2 / N is the sensitivity of moment and mean together."""
+    return row_norm_bound / (1 - mean_share) ** 0.25
 
 
 def with_constant(moments: SiteMoments, constant: float) -> SiteMoments:

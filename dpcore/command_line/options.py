@@ -43,7 +43,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--split", choices=SPLITS, default=default.split, help="how people are spread over sites")
     add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")
     add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
-    add("--honest-sites", type=int, help="sites CAPE may count on (default: all)")
+    add(
+        "--honest-sites",
+        type=int,
+        help="sites CAPE counts on to keep their noise to themselves (default: all but one)",
+    )
     add(
         "--encoding",
         default=default.encoding,

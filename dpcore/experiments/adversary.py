@@ -6,16 +6,15 @@ with another row in the place of yours, and N(mu, 1) under D, with your row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
 
-from dpcore.pca.guarantees import AT_AGGREGATOR
+from dpcore.pca.guarantees import HOLDER, gaussian_guarantee
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,
-    gaussian_epsilon,
     gaussian_posterior,
     gaussian_trade_off,
     guarantee_mu,
@@ -47,20 +46,12 @@ class TestErrors:
 
 def promise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
     """What one noisy second moment promises; the number of people cancels out."""
-    sigma = second_moment_sigma(budget, 1, calibration=calibration)
-    sensitivity = l2_sensitivity_of_second_moment(1)
-    epsilon = gaussian_epsilon(budget.delta, sigma, sensitivity)
-    if calibration != "published":
-        epsilon = min(epsilon, budget.epsilon)
-    return Guarantee(
-        asked=budget,
-        epsilon=epsilon,
-        delta=budget.delta,
-        mechanism="gaussian",
-        noise_added_by="whoever holds the data",
-        l2_sensitivity=sensitivity,
-        sigma=sigma,
-        assumptions=AT_AGGREGATOR,
+    return gaussian_guarantee(
+        budget,
+        replace(HOLDER, noise_added_by="whoever holds the data"),
+        l2_sensitivity=l2_sensitivity_of_second_moment(1),
+        sigma=second_moment_sigma(budget, 1, calibration=calibration),
+        is_calibrated=calibration != "published",
     )
 
 

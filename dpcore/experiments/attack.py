@@ -13,7 +13,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit_cases import audit_cases
-from dpcore.privacy import trade_off
+from dpcore.privacy import Adversary, trade_off
 from dpcore.privacy.audit import (
     BATCH,
     FEWEST_TRIALS,
@@ -174,16 +174,32 @@ class Attack:
 
 
 def named_cases() -> dict[str, AuditCase]:
-    """Every case that can be audited, by a name fit for a command line or an address."""
-    return {slug_of(case.name): case for case in audit_cases()}
+    """Every case that can be audited, by a name fit for a command line or an address.
+
+    The first adversary of a mechanism goes by its name alone, the others add their own.
+    """
+    named: dict[str, AuditCase] = {}
+    for case in audit_cases():
+        name = slug_of(case.name)
+        named[f"{name}-{case.adversary}" if name in named else name] = case
+    return named
 
 
 def cases_by_family() -> dict[str, dict[str, AuditCase]]:
-    """The same, grouped: family, then name."""
+    """Every mechanism under its first adversary, grouped: family, then name.
+
+    The flawed ones come first, as a page begins with them.
+    """
     families: dict[str, dict[str, AuditCase]] = {}
-    for name, case in named_cases().items():
-        families.setdefault(case.family, {})[name] = case
+    for case in sorted(audit_cases(), key=lambda case: case.is_sound):
+        families.setdefault(case.family, {}).setdefault(slug_of(case.name), case)
     return families
+
+
+def attackers(mechanism: str) -> dict[Adversary, AuditCase]:
+    """Who attacks the mechanism of this name, in the order in which adversaries are listed."""
+    found = {each.adversary: each for each in audit_cases() if slug_of(each.name) == mechanism}
+    return {adversary: found[adversary] for adversary in Adversary if adversary in found}
 
 
 def slug_of(name: str) -> str:
@@ -204,18 +220,29 @@ def basis_of(case: AuditCase) -> str:
     return "from the exact profile of its noise" if case.is_gaussian else "from its proof"
 
 
-def verdict(result: AuditResult) -> str:
-    """What an attack found, as one sentence."""
-    case = result.case
+def nominally(result: AuditResult) -> str:
+    """The closest bound: "ε ≥ 0.95 nominally" by the jackknife, "ε ≥ 0.74" where it is exact."""
     found = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
+    return f"{found} nominally" if result.is_nominal else found
+
+
+def verdict(result: AuditResult) -> str:
+    """What an attack found, as one sentence: proved by an exact bound, or else pointed to."""
+    case = result.case
+    found = f"ε\u00a0≥\u00a0{result.epsilon_exact:.3g}"
     claim = claim_of(case)
-    if result.breaks_claim:
+    if result.proves_breach:
         return f"The attack proves {found} and breaks through: the claim of {claim} is false."
+    if result.breaks_claim:
+        return (
+            f"The attack points to {nominally(result)}, above the claim of {claim}, and proves "
+            f"no more than {found}: more trials would tell."
+        )
     if not case.is_sound:
         return (
             f"The attack proves no more than {found}: so few trials do not catch this flaw, "
             f"and the claim of {claim} is false all the same."
         )
-    if result.epsilon == 0:
+    if result.epsilon == result.epsilon_exact == 0:
         return f"The attack cannot tell the two data sets apart: nothing against {claim}."
     return f"The attack proves no more than {found}, which stays below the promised {claim}."

@@ -11,6 +11,7 @@ from functools import cache
 
 from dpcore.experiments.audit_cases_noise import message_cases, second_moment_cases
 from dpcore.experiments.audit_cases_pca import central_cases, distributed_cases
+from dpcore.experiments.audit_cases_private_mean import private_mean_cases
 from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.privacy.audit import AuditCase
 
@@ -19,17 +20,22 @@ from dpcore.privacy.audit import AuditCase
 def audit_cases(*, include_flawed: bool = True) -> tuple[AuditCase, ...]:
     """Every mechanism that can be audited, by family: the sound ones first, then the museum."""
     # These stand on scikit-learn, which takes longer to import than all of dpcore.
+    from dpcore.experiments.audit_cases_cape import cape_cases
     from dpcore.experiments.audit_cases_cca import cca_cases
     from dpcore.experiments.audit_cases_classification import classification_cases
+    from dpcore.experiments.audit_cases_composed import composed_cases
     from dpcore.experiments.audit_cases_statistics import statistics_cases
 
     sound = (
         *second_moment_cases(),
         *distributed_cases(),
+        *private_mean_cases(),
         *message_cases(),
         *central_cases(),
         *cca_cases(),
+        *cape_cases(),
         *statistics_cases(),
         *classification_cases(),
+        *composed_cases(),
     )
     return sound + (flawed_cases() if include_flawed else ())

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from dpcore.classification import PrivateFits, PrivateLogisticRegression, PrivateSVM, fit_many
-from dpcore.experiments.audit_neighbours import capped
+from dpcore.experiments.audit_neighbours import capped, claim
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 
 FAMILY = "Classifiers"
@@ -93,8 +93,8 @@ def classifier_case(
         name=name,
         family=FAMILY,
         covers=f"classification.{type(estimator).__name__}.{estimator.method}",
-        epsilon=guarantee.epsilon,
-        delta=guarantee.delta,
+        **claim(guarantee),
+        sees="the released weights",
         sampler_d=sampler(rows),
         sampler_d_prime=sampler(rows_prime),
         statistic=statistic,

@@ -7,7 +7,6 @@ own guarantee.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,56 +16,68 @@ from dpcore.experiments.audit_neighbours import (
     BUDGET,
     DISTRIBUTED,
     PROTOCOL_TRIALS,
+    RESULT_AND_OWN_NOISE,
     TURN,
     along,
     among_others,
+    claim,
     one_by_one,
+    seen_by_a_site,
     worst_second_moments,
 )
 from dpcore.experiments.methods import method
-from dpcore.pca import Draw, ReleaseSettings, Subspace
+from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
 from dpcore.pca.exponential import PpcaRelease, ppca
-from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.privacy import Adversary, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
-from dpcore.streams import Repetition
+from dpcore.streams import Purpose, Repetition
 
 CENTRAL = "Central PCA"
 _D = 3
-_SETTINGS = ReleaseSettings(BUDGET, _D, _D, calibration="analytic", noise="isometric")
+SETTINGS = ReleaseSettings(BUDGET, _D, _D, calibration="analytic", noise="isometric")
 # Rows arrive in other units and too long: preparation brings them under the bound.
 _UNITS, _TOO_LONG = 5.0, 3.0
 
 
 def distributed_cases() -> tuple[AuditCase, ...]:
-    """One site where its message is read: nobody else's noise hides it in the average."""
-    wide = replace(_SETTINGS, masks="wide")
+    """The result of one site, whose noise nobody else's hides; then two sites, where the
+    aggregator reads both messages, and the second site takes its own off the result."""
+    wide = replace(SETTINGS, masks="wide")
+    alone = protocol_case("local", "one site alone", SETTINGS, n_sites=2)
     return (
-        protocol_case("dpdis", "DPdisPCA", _SETTINGS),
-        protocol_case("full", "full matrices", _SETTINGS),
-        private_mean_case(),
-        protocol_case("local", "one site alone", _SETTINGS, n_sites=2),
+        protocol_case("dpdis", "DPdisPCA", SETTINGS),
+        protocol_case("full", "full matrices", SETTINGS),
+        *(
+            two_sites_case(key, name, adversary)
+            for key, name in (("dpdis", "DPdisPCA"), ("full", "full matrices"))
+            for adversary in (Adversary.AGGREGATOR, Adversary.SITE)
+        ),
+        alone,
+        seen_by_a_site(alone),
         protocol_case("cape", "CAPE average, wide masks", wide, n_sites=4),
     )
 
 
 def central_cases() -> tuple[AuditCase, ...]:
-    """SuLQ's noise is far above what it promises: at these asked epsilons about 1 is left."""
-    return (
-        protocol_case("pooled", "pooled, trusted", _SETTINGS, n_sites=2),
-        protocol_case("ag", "Analyze Gauss", _SETTINGS),
-        protocol_case("sulq", "SuLQ", replace(_SETTINGS, budget=PrivacyBudget(15.0, 0.01))),
-        protocol_case("modsulq", "MOD-SuLQ", replace(_SETTINGS, budget=PrivacyBudget(5.0, 0.01))),
+    """SuLQ's noise is far above what it promises: at these asked epsilons about 1 is left.
+
+    Whoever adds the noise holds all rows and is trusted; the others see the result.
+    """
+    drawn = (
+        protocol_case("pooled", "pooled, trusted", SETTINGS, n_sites=2),
+        protocol_case("ag", "Analyze Gauss", SETTINGS),
+        protocol_case("sulq", "SuLQ", replace(SETTINGS, budget=PrivacyBudget(15.0, 0.01))),
+        protocol_case("modsulq", "MOD-SuLQ", replace(SETTINGS, budget=PrivacyBudget(5.0, 0.01))),
         ppca_case(),
-        ppca_by_chains_case(),
-        random_case(),
     )
+    return (*drawn, *map(seen_by_a_site, drawn), ppca_by_chains_case(), random_case())
 
 
 def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: int = 1) -> AuditCase:
     """A protocol of the register that releases a noisy matrix, from raw rows on."""
     protocol = method(key)
-    moments, moments_prime = (_prepared(axis, n_sites) for axis in np.eye(_D)[:2])
+    moments, moments_prime = (prepared_sites(axis, n_sites) for axis in np.eye(_D)[:2])
 
     def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
         return protocol.release(
@@ -80,14 +91,14 @@ def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: in
         )
 
     def sampler(moments: SiteMoments) -> Sampler:
-        return one_by_one(lambda repetition: _rebuilt(release(moments, repetition)))
+        return one_by_one(lambda repetition: rebuilt(release(moments, repetition)))
 
     return AuditCase(
         name=name,
         family=DISTRIBUTED if protocol.distributed else CENTRAL,
         covers=f"pca.{key}",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(release(moments, Repetition(0)).guarantee),
+        **claim(release(moments, Repetition(0)).guarantee),
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
         statistic=along(moments.second_moments[0] - moments_prime.second_moments[0]),
@@ -96,49 +107,59 @@ def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: in
     )
 
 
-def private_mean_case(*, mean_share: float = 0.1) -> AuditCase:
-    """A site's two releases under one budget: its mean, and its moment centred around that.
+def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
+    """One of two sites is attacked, by whoever reads what it sends or by the other site.
 
-    Rows at an angle whose cosine is -s / (4 (1 - s)) move the two together the most. No pair
-    attains both sensitivities, so at best sqrt(0.95) of the promised mu can be shown.
+    A release is what that adversary makes of its view: the two matrices it has been sent, or the
+    result and, from its own rows and its own stream, what it sent itself.
     """
-    settings = replace(_SETTINGS, mean_share=mean_share)
-    cosine = -mean_share / (4 * (1 - mean_share))
-    rows = np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
-    moments, moments_prime = (_prepared(row, 1) for row in rows)
-    draw = Draw(moments, settings, Repetition(0))
-    scales = draw.scales[0]
+    protocol, whole = method(key), key == "full"
+    moments, moments_prime = (prepared_sites(axis, 2) for axis in np.eye(_D)[:2])
+
+    def sent(moments: SiteMoments, repetition: Repetition, site: int) -> np.ndarray:
+        message = site_message(
+            moments.second_moments[site],
+            int(moments.n_samples[site]),
+            SETTINGS,
+            rng=repetition.rng(Purpose.SITE_NOISE, site),
+            whole=whole,
+        ).values
+        return message if whole else message @ message.T
+
+    def result(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return protocol.release(
+            Draw(moments, SETTINGS, repetition, proxies=not whole, average=whole)
+        )
+
+    def view(moments: SiteMoments, repetition: Repetition) -> np.ndarray:
+        if adversary is Adversary.AGGREGATOR:
+            return np.stack([sent(moments, repetition, site) for site in (0, 1)])
+        return np.stack([rebuilt(result(moments, repetition)), sent(moments, repetition, 1)])
 
     def sampler(moments: SiteMoments) -> Sampler:
-        def release(repetition: Repetition) -> np.ndarray:
-            draw = Draw(moments, settings, repetition, proxies=False)
-            (mean,) = draw.noisy_means
-            centred = _rebuilt(method("full").release(draw))
-            return np.column_stack([centred, mean])
+        return one_by_one(lambda repetition: view(moments, repetition))
 
-        return one_by_one(release)
+    score = along(moments.second_moments[0] - moments_prime.second_moments[0])
+    share, own = moments.weights
 
-    moment_score = along(
-        (moments.second_moments[0] - moments_prime.second_moments[0]) / scales.moment**2
-    )
-    mean_score = along((moments.means[0] - moments_prime.means[0]) / scales.mean**2)
+    def of_the_first_site(views: np.ndarray) -> np.ndarray:
+        if adversary is Adversary.AGGREGATOR:
+            return score(views[:, 0])
+        return score((views[:, 0] - own * views[:, 1]) / share)
 
-    def likelihood_ratio(releases: np.ndarray) -> np.ndarray:
-        centred, means = releases[:, :, :-1], releases[:, :, -1]
-        around_zero = centred + means[:, :, None] * means[:, None, :]
-        return moment_score(around_zero) + mean_score(means)
-
+    by_aggregator = adversary is Adversary.AGGREGATOR
     return AuditCase(
-        name="full matrices, private mean",
+        name=name,
         family=DISTRIBUTED,
-        covers="pca.full",
+        covers=f"pca.{key}",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(method("full").release(draw).guarantee),
+        **claim(result(moments, Repetition(0)).guarantee, adversary),
+        sees="every site's message" if by_aggregator else RESULT_AND_OWN_NOISE,
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
-        statistic=likelihood_ratio,
+        statistic=of_the_first_site,
         is_gaussian=True,
-        neighbours="One person's row turns by a little more than a right angle.",
+        neighbours="One person's row at the first site turns from the first axis to the second.",
     )
 
 
@@ -146,7 +167,7 @@ def ppca_case(*, epsilon: float = 3.0) -> AuditCase:
     """One direction in the plane. Somebody on the second axis already makes the first one rare
     enough to tell, and not too rare to be seen: e^2 to 1 at best, of the e^3 that is promised.
     """
-    settings = replace(_SETTINGS, budget=PrivacyBudget(epsilon), n_components=1, intermediate_dim=1)
+    settings = replace(SETTINGS, budget=PrivacyBudget(epsilon), n_components=1, intermediate_dim=1)
     moments, moments_prime = (
         site_moments(np.eye(2)[[axis, 1]], (np.arange(2),)) for axis in (0, 1)
     )
@@ -162,7 +183,7 @@ def ppca_case(*, epsilon: float = 3.0) -> AuditCase:
         family=CENTRAL,
         covers="pca.ppca",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(release(moments, Repetition(0)).guarantee),
+        **claim(release(moments, Repetition(0)).guarantee),
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
         statistic=lambda directions: np.square(directions[:, 0, 0]),
@@ -183,16 +204,12 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
     def sampler(moment: np.ndarray) -> Sampler:
         return lambda rng, n: draws(moment, rng, n).draw.states[:n]
 
-    def energy_on_the_turn(frames: np.ndarray) -> np.ndarray:
-        energies = np.square(frames).sum(axis=1)
-        return energies[:, 0] - energies[:, 1]
-
     return AuditCase(
         name="PPCA, two components by chains",
         family=CENTRAL,
         covers="pca.ppca",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(draws(moments[0], np.random.default_rng(0), 50).guarantee),
+        **claim(draws(moments[0], np.random.default_rng(0), 50).guarantee),
         sampler_d=sampler(moments[0]),
         sampler_d_prime=sampler(moments[1]),
         statistic=lambda frames: (
@@ -208,7 +225,7 @@ def random_case() -> AuditCase:
         SiteMoments(moment[None], np.zeros((1, 2)), np.array([50]))
         for moment in worst_second_moments(2, 50)
     ]
-    settings = replace(_SETTINGS, n_components=1, intermediate_dim=1)
+    settings = replace(SETTINGS, n_components=1, intermediate_dim=1)
 
     def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
         return method("random").release(Draw(moments, settings, repetition))
@@ -221,7 +238,7 @@ def random_case() -> AuditCase:
         family=CENTRAL,
         covers="pca.random",
         n_trials=PROTOCOL_TRIALS,
-        **_claim(release(moments[0], Repetition(0)).guarantee),
+        **claim(release(moments[0], Repetition(0)).guarantee),
         sampler_d=sampler(moments[0]),
         sampler_d_prime=sampler(moments[1]),
         statistic=lambda directions: np.square(directions[:, 0, 0]),
@@ -229,11 +246,7 @@ def random_case() -> AuditCase:
     )
 
 
-def _claim(guarantee: Guarantee) -> dict[str, float]:
-    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
-
-
-def _prepared(row: np.ndarray, n_sites: int) -> SiteMoments:
+def prepared_sites(row: np.ndarray, n_sites: int) -> SiteMoments:
     """Moments of sites that hold `row`, at the first, and others; made from raw, long rows."""
     at_sites = [among_others(row), *[among_others(np.eye(_D)[0])] * (n_sites - 1)]
     rows = np.vstack(at_sites)
@@ -254,6 +267,6 @@ def _prepared(row: np.ndarray, n_sites: int) -> SiteMoments:
     return site_moments(prepare(raw, mode="private").X, sites)
 
 
-def _rebuilt(subspace: Subspace) -> np.ndarray:
+def rebuilt(subspace: Subspace) -> np.ndarray:
     """The matrix whose eigenpairs these are."""
     return (subspace.components.T * subspace.eigenvalues) @ subspace.components

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpcore.experiments.audit_neighbours import BUDGET, along, capped
+from dpcore.experiments.audit_neighbours import BUDGET, along, capped, claim
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.statistics import (
     MECHANISMS,
@@ -87,8 +87,8 @@ def statistic_case(
         name=name,
         family=FAMILY,
         covers=f"statistics.{function.__name__}.{mechanism}",
-        epsilon=guarantee.epsilon,
-        delta=guarantee.delta,
+        **claim(guarantee),
+        sees="the released statistic",
         sampler_d=sampler(values),
         sampler_d_prime=sampler(values_prime),
         statistic=along(exact - exact_prime) if projects else laplace_likelihood_ratio,

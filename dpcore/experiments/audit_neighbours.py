@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from dpcore.privacy import PrivacyBudget
-from dpcore.privacy.audit import Sampler, Statistic
+from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
+from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.streams import Repetition
 
 DISTRIBUTED = "Distributed PCA"
@@ -16,6 +18,38 @@ BUDGET = PrivacyBudget(1.0, 0.01)
 # Of releases that take a quarter of a millisecond each, a run of a whole protocol.
 PROTOCOL_TRIALS = 5_000
 TURN = "One person's row turns from the first axis to the second."
+RESULT = "the result"
+RESULT_AND_OWN_ROWS = "the result and its own rows"
+RESULT_AND_OWN_NOISE = "the result, its own rows and its own noise"
+PRIVATE_MEAN = "private mean"
+
+
+def epsilon_against(guarantee: Guarantee, adversary: Adversary) -> float:
+    """What a guarantee says holds against this adversary.
+
+    Where it names none, nobody but the reader of the result is there.
+    """
+    named = {entry.adversary: entry.epsilon for entry in guarantee.against}
+    return named.get(adversary, math.inf) if named else guarantee.epsilon
+
+
+def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> dict[str, object]:
+    """The fields of a case that say against whom it claims what."""
+    return {
+        "epsilon": epsilon_against(guarantee, adversary),
+        "delta": guarantee.delta,
+        "adversary": adversary,
+        "guarantee": guarantee,
+    }
+
+
+def seen_by_a_site(case: AuditCase) -> AuditCase:
+    """The same attack by a site that knows no more of the noise than anybody with the result."""
+    return replace(
+        case,
+        sees=RESULT_AND_OWN_ROWS,
+        **claim(case.guarantee, Adversary.SITE),
+    )
 
 
 def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -29,9 +63,13 @@ def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, n
     return moments[0], moments[1]
 
 
-def among_others(row: np.ndarray, *, times: int = 16) -> np.ndarray:
-    """Rows of which `row` is the first, and the others lie evenly along all axes."""
-    return np.vstack([row, np.repeat(np.eye(len(row)), times, axis=0)])
+def among_others(row: np.ndarray, *, pairs: int = 8) -> np.ndarray:
+    """Rows of which `row` is the first, and the others lie evenly along all axes, either way.
+
+    Their mean is zero: a moment centred around it keeps all its directions above the noise.
+    """
+    axes = np.repeat(np.eye(len(row)), pairs, axis=0)
+    return np.vstack([row, axes, -axes])
 
 
 def along(difference: np.ndarray) -> Statistic:

@@ -219,10 +219,17 @@ def at_delta(guarantee: Guarantee, delta: float) -> Guarantee:
     The parts of one Gaussian release are calibrated by their mu, at a point of the profile that
     suits the solver and nobody else.
     """
-    mu = guarantee_mu(guarantee)
-    if mu is None or guarantee.delta == delta:
+    if guarantee_mu(guarantee) is None or guarantee.delta == delta:
         return guarantee
-    return replace(guarantee, asked=None, epsilon=gaussian_epsilon(delta, 1.0, mu), delta=delta)
+
+    def moved(epsilon: float) -> float:
+        mu = guarantee_mu(replace(guarantee, epsilon=epsilon))
+        return gaussian_epsilon(delta, 1.0, mu) if math.isfinite(mu) else math.inf
+
+    against = tuple(replace(each, epsilon=moved(each.epsilon)) for each in guarantee.against)
+    return replace(
+        guarantee, asked=None, epsilon=moved(guarantee.epsilon), delta=delta, against=against
+    )
 
 
 def stage_budgets(spec: ClassificationSpec) -> tuple[float, PrivacyBudget | None]:

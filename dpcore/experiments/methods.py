@@ -90,7 +90,7 @@ METHODS: dict[str, Method] = {
             "CAPE",
             cape,
             APPROXIMATE,
-            "Sites send whole matrices under masks that cancel: the average is as good as pooled.",
+            "Sites send whole matrices under masks that cancel: almost the noise of pooled rows.",
             distributed=True,
         ),
         Method(

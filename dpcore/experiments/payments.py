@@ -14,7 +14,13 @@ from dpcore.experiments.methods import METHODS, PURE
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec
 from dpcore.experiments.spending import Payment
-from dpcore.privacy import EVERYONE, Guarantee, Release, l2_sensitivity_of_second_moment
+from dpcore.privacy import (
+    EVERYONE,
+    Guarantee,
+    Release,
+    l2_sensitivity_of_moment_and_mean,
+    mean_weight,
+)
 
 COMPONENTS = "components"
 
@@ -179,9 +185,16 @@ def _guarantee_of(row: Row) -> Guarantee:
         row["delta"],
         "gaussian",
         "",
-        l2_sensitivity=l2_sensitivity_of_second_moment(n_samples) if n_samples else None,
+        l2_sensitivity=_sensitivity_of(row, n_samples) if n_samples else None,
         sigma=row["sigma"],
     )
+
+
+def _sensitivity_of(row: Row, n_samples: float) -> float:
+    """How far one row moves the noisy matrix, and with it the mean where one was bought."""
+    reads_mean = "mean_share" in READS.get(row["protocol"], GAUSSIAN)
+    weight = mean_weight(row["mean_share"]) if reads_mean else 0.0
+    return l2_sensitivity_of_moment_and_mean(n_samples, weight=weight)
 
 
 def _behind_one_noise(row: Row) -> float | None:

@@ -17,19 +17,20 @@ _ATTACK = "#D55E00"
 def bound_growth(
     rows: Sequence[Row], claim: float, n_trials: int, *, dark: bool = False
 ) -> go.Figure:
-    """Lower bound on epsilon against the number of trials, and the line of the claim.
+    """Lower bounds on epsilon against the number of trials, and the line of the claim.
 
     Parameters
     ----------
     rows : sequence of dict
-        With "trials" and "epsilon", in order.
+        With "trials", "epsilon_exact" and "epsilon", in order; the latter is drawn where it is
+        another, nominal bound somewhere.
     claim : float
         The promised epsilon.
     n_trials : int
         Where the axis ends, so that the figure stands still while it fills in.
     """
     figure = base_figure(360)
-    highest = max([claim, *(row["epsilon"] for row in rows)])
+    highest = max([claim, *(max(row["epsilon"], row["epsilon_exact"]) for row in rows)])
     figure.add_hrect(y0=claim, y1=1.25 * highest, fillcolor=faded(_ATTACK, 0.10), line={"width": 0})
     figure.add_hline(y=claim, line={"color": ink(dark), "dash": "dash", "width": 2})
     figure.add_annotation(
@@ -41,13 +42,22 @@ def bound_growth(
         text=f"promised: ε = {claim:.3g}",
         showarrow=False,
     )
-    figure.add_scatter(
-        x=[row["trials"] for row in rows],
-        y=[row["epsilon"] for row in rows],
-        mode="lines+markers",
-        line={"color": _ATTACK, "width": 3},
-        marker={"size": 7},
-        hovertemplate="ε ≥ %{y:.3g} after %{x:,} trials<extra></extra>",
+    bounds = [("epsilon_exact", "exact limit", {"width": 3})]
+    if any(row["epsilon"] != row["epsilon_exact"] for row in rows):
+        bounds.append(("epsilon", "nominal (jackknife)", {"width": 2, "dash": "dot"}))
+    for column, name, line in bounds:
+        figure.add_scatter(
+            x=[row["trials"] for row in rows],
+            y=[row[column] for row in rows],
+            name=name,
+            mode="lines+markers",
+            line={"color": _ATTACK, **line},
+            marker={"size": 7 if column == "epsilon_exact" else 4},
+            hovertemplate="ε ≥ %{y:.3g} after %{x:,} trials<extra>" + name + "</extra>",
+        )
+    figure.update_layout(
+        showlegend=len(bounds) > 1,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
     )
     figure.update_xaxes(title="trials under D and under D′", range=[0, 1.02 * n_trials])
     figure.update_yaxes(title="ε is at least", range=[0, 1.25 * highest])

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcore.mechanisms.symmetric_noise import symmetric_gaussian_noise
 from dpcore.privacy import (
+    Adversary,
     PrivacyBudget,
     gaussian_sigma,
     l2_sensitivity_of_second_moment,
@@ -32,6 +33,7 @@ def flawed_cases() -> tuple[AuditCase, ...]:
         published_noise_at_its_asked_epsilon(),
         wishart_noise(),
         one_seed_for_all_sites(),
+        masks_that_forget_the_sites(),
         lower_triangle_left_bare(),
         scaling_by_the_largest_norm(),
         one_budget_for_two_releases(),
@@ -111,8 +113,44 @@ def one_seed_for_all_sites() -> AuditCase:
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),
         statistic=lambda messages: along(messages[:, 0] - messages[:, 1]),
+        adversary=Adversary.AGGREGATOR,
+        sees="both sites' messages",
         neighbours="One person's row at the first site turns from the first axis to the second.",
         flaw="Both sites draw the same noise, so it cancels in the difference of their messages.",
+    )
+
+
+def masks_that_forget_the_sites() -> AuditCase:
+    """CAPE of two sites, noise just enough against an aggregator who reads both messages.
+
+    With masks without bound he learns the sum, and each site adds half of the variance that hides
+    it. The other site takes its own half off again.
+    """
+    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES)) / math.sqrt(2)
+    moment, moment_prime = _axis_moments(n_features=3)
+    other_site = np.eye(3) / 3
+
+    def sampler(first_site: np.ndarray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+            noises = symmetric_gaussian_noise(3, sigma, rng=rng, size=2 * n).reshape(n, 2, 3, 3)
+            result = (first_site + other_site + noises.sum(axis=1)) / 2
+            return np.stack((result, noises[:, 1]), axis=1)
+
+        return sample
+
+    along = _along(moment - moment_prime)
+    return AuditCase(
+        name="masks that forget the sites",
+        epsilon=_BUDGET.epsilon,
+        delta=_BUDGET.delta,
+        adversary=Adversary.SITE,
+        sees="the result, its own rows and its own noise",
+        sampler_d=sampler(moment),
+        sampler_d_prime=sampler(moment_prime),
+        statistic=lambda views: along(2 * views[:, 0] - views[:, 1]),
+        is_gaussian=True,
+        neighbours="One person's row at the first site turns from the first axis to the second.",
+        flaw="A site knows its own noise, so only the others' hides you: the real ε is 1.586.",
     )
 
 
@@ -177,6 +215,7 @@ def one_budget_for_two_releases() -> AuditCase:
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),
         statistic=lambda pairs: along(pairs[:, 0] + pairs[:, 1]),
+        sees="both releases",
         is_gaussian=True,
         neighbours="One person's row turns from the first axis to the second.",
         flaw="Two releases of the same data compose, and only one of them is counted.",

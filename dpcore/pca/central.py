@@ -18,11 +18,10 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.guarantees import AT_AGGREGATOR
+from dpcore.pca.guarantees import HOLDER, gaussian_guarantee
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,
-    gaussian_epsilon,
     l2_sensitivity_of_second_moment,
     second_moment_sigma,
 )
@@ -187,16 +186,12 @@ def noisy_moment_guarantee(
     budget: PrivacyBudget, sigma: float, n_samples: int, row_norm_bound: float = 1.0
 ) -> Guarantee:
     """What noise of this scale promises, whatever was asked for."""
-    sensitivity = l2_sensitivity_of_second_moment(n_samples, row_norm_bound)
-    return Guarantee(
-        asked=budget,
-        epsilon=gaussian_epsilon(budget.delta, sigma, sensitivity),
-        delta=budget.delta,
-        mechanism="none" if sigma == 0 else "gaussian",
-        noise_added_by="the aggregator, who holds all rows, once, to their second moment",
-        l2_sensitivity=sensitivity,
+    return gaussian_guarantee(
+        budget,
+        HOLDER,
+        l2_sensitivity=l2_sensitivity_of_second_moment(n_samples, row_norm_bound),
         sigma=sigma,
-        assumptions=AT_AGGREGATOR,
+        is_calibrated=False,
     )
 
 

@@ -177,7 +177,8 @@ class ExponentialPCA(PrivatePCA):
 
     Promise: `guarantee_`, pure epsilon for every person under replace-one neighbours, as far as
     the draw is exact. One component is drawn exactly; several by Markov chains, whose
-    convergence is diagnosed and not proven. Where the diagnostics fail, nothing is promised.
+    convergence is diagnosed and not proven. Where the diagnostics fail, nothing is promised; that
+    verdict is itself worked out from the rows, and epsilon does not cover it.
 
     Within the subspace the order and direction of the components mean nothing, and no
     eigenvalues are released.
@@ -197,7 +198,7 @@ class ExponentialPCA(PrivatePCA):
     guarantee_ : Guarantee
     diagnostics_ : dict
         How the draw was made: method, converged, r_hat, ess_bulk, ess_tail, sweeps, seconds.
-        Functions of the data, for the holder of the rows.
+        Functions of the rows that epsilon does not cover: for their holder, not for release.
     n_clipped_, n_features_in_, feature_names_in_
         As in `AnalyzeGaussPCA`.
 
@@ -232,7 +233,8 @@ class ExponentialPCA(PrivatePCA):
         Warns
         -----
         ConvergenceWarning
-            If the chains did not converge, so that nothing is promised.
+            If the chains did not converge, so that nothing is promised. The warning depends on
+            the rows: it is for their holder, as `diagnostics_` is.
         """
         rows = self._bounded(X)
         settings = ReleaseSettings(
@@ -244,7 +246,8 @@ class ExponentialPCA(PrivatePCA):
         subspace = ppca(self._draw(rows, settings))
         if not subspace.diagnostics["converged"]:
             warnings.warn(
-                "The chains did not converge: this release promises nothing.",
+                "The chains did not converge: this release promises nothing. This warning depends "
+                "on the rows; keep it to yourself.",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -51,7 +51,10 @@ def _from_sites(
 
 
 def local(draw: Draw) -> Subspace:
-    """The first site on its own: private PCA of its people only; nothing travels."""
+    """The first site on its own: private PCA of its people only, around its own private mean.
+
+    Nothing travels, and no other site's row has a say in it.
+    """
     settings = draw.settings
     eigenvalues, components = draw.first.leading(settings.n_components, by=settings.ranking)
     return Subspace(
@@ -65,15 +68,13 @@ def local(draw: Draw) -> Subspace:
 
 def pooled(draw: Draw) -> Subspace:
     """Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator."""
-    settings, moments = draw.settings, draw.moments
+    settings = draw.settings
     scales = noise_scales(draw.n_people, settings)
 
     def noisy() -> np.ndarray:
         noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
         if settings.mean_share > 0:
-            rng = draw.repetition.rng(Purpose.POOLED_NOISE, 1)
-            mean = moments.weights @ moments.means
-            mean = mean + scales.mean * rng.standard_normal(len(mean))
+            mean = noisy_mean_of_holder(draw)
             noisy -= np.outer(mean, mean).astype(noisy.dtype)
         return noisy
 
@@ -82,10 +83,16 @@ def pooled(draw: Draw) -> Subspace:
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=promised_by_holder(settings, moments.n_samples),
+        guarantee=promised_by_holder(settings, draw.moments.n_samples),
         sigma=np.array([scales.moment]),
         bytes_sent=draw.raw_row_bytes(),
     )
+
+
+def noisy_mean_of_holder(draw: Draw) -> np.ndarray:
+    """(D,) mean of everybody's rows, with the noise that `pooled` adds to it."""
+    scales = noise_scales(draw.n_people, draw.settings)
+    return draw.noisy_pooled_mean(scales.mean, Purpose.POOLED_NOISE)
 
 
 def exact(draw: Draw) -> Subspace:

@@ -51,7 +51,8 @@ class DistributedPCA(PrivatePCA):
     masks : {"published", "wide"}
         Of "cape".
     honest_sites : int or None
-        How many sites the guarantee of "cape" counts on; None is all.
+        How many sites the guarantee of "cape" counts on to keep their masks and noises to
+        themselves; None is all but one.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         Whoever knows an int knows the noise: for experiments only. None is fresh entropy.
 
@@ -62,7 +63,8 @@ class DistributedPCA(PrivatePCA):
         In units of the second moment X^T X / n.
     noise_scale_ : ndarray of shape (n_sites,)
         Noise standard deviation in one second-moment entry at each site that adds noise: the
-        first alone under "local", the aggregator under "pooled".
+        first alone under "local", the aggregator under "pooled"; without the masks of "cape",
+        which cancel.
     guarantee_ : Guarantee
     bytes_sent_ : int
         By all sites together.

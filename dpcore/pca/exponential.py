@@ -9,8 +9,10 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
-from dpcore.pca.guarantees import AT_AGGREGATOR
+from dpcore.pca.guarantees import AT_AGGREGATOR, HOLDER
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
+
+_OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,12 @@ class PpcaRelease:
     components : ndarray of shape (n_components, n_features), orthonormal rows
         Only their span means anything: within it the rows are uniform.
     draw : BinghamDraw
-        Diagnostics. Traces and states are functions of the data: for the aggregator's eyes,
-        unless the data are public.
+        Diagnostics. Traces, states, R-hat, sample sizes, the number of sweeps and `converged`
+        are functions of the rows that epsilon does not cover: for the aggregator's eyes, unless
+        the data are public.
     guarantee : Guarantee
-        Pure epsilon, or nothing (infinite epsilon) where the chains did not converge.
+        Pure epsilon, or nothing (infinite epsilon) where the chains did not converge: which of
+        the two it says depends on the rows as well.
     """
 
     components: np.ndarray
@@ -90,11 +94,13 @@ def ppca(
 
 def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = True) -> Guarantee:
     """Pure epsilon, of a draw that is exact or that its chains' diagnostics pass for one."""
+    epsilon = budget.epsilon if converged else math.inf
     return Guarantee(
         asked=budget,
-        epsilon=budget.epsilon if converged else math.inf,
+        epsilon=epsilon,
         delta=0.0,
         mechanism="exponential",
         noise_added_by="the aggregator, who holds all rows and draws the subspace at random",
-        assumptions=(*AT_AGGREGATOR, Assumption.EXACT_DRAWS) if is_chain else AT_AGGREGATOR,
+        assumptions=(*AT_AGGREGATOR, *_OF_CHAINS) if is_chain else AT_AGGREGATOR,
+        against=HOLDER.against(dict.fromkeys(HOLDER.sees, epsilon)),
     )

@@ -112,6 +112,7 @@ class NoisySites:
         return means
 
     def first(self) -> Spectrum:
+        """The first site's, centred around its own noisy mean: no other site has a part in it."""
         return self.once("sites", self._gather)[0]
 
     def received(self, key: tuple[str, int, str] | str) -> Received:
@@ -124,9 +125,9 @@ class NoisySites:
         averages: dict[str, np.ndarray] = {}
         lengths: dict[object, list[int]] = {key: [] for key in (*self._proxies, *self._whole)}
         count = moments.n_sites if lengths else 1
-        for site, (noisy, proxies, whole) in enumerate(self._in_order(range(count))):
+        for site, (alone, proxies, whole) in enumerate(self._in_order(range(count))):
             if first is None:
-                first = noisy
+                first = alone
             for key, (message, length) in proxies.items():
                 messages[key].append(message)
                 lengths[key].append(length)
@@ -180,13 +181,17 @@ class NoisySites:
             noise=self.settings.noise,
             rng=self.repetition.rng(Purpose.SITE_NOISE, site),
         )
+        alone = None
         if self.noisy_means is not None:
-            noisy = centred_around(
-                noisy, self.noisy_means[site], self.moments.weights @ self.noisy_means
-            )
+            own = self.noisy_means[site]
+            if site == 0:
+                alone = Spectrum(centred_around(noisy, own, own))
+            noisy = centred_around(noisy, own, self.moments.weights @ self.noisy_means)
         spectrum = Spectrum(noisy)
+        if site == 0 and alone is None:
+            alone = spectrum
         whole = {key: self._sent(noisy, site, key, whole=True) for key in self._whole}
-        return spectrum if site == 0 else None, self._proxies_at(spectrum, site), whole
+        return alone, self._proxies_at(spectrum, site), whole
 
     def _proxies_at(self, spectrum: Spectrum, site: int) -> dict[tuple, tuple[SiteMessage, int]]:
         """The site's proxies; where one begins a longer one, it is a view of that one."""

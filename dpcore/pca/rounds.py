@@ -118,7 +118,7 @@ class Draw:
 
     @property
     def first(self) -> Spectrum:
-        """The first site's noisy second moment."""
+        """The first site's noisy second moment, around nobody's noisy mean but its own."""
         return self._sites.first()
 
     def proxies(self) -> Received:
@@ -147,6 +147,15 @@ class Draw:
             rng=self.repetition.rng(purpose),
             dtype=self.moments.second_moments.dtype,
         )
+
+    def noisy_pooled_mean(self, sigma: float, purpose: Purpose) -> np.ndarray:
+        """(D,) mean of everybody with noise added once, where that of the matrices is added."""
+
+        def noisy() -> np.ndarray:
+            mean = self.moments.weights @ self.moments.means
+            return mean + sigma * self.repetition.rng(purpose, 1).standard_normal(len(mean))
+
+        return self._sites.once(f"pooled mean {purpose}", noisy)
 
     def whole_matrix_bytes(self) -> np.ndarray:
         """(S,) bytes of each site's message when it sends its whole noisy matrix as it is."""

@@ -35,11 +35,13 @@ class ReleaseSettings:
         Public bound c on the Euclidean norm of a row.
     mean_share : float
         In [0, 1). Share of the budget, counted in mu squared, that pays for a private mean
-        whose outer product is subtracted from the noisy second moment. 0 takes rows as centred.
+        whose outer product is subtracted from the noisy second moment (`mean_weight`). 0 takes
+        rows as centred.
     masks : {"published", "wide"}
         Size of CAPE's zero-sum masks.
     honest_sites : int or None
-        H: how many sites CAPE's guarantee counts on to follow the protocol; None is all.
+        H: how many sites CAPE's guarantee counts on to keep their masks and noises to
+        themselves; None is all but one, and one of one.
     encoding : str
         How messages are put into bytes: "native", a precision, or "rounded:K" for whole matrices
         (`dpcore.pca.messages.encode_message`).

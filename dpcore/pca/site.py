@@ -13,7 +13,13 @@ import numpy as np
 
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.privacy import second_moment_sigma
+from dpcore.privacy import (
+    gaussian_sigma,
+    l2_sensitivity_of_moment_and_mean,
+    mean_weight,
+    published_sigma,
+    second_moment_sigma,
+)
 from dpcore.spectra import leading_eigenpairs
 
 
@@ -44,34 +50,49 @@ class SiteMessage:
 
 @dataclass(frozen=True)
 class NoiseScales:
-    """Standard deviations a site uses, in units of one entry of what it perturbs."""
+    """Standard deviations a site uses, in units of one entry of what it perturbs.
+
+    Parameters
+    ----------
+    moment : float
+    mean : float
+        0 where no mean is released.
+    """
 
     moment: float
     mean: float
 
 
+def site_sensitivity(n_samples: float, settings: ReleaseSettings) -> float:
+    """How far one person moves what a site of so many releases, in the matrix's units.
+
+    The matrix alone, or with it the private mean, weighted by how much less noise it gets.
+    """
+    bound = settings.row_norm_bound
+    return l2_sensitivity_of_moment_and_mean(
+        n_samples, bound, weight=mean_weight(settings.mean_share, bound)
+    )
+
+
 @lru_cache(maxsize=1024)
-def noise_scales(n_samples: int, settings: ReleaseSettings) -> NoiseScales:
+def noise_scales(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
     """Calibrate one site's noise; the private mean's part is taken out of the same budget.
 
-    Gaussian releases compose by adding mu^2 = (sensitivity / sigma)^2. With sigma_0 the scale
-    that spends everything on the second moment, giving the mean the share s means
-    sigma = sigma_0 / sqrt(1 - s) there and, with l2-sensitivity 2 c / n against sqrt(2) c^2 / n,
-    sigma_mean = sqrt(2) sigma_0 / (c sqrt(s)). The total is what sigma_0 alone would have given.
+    Gaussian releases compose by adding mu^2 = (change / sigma)^2, here for one and the same
+    person: what she moves in both. The published formula knows no mean; its matrix gets
+    1 / sqrt(1 - s) of the printed noise.
     """
-    everything = second_moment_sigma(
-        settings.budget,
-        n_samples,
-        calibration=settings.calibration,
-        row_norm_bound=settings.row_norm_bound,
-    )
-    share = settings.mean_share
-    if share == 0:
-        return NoiseScales(moment=everything, mean=0.0)
-    return NoiseScales(
-        moment=everything / math.sqrt(1 - share),
-        mean=math.sqrt(2) * everything / (settings.row_norm_bound * math.sqrt(share)),
-    )
+    bound, share = settings.row_norm_bound, settings.mean_share
+    if settings.calibration == "published":
+        moment = published_sigma(settings.budget, n_samples, bound) / math.sqrt(1 - share)
+    else:
+        moment = gaussian_sigma(
+            settings.budget,
+            site_sensitivity(n_samples, settings),
+            calibration=settings.calibration,
+        )
+    mean = moment / mean_weight(share, bound) if share > 0 else 0.0
+    return NoiseScales(moment, mean)
 
 
 def noisy_second_moment(

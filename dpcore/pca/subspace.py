@@ -21,8 +21,8 @@ class Subspace:
         In units of the second moment the subspace was taken from.
     guarantee : Guarantee
     sigma : ndarray of shape (n_sites,)
-        Noise standard deviation each site added to a second-moment entry; empty where sites add
-        none.
+        Noise standard deviation each site added to a second-moment entry, without masks that
+        cancel; empty where sites add none.
     bytes_sent : ndarray of shape (n_sites,)
         Length of what each site sent; zero where a site sends nothing.
     diagnostics : dict

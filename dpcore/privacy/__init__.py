@@ -3,7 +3,7 @@
 from dpcore.privacy.adversary import Adversary, Against
 from dpcore.privacy.assumptions import Assumption
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
-from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales
+from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales, default_honest_sites
 from dpcore.privacy.card import EXPLANATIONS, Badge, CardRow, GuaranteeCard, describe
 from dpcore.privacy.explanations import ASSUMED, STATED, Explained, explained
 from dpcore.privacy.gaussian import (
@@ -14,7 +14,9 @@ from dpcore.privacy.gaussian import (
     gaussian_mu,
     gaussian_sigma,
     gaussian_trade_off,
+    l2_sensitivity_of_moment_and_mean,
     l2_sensitivity_of_second_moment,
+    mean_weight,
     published_sigma,
     second_moment_sigma,
 )
@@ -57,6 +59,7 @@ __all__ = [
     "cape_mu",
     "cape_scales",
     "composed_mu",
+    "default_honest_sites",
     "describe",
     "exceedance_bound",
     "explained",
@@ -71,7 +74,9 @@ __all__ = [
     "guarantee_power",
     "guarantee_trade_off",
     "icon_counts",
+    "l2_sensitivity_of_moment_and_mean",
     "l2_sensitivity_of_second_moment",
+    "mean_weight",
     "odds_factor",
     "posterior_after_test",
     "posterior_bounds",

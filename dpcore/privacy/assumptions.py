@@ -35,6 +35,10 @@ class Assumption(StrEnum):
         "Every draw follows its law exactly; a Markov chain only comes close, "
         "and its diagnostics say how close."
     )
+    VERDICT_WITH_HOLDER = (
+        "Whether the Markov chains converged, their diagnostics and how long they ran stay with "
+        "the holder of the rows: all of it is worked out from the rows, and ε does not cover it."
+    )
     EXACT_OPTIMUM = (
         "The training problem is solved to its exact minimum; the solver certifies how close it "
         "came, and the rest is neglected."

@@ -1,7 +1,9 @@
 """An audit: attack a mechanism on two neighbouring data sets and bound its epsilon from below.
 
 The auditor draws releases under D and under D', scores each one by a statistic, and asks how well
-the score tells the two apart. Two bounds come out, each with the stated one-sided confidence:
+the score tells the two apart. Three bounds come out, each for the stated one-sided confidence.
+Two are exact: whatever the number of trials, they exceed the truth with at most the chance that
+the confidence leaves.
 
 `epsilon_any` assumes nothing. A threshold is chosen on one half of the trials; on the other half
 Clopper & Pearson's (1934) exact limits for the two error rates give
@@ -10,21 +12,26 @@ Clopper & Pearson's (1934) exact limits for the two error rates give
 
 It is honest and loose: n trials can't show more than about log(n / 4), nor a small epsilon.
 
-`epsilon_gdp` assumes that the mechanism is Gaussian noise, or computed from such a release, so
-that its trade-off curve lies above that of some mu (Nasr and others 2023, section 4, use the same
+The others assume that the mechanism is Gaussian noise, or computed from such a release, so that
+its trade-off curve lies above that of some mu (Nasr and others 2023, section 4, use the same
 assumption). Then no score has a larger area under its ROC curve than Phi(mu / sqrt(2)), so the
 area bounds mu, and mu gives epsilon at delta. The area uses every trial and needs no threshold;
 of the scores it assumes nothing.
+
+`epsilon_exact` takes Hoeffding's (1963) limit for the area, or Clopper and Pearson's for a
+threshold, at half the error each. `epsilon_gdp` takes the jackknife's: nearly the truth, and
+nominal. Its level is right in the limit of many batches and measured for few; nothing proves it.
+So a breach is proved where an exact bound exceeds the claim, and a nominal one points to it.
 
 Both data sets get the same random numbers, batch by batch: a mechanism's generator is ours to
 choose, and releases under each data set keep their law whatever is drawn beside them. What the
 noise does to both drops out of the comparison, so the area is known far better than from
 independent trials: at mu = 0.27 and 10,000 trials the bound on mu comes out at 0.99 of it and not
-at 0.91. Its limit comes from the jackknife over batches, which are independent of one another,
-so that nothing is assumed of how the two releases in a batch hang together. Where the scores
-hardly overlap batches are not normal, and the exact limits above bound mu instead.
+at 0.91. The jackknife is over batches, which are independent of one another, so that nothing is
+assumed of how the two releases in a batch hang together. Where the scores hardly overlap batches
+are not normal, and the exact limits bound mu instead. Those gain nothing from shared numbers.
 
-Bounds above the claim break it. A bound below proves nothing: the attack may be weak.
+A bound below the claim proves nothing: the attack may be weak.
 """
 
 from __future__ import annotations
@@ -34,10 +41,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, ndtr, ndtri, stdtrit
+from scipy.special import betaincinv, ndtr, ndtri, rel_entr, stdtrit
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.adversary import Adversary
+from dpcore.privacy.budget import Guarantee
 from dpcore.privacy.gaussian import gaussian_epsilon
 
 Sampler = Callable[[np.random.Generator, int], np.ndarray]
@@ -86,6 +94,11 @@ class AuditCase:
         Who attacks.
     sees : str
         What that adversary sees besides everybody else's rows, in words that fit after "sees".
+    preparation : {"none", "private mean"}
+        Whether the release pays for a private mean to centre by.
+    guarantee : Guarantee or None
+        What the attacked release says of itself, where it comes with a guarantee; the claim is
+        what that says against this adversary.
     """
 
     name: str
@@ -101,7 +114,9 @@ class AuditCase:
     covers: str = ""
     n_trials: int = 10_000
     adversary: Adversary = Adversary.OUTSIDER
-    sees: str = ""
+    sees: str = "the result"
+    preparation: str = "none"
+    guarantee: Guarantee | None = None
 
     @property
     def is_sound(self) -> bool:
@@ -120,11 +135,17 @@ class AuditResult:
     confidence : float
         Of each bound on its own.
     epsilon_any : float
-        Lower bound at the case's delta, whatever the mechanism.
+        Lower bound at the case's delta, whatever the mechanism. Exact.
+    epsilon_exact : float
+        Exact lower bound that uses what the case is: for a Gaussian one through mu, else
+        `epsilon_any`.
     epsilon_gdp : float or None
-        Lower bound for a Gaussian mechanism; None where the case is not one.
+        Lower bound for a Gaussian mechanism; None where the case is not one. Nominal, where
+        `is_nominal` says so.
     mu : float or None
         The lower bound behind `epsilon_gdp`.
+    is_nominal : bool
+        Whether `mu` comes from the jackknife, whose level holds in the limit only.
     area : float
         Under the ROC curve of the score; one half tells nothing.
     type_one, type_two : ndarray of shape (n_points,)
@@ -135,29 +156,48 @@ class AuditResult:
     n_trials: int
     confidence: float
     epsilon_any: float
+    epsilon_exact: float
     epsilon_gdp: float | None
     mu: float | None
+    is_nominal: bool
     area: float
     type_one: np.ndarray
     type_two: np.ndarray
 
     @property
     def epsilon(self) -> float:
-        """The bound to judge by: of the two, the one whose assumption the case makes."""
+        """The closest bound whose assumption the case makes; `bound` says of what kind it is."""
         return self.epsilon_any if self.epsilon_gdp is None else self.epsilon_gdp
 
     @property
+    def bound(self) -> str:
+        """ "exact" or "nominal": whether `epsilon` keeps its confidence at every number of trials,
+        or nearly so, by the jackknife."""
+        return "nominal" if self.is_nominal else "exact"
+
+    @property
     def breaks_claim(self) -> bool:
-        return self.epsilon > self.case.epsilon
+        """Whether a bound exceeds the claim, a nominal one included."""
+        return max(self.epsilon, self.epsilon_exact) > self.case.epsilon
+
+    @property
+    def proves_breach(self) -> bool:
+        """Whether an exact bound does."""
+        return self.epsilon_exact > self.case.epsilon
 
     def row(self) -> dict:
         """JSON-able summary, without the curve."""
         return {
             "mechanism": self.case.name,
             "family": self.case.family,
+            "adversary": str(self.case.adversary),
+            "sees": self.case.sees or None,
+            "preparation": self.case.preparation,
             "claimed_epsilon": self.case.epsilon,
             "delta": self.case.delta,
             "epsilon_lower_bound": self.epsilon,
+            "bound": self.bound,
+            "epsilon_exact": self.epsilon_exact,
             "epsilon_any": self.epsilon_any,
             "epsilon_gdp": self.epsilon_gdp,
             "mu_lower_bound": self.mu,
@@ -165,6 +205,7 @@ class AuditResult:
             "trials": self.n_trials,
             "confidence": self.confidence,
             "breaks_claim": self.breaks_claim,
+            "proves_breach": self.proves_breach,
             "flaw": self.case.flaw or None,
         }
 
@@ -185,7 +226,8 @@ def audit(
         Releases under each of D and D', at least 200; as many as the case asks for by default.
         Half of them train the score where the case brings none.
     confidence : float
-        In [0.5, 1): the chance that a bound is below the true epsilon, at least.
+        In [0.5, 1): the chance that a bound is below the true epsilon; at least that for the
+        exact ones, about that for `epsilon_gdp`.
     rng : numpy.random.Generator
 
     Raises
@@ -234,7 +276,7 @@ def judge(
     n_trials: int,
     confidence: float = 0.95,
 ) -> AuditResult:
-    """What these scores prove.
+    """What these scores prove, and what they point to.
 
     Parameters
     ----------
@@ -246,19 +288,30 @@ def judge(
     confidence : float
         In [0.5, 1).
     """
-    p_low, q_high, epsilon_any = _threshold_bound(d, d_prime, case.delta, 1 - confidence)
+    _, _, epsilon_any = _threshold_bound(d, d_prime, case.delta, 1 - confidence)
     mu = epsilon_gdp = None
+    epsilon_exact, is_nominal = epsilon_any, False
     area = _area(d, d_prime)
     if case.is_gaussian:
+        mu_exact = _exact_mu(d, d_prime, case.delta, 1 - confidence)
+        epsilon_exact = _epsilon_of(mu_exact, case.delta)
         confusions = 2 * len(d) * ndtr(-ndtri(area) / math.sqrt(2)) if area < 1 else 0
-        if confusions >= _MIN_CONFUSIONS and len(d) // BATCH >= _MIN_BATCHES:
-            mu = _mu_from_areas(d, d_prime, 1 - confidence)
-        else:
-            mu = max(0.0, float(ndtri(p_low) - ndtri(q_high)))
-        epsilon_gdp = gaussian_epsilon(case.delta, 1.0, mu) if mu > 0 else 0.0
+        is_nominal = confusions >= _MIN_CONFUSIONS and len(d) // BATCH >= _MIN_BATCHES
+        mu = _mu_from_areas(d, d_prime, 1 - confidence) if is_nominal else mu_exact
+        epsilon_gdp = _epsilon_of(mu, case.delta)
     type_one, type_two = _roc(d, d_prime)
     return AuditResult(
-        case, n_trials, confidence, epsilon_any, epsilon_gdp, mu, area, type_one, type_two
+        case=case,
+        n_trials=n_trials,
+        confidence=confidence,
+        epsilon_any=epsilon_any,
+        epsilon_exact=epsilon_exact,
+        epsilon_gdp=epsilon_gdp,
+        mu=mu,
+        is_nominal=bool(is_nominal),
+        area=area,
+        type_one=type_one,
+        type_two=type_two,
     )
 
 
@@ -359,12 +412,29 @@ def _ranks(scores: np.ndarray) -> np.ndarray:
 
 
 def _mu_from_areas(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
-    """Lower limit of the mu whose area, Phi(mu / sqrt(2)), is that of these scores.
+    """Nominal lower limit of the mu whose area, Phi(mu / sqrt(2)), is that of these scores.
 
     The area over pairs from different batches is a U-statistic of independent batches, unbiased
     however the trials within one depend on each other. Its jackknife variance (Arvesen 1969) is
     on average not below the true one (Efron & Stein 1981). On the scale of mu it is next to
-    normal, so that Student's limit holds.
+    normal, so that Student's limit holds nearly; that is measured, not proved.
+    """
+    areas = _areas_across_batches(d, d_prime)
+    n_batches, area = len(areas), float(areas.mean())
+    if not 0.5 < area < 1:
+        return 0.0
+    spread = 2 * math.sqrt(np.square(areas - area).sum() * (n_batches - 1) / n_batches)
+    spread /= n_batches - 2
+    quantile = float(ndtri(area))
+    slope = math.sqrt(2 * math.pi) * math.exp(quantile**2 / 2)
+    student = -float(stdtrit(n_batches - 1, alpha))
+    return max(0.0, math.sqrt(2) * (quantile - student * slope * spread))
+
+
+def _areas_across_batches(d: np.ndarray, d_prime: np.ndarray) -> np.ndarray:
+    """(n_batches,) shares of ordered pairs that have one trial in this batch, one in another.
+
+    Their mean is the area over all pairs of trials from different batches.
     """
     n_batches = len(d) // BATCH
     n = n_batches * BATCH
@@ -376,16 +446,47 @@ def _mu_from_areas(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
     d, d_prime = d.reshape(n_batches, BATCH), d_prime.reshape(n_batches, BATCH)
     own = (np.sign(d[:, :, None] - d_prime[:, None, :]).mean(axis=(1, 2)) + 1) / 2
     both = (exceeded + not_reached).reshape(n_batches, BATCH).mean(axis=1) / BATCH
-    areas = (both - 2 * own) / (2 * (n_batches - 1))
-    area = float(areas.mean())
-    if not 0.5 < area < 1:
+    return (both - 2 * own) / (2 * (n_batches - 1))
+
+
+def _exact_mu(d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float) -> float:
+    """Lower limit of mu that holds at every number of trials: the better of two.
+
+    One from the area, one from a threshold, which is the better of the two where the scores
+    hardly overlap. Each errs with chance alpha / 2.
+    """
+    p_low, q_high, _ = _threshold_bound(d, d_prime, delta, alpha / 2)
+    by_threshold = float(ndtri(p_low) - ndtri(q_high))
+    by_area = math.sqrt(2) * float(ndtri(_exact_area(d, d_prime, alpha / 2)))
+    return max(0.0, by_threshold, by_area)
+
+
+def _exact_area(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
+    """Lower limit of the area, exact (Hoeffding 1963, theorem 1 and section 5).
+
+    Pair the batches, and in each pair the trials of one under D with those of the other under
+    D'. That is m = BATCH * floor(n_batches / 2) independent comparisons, however the two
+    releases within a batch hang together. The area across batches is the average over all such
+    pairings, so that by convexity its moment generating function is below that of m independent
+    ones: if the true area is a, the measured one exceeds x > a with a chance of at most
+    exp(-m kl(x, a)), kl the relative entropy of two coins.
+    """
+    n_comparisons = len(d) // BATCH // 2 * BATCH
+    if not n_comparisons:
         return 0.0
-    spread = 2 * math.sqrt(np.square(areas - area).sum() * (n_batches - 1) / n_batches)
-    spread /= n_batches - 2
-    quantile = float(ndtri(area))
-    slope = math.sqrt(2 * math.pi) * math.exp(quantile**2 / 2)
-    student = -float(stdtrit(n_batches - 1, alpha))
-    return max(0.0, math.sqrt(2) * (quantile - student * slope * spread))
+    measured = min(1.0, float(_areas_across_batches(d, d_prime).mean()))
+    allowed = -math.log(alpha) / n_comparisons
+    low, high = 0.0, measured
+    # The relative entropy falls as a grows towards the measured area; 60 halvings leave 1e-18.
+    for _ in range(60):
+        middle = (low + high) / 2
+        divergence = float(rel_entr(measured, middle) + rel_entr(1 - measured, 1 - middle))
+        low, high = (low, middle) if divergence <= allowed else (middle, high)
+    return low
+
+
+def _epsilon_of(mu: float, delta: float) -> float:
+    return gaussian_epsilon(delta, 1.0, mu) if mu > 0 else 0.0
 
 
 def _roc(d: np.ndarray, d_prime: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -72,14 +72,16 @@ class Guarantee:
         does not depend on the data.
     delta : float
     mechanism : str
-        "gaussian" (of which `epsilon` is exact, so that mu can be told from it), "exponential",
-        "laplace", "composed" (unlike parts together), "none" or "data-independent".
+        "gaussian" (of which `epsilon` is exact before anything is cut from the noisy release, so
+        that mu can be told from it), "exponential", "laplace", "composed" (unlike parts
+        together), "none" or "data-independent".
     noise_added_by : str
         Who adds the noise, and where, in words that fit after "Noise is added by".
     l2_sensitivity : float or None
-        Largest over the sites, under replace-one.
+        Largest over the sites, under replace-one, of all that one row moves, in units of sigma's.
     sigma : float or None
-        Noise standard deviation at the site whose guarantee is weakest.
+        Noise standard deviation at the site whose guarantee is weakest; where adversaries know
+        parts of the noise, that of a mechanism which promises what holds against the worst.
     assumptions : tuple of Assumption
         Full sentences; the guarantee holds only where they are true.
     against : tuple of Against

@@ -7,12 +7,15 @@ sentence promises more than the guarantee does.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dpcore.privacy.adversary import Against
 from dpcore.privacy.assumptions import Assumption
 from dpcore.privacy.budget import Guarantee
 from dpcore.privacy.meaning import (
     best_guess,
+    exceedance_bound,
     gaussian_exceedance,
     guarantee_mu,
     guarantee_power,
@@ -25,8 +28,10 @@ CARD_TYPE_ONE = 0.05
 
 EXPLANATIONS = {
     "asked": "What the settings ask for. The noise is computed from it, by the chosen calibration.",
-    "exact": "What the noise really promises, from the exact profile of the mechanism. "
-    "It can be better or worse than what was asked.",
+    "exact": "What the noise really promises, from the exact profile of the mechanism, against the "
+    "worst of those it holds against. It can be better or worse than what was asked.",
+    "against": "Who may look, and what holds against each. "
+    "Your own site is not among them: it holds your row.",
     "delta": "A slack on every probability the guarantee speaks of. "
     "It should be well below one over the number of people.",
     "relation": "Two data sets are neighbours when they differ in one person's row. "
@@ -60,12 +65,16 @@ class Badge:
 
 @dataclass(frozen=True)
 class GuaranteeCard:
-    """What a page says about one guarantee, ready to be laid out."""
+    """What a page says about one guarantee, ready to be laid out.
+
+    `sights` says in a sentence each what those it holds against, or trusts, see.
+    """
 
     headline: str
     rows: tuple[CardRow, ...]
     assumptions: tuple[Assumption, ...]
     badges: tuple[Badge, ...]
+    sights: tuple[str, ...] = ()
 
 
 def describe(guarantee: Guarantee) -> GuaranteeCard:
@@ -75,6 +84,7 @@ def describe(guarantee: Guarantee) -> GuaranteeCard:
         rows=tuple(_rows(guarantee)),
         assumptions=guarantee.assumptions if guarantee.is_private else (),
         badges=tuple(_badges(guarantee)),
+        sights=tuple(map(_say_sight, guarantee.against)) if guarantee.is_private else (),
     )
 
 
@@ -118,7 +128,8 @@ def _headline(guarantee: Guarantee) -> str:
     if guarantee.mechanism == "exponential" and not guarantee.is_private:
         return (
             "Nothing is promised: the Markov chains did not converge, and the proof is about an "
-            "exact draw."
+            "exact draw. That they did not depends on the rows, so even this sentence is for "
+            "their holder alone."
         )
     if not guarantee.is_private:
         return "Nothing is promised: no noise protects this result, and it may give any row away."
@@ -144,11 +155,11 @@ def _rows(guarantee: Guarantee) -> list[CardRow]:
         rows.append(
             CardRow("Asked", f"ε = {say_number(asked.epsilon)}, δ = {asked.delta:g}", "asked")
         )
-    rows.append(
-        CardRow("Holds", f"ε = {say_number(guarantee.epsilon)} at δ = {guarantee.delta:g}", "exact")
-    )
+    rows.append(CardRow("Holds", _say_what_holds(guarantee), "exact"))
     if guarantee.mechanism == "data-independent" or not guarantee.is_private:
         return rows
+    if guarantee.against:
+        rows.append(CardRow("Holds against", _say_against_whom(guarantee.against), "against"))
     rows.append(CardRow("δ in words", one_in(guarantee.delta), "delta"))
     rows.append(CardRow("Neighbours", "one row replaced", "relation"))
     rows.append(CardRow("Odds", _say_odds(guarantee), "odds"))
@@ -172,19 +183,48 @@ def _rows(guarantee: Guarantee) -> list[CardRow]:
     return rows
 
 
+def _say_what_holds(guarantee: Guarantee) -> str:
+    said = f"ε = {say_number(guarantee.epsilon)} at δ = {guarantee.delta:g}"
+    if guarantee.mechanism == "gaussian" and guarantee.is_private:
+        return f"{said}; what is cut from the noisy release gives away at most that"
+    return said
+
+
+def _say_against_whom(against: Sequence[Against]) -> str:
+    """Names, with an epsilon each where they differ; whoever is trusted stands at the end."""
+    others = [each for each in against if not each.is_trusted]
+    differ = len({say_number(each.epsilon) for each in others}) > 1
+    said = [
+        f"{_named(each)}, ε = {say_number(each.epsilon)}" if differ else _named(each)
+        for each in sorted(others, key=lambda each: -each.epsilon)
+    ]
+    trusted = [f"{_named(each)} is trusted" for each in against if each.is_trusted]
+    return "; ".join([*said, *trusted])
+
+
+def _say_sight(each: Against) -> str:
+    holds = "and is trusted" if each.is_trusted else f"and faces ε = {say_number(each.epsilon)}"
+    return f"{each.adversary.title} sees {each.sees}, {holds}."
+
+
+def _named(each: Against) -> str:
+    return each.adversary.title[0].lower() + each.adversary.title[1:]
+
+
 def _say_odds(guarantee: Guarantee) -> str:
     factor = odds_factor(guarantee.epsilon)
     if guarantee.delta == 0:
         return f"move by at most a factor of {say_factor(factor)}"
     mu = guarantee_mu(guarantee)
     if mu is None:
-        doubled = say_factor(2 * factor)
-        chance = one_in(min(1.0, 2 * guarantee.delta))
-        return f"move by more than a factor of {doubled} with a chance of at most {chance}"
+        chance = one_in(exceedance_bound(2 * factor, guarantee.epsilon, guarantee.delta))
+        return (
+            f"move by more than a factor of {say_factor(2 * factor)}, up or down, "
+            f"with a chance of at most {chance}"
+        )
     chance = one_in(gaussian_exceedance(guarantee.epsilon, mu))
     return (
-        f"move towards the truth by more than a factor of {say_factor(factor)} "
-        f"with a chance of {chance}"
+        f"move by more than a factor of {say_factor(factor)}, up or down, with a chance of {chance}"
     )
 
 

@@ -39,7 +39,21 @@ STATED: dict[str, Explained] = {
         "The smallest ε that the noise really gives at this δ. For Gaussian noise it is the root "
         "of the exact profile (Balle & Wang 2018), so nothing smaller is true and nothing larger "
         "is needed. It can be better than what was asked, or worse: the published noise asked for "
-        "ε = 10 gives 20.",
+        "ε = 10 gives 20. It is that of everything the noise was added to, the private mean "
+        "included, for the two rows that differ most in all of it together; with a single column, "
+        "where rows cannot differ as much, it is a bound. A few directions, or a rounded message, "
+        "are cut from that and give away at most as much.",
+    ),
+    "against": Explained(
+        "Holds against",
+        "Not everybody sees the same. Somebody with the result sees what is published. The "
+        "aggregator reads every message besides. A participating site has the result, and knows "
+        "its own rows and noise: where sites share the noise between them, as under CAPE, it can "
+        "take its own part off, and less is left to hide the others. Each is taken at its "
+        "strongest, knowing everybody's row but yours, and the ε above is the largest of theirs. "
+        "Under CAPE the aggregator and the site may have friends among the sites, all but the "
+        "number counted on: unless told otherwise, one. Whoever is trusted holds the raw rows, "
+        "and nothing is promised against that one; nor against your own site, which has your row.",
     ),
     "delta": Explained(
         "Delta in words",
@@ -60,7 +74,9 @@ STATED: dict[str, Explained] = {
         "Somebody knows every other row, and that yours is one of two. Pure privacy keeps the "
         "odds between the two within a factor of e^ε, whatever is released. Gaussian noise does "
         "so only most of the time, and how often it does not is a larger number than δ: the card "
-        "states that number, exactly.",
+        "states that number, exactly, for odds that grow and odds that shrink together. Of "
+        "unlike releases composed only ε and δ are known: the card then states the most that any "
+        "such release may do, at a factor of 2e^ε.",
     ),
     "power": Explained(
         "Strongest test",
@@ -134,8 +150,10 @@ ASSUMED: dict[Assumption, Explained] = {
     Assumption.ENOUGH_HONEST_SITES: Explained(
         "Enough honest sites",
         "Under CAPE a site's noise is small, and the masks of the others hide the rest. Sites that "
-        "tell the aggregator their masks uncover part of everybody else's. The ε stated counts on "
-        "H sites that do not, all of them unless told otherwise; with fewer it is larger.",
+        "tell the aggregator, or one another, their masks and noise uncover part of everybody "
+        "else's. The ε stated counts on H sites that do not, all but one unless told otherwise; "
+        "with fewer it is larger. A site that takes part always knows its own, so even if all are "
+        "counted on, the noise of the others alone is left against it.",
     ),
     Assumption.JOINT_MASKS: Explained(
         "Masks drawn jointly",
@@ -165,6 +183,14 @@ ASSUMED: dict[Assumption, Explained] = {
         "Split R-hat and effective sample size are evidence that chains have forgotten, not "
         "proof. Where they do not pass, the card says that nothing is promised; Inside the "
         "sampler shows it happen.",
+    ),
+    Assumption.VERDICT_WITH_HOLDER: Explained(
+        "Verdict on chains",
+        "The chains walk over a landscape made of everybody's rows, so that R-hat, effective "
+        "sample sizes, the number of sweeps, the seconds they took and the verdict itself, "
+        "converged or not, may change with one row. The promise is about one thing: the subspace "
+        "that an exact draw releases. A holder who publishes only when the chains converge tells "
+        "the world that they did, and no ε here accounts for it.",
     ),
     Assumption.EXACT_OPTIMUM: Explained(
         "Exact optimum",

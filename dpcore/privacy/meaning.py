@@ -144,24 +144,47 @@ def gaussian_posterior(prior: float, mu: float, quantile: Values) -> Values:
 
 
 def gaussian_exceedance(epsilon: float, mu: float) -> float:
-    """Chance that a Gaussian release moves the odds towards the truth by more than e^epsilon."""
+    """Chance that a Gaussian release moves the odds by more than e^epsilon, in either direction.
+
+    Under the truth the log-odds move by N(mu^2 / 2, mu^2), whichever of the two data sets it is.
+    Towards it they move that far with chance Phi(mu / 2 - epsilon / mu), away from it with
+    Phi(-mu / 2 - epsilon / mu): not negligible where mu is small.
+    """
     if mu == 0 or math.isinf(epsilon):
         return 0.0
     if math.isinf(mu):
         return 1.0
-    # Through its logarithm, as the profile is: where Phi underflows delta may still be above 0,
-    # and this chance is never below delta.
-    return math.exp(float(log_ndtr(mu / 2 - epsilon / mu)))
+    # Through their logarithms, as the profile is: where Phi underflows delta may still be above
+    # 0, and this chance is never below delta.
+    towards, away = log_ndtr(mu / 2 - epsilon / mu), log_ndtr(-mu / 2 - epsilon / mu)
+    return math.exp(float(np.logaddexp(towards, away)))
 
 
 def exceedance_bound(factor: float, epsilon: float, delta: float) -> float:
     """Bound on the chance that an (epsilon, delta) release moves the odds by more than `factor`.
 
-    If the odds exceed t with probability p then delta >= p (1 - e^epsilon / t). At twice e^epsilon
-    that is 2 delta.
+    In either direction, whichever data set is the true one, for every t = factor above
+    e^epsilon:
+
+        P <= delta (1 + t) / (t - e^epsilon),
+
+    at t = 2 e^epsilon that is (2 + e^-epsilon) delta, not 2 delta; and some mechanism attains it.
+
+    Proof. Let D be true. On A, where the odds of D grow by more than t, P[A | D'] <= P[A | D] / t,
+    and P[A | D] <= e^epsilon P[A | D'] + delta, so P[A | D] <= delta / (1 - e^epsilon / t). On B,
+    where they shrink by more than t, the same with D and D' exchanged bounds P[B | D'], and
+    P[B | D] <= P[B | D'] / t. The two add up to the bound. A mechanism with one outcome for A and
+    one for B that attain both, and else one outcome as likely under D as under D', is
+    (epsilon, delta)-private, since A alone exceeds the ratio e^epsilon of D to D', and B alone
+    that of D' to D.
+
+    Kasiviswanathan & Smith (2014) state t = e^(2 epsilon), with the larger
+    2 delta / (1 - e^-epsilon). Where a release is a composition it is (epsilon, delta)-private
+    and no more is known, so that this is what can be said of it.
     """
     ratio = odds_factor(epsilon) / factor
-    return 1.0 if ratio >= 1 else min(1.0, delta / (1 - ratio))
+    # Not below 1 either where both overflow.
+    return min(1.0, delta * (1 + 1 / factor) / (1 - ratio)) if ratio < 1 else 1.0
 
 
 def _require_probability(parameter: str, value: float) -> None:

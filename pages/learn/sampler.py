@@ -31,7 +31,7 @@ with errors_shown():
         sampler.headline(chains, enough, spec)
         st.button("Redraw the chains", on_click=redraw_noise, help="New chains, same settings.")
     not_private(
-        "Traces, R-hat and effective sample sizes",
+        "Traces, R-hat, effective sample sizes, the number of sweeps and the verdict",
         "are functions of the data and are not released: the last state of one chain is.",
     )
     sampler.traces(chains, enough)

@@ -1,4 +1,4 @@
-"""The live part of the audit: an attack that runs in slices while one looks."""
+"""The audit on a page: who attacks, what they see, and an attack that runs while one looks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import time
 
 import streamlit as st
 
-from dpcore.experiments.attack import Attack, verdict
+from dpcore.experiments.attack import Attack, attackers, nominally, slug_of, verdict
+from dpcore.figures.adversary_view import adversary_view_svg, adversary_view_words
 from dpcore.figures.audit import bound_growth, score_histogram
 from dpcore.figures.tradeoff import trade_off_plot
+from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
-from pages.shared.cards import chart, is_dark
+from pages.shared.cards import big_number, chart, is_dark
 
 # A quick attack is slowed to about this many frames, or there would be nothing to watch.
 _FRAMES = 12
@@ -18,11 +20,34 @@ _SLICE_SECONDS = 0.4
 # Charts take a browser longer to draw than the server to send.
 _SECONDS_A_FRAME = 0.5
 _ATTACK, _STOPPED = "_attack", "_attack_stopped"
+_ADVERSARY = "audit_adversary"
+
+
+def attacker(mechanism: str) -> AuditCase:
+    """The case of the adversary that is chosen among those who attack this mechanism.
+
+    Whoever was chosen for another mechanism and does not attack this one gives way to the first.
+    """
+    cases = attackers(mechanism)
+    names = [str(each) for each in cases]
+    if st.session_state.get(_ADVERSARY, names[0]) not in names:
+        st.session_state[_ADVERSARY] = names[0]
+    chosen = st.pills(
+        "Adversary",
+        names,
+        default=names[0] if _ADVERSARY not in st.session_state else None,
+        required=True,
+        format_func=lambda name: Adversary(name).title,
+        key=_ADVERSARY,
+        bind="query-params",
+        help="Everybody here knows all rows but one. They differ in what else they see.",
+    )
+    return cases[Adversary(chosen)]
 
 
 def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
     """Attack a mechanism, or go on with the attack; stopped and resumed by a button."""
-    settings = (case.name, n_trials, confidence, seed)
+    settings = (case.name, case.adversary, n_trials, confidence, seed)
     kept = st.session_state.get(_ATTACK)
     if kept is None or kept[0] != settings:
         attack = Attack(case, n_trials=n_trials, confidence=confidence, seed=seed)
@@ -51,6 +76,13 @@ def _frame(attack: Attack, was_running: bool) -> None:
         st.rerun()
 
 
+def _holder(case: AuditCase) -> str:
+    """Who holds the rows and is trusted with them; nobody where the aggregator is an adversary."""
+    if Adversary.AGGREGATOR in attackers(slug_of(case.name)):
+        return ""
+    return "first site" if case.covers.endswith(".local") else "trusted holder"
+
+
 def _advance(attack: Attack) -> None:
     stop = time.monotonic() + _SLICE_SECONDS
     enough = attack.n_done + attack.n_trials / _FRAMES
@@ -66,21 +98,45 @@ def _shown(attack: Attack) -> None:
         st.markdown("#### Learning from the first half of the trials what to look at …")
         return
     last, case = growth[-1], attack.case
+    found = f"{last.epsilon_exact:.3g}"
     if attack.finished:
         said = verdict(last)
     else:
-        said = f"So far the attack proves ε ≥ {last.epsilon:.3g} of a promised {case.epsilon:.3g}."
-    st.markdown(f"#### {said}")
-    chart(
-        bound_growth(
-            [{"trials": r.n_trials, "epsilon": r.epsilon} for r in growth],
-            case.epsilon,
-            attack.n_trials,
-            dark=is_dark(),
-        ),
-        key="audit_growth",
-        alt=said,
+        said = f"So far the attack proves ε ≥ {found} of a promised {case.epsilon:.3g}."
+    kind = (
+        f"The limit of {found} is exact: it is too high in one attack of "
+        f"{1 / (1 - attack.confidence):,.0f} at most."
     )
+    if last.is_nominal:
+        kind += f" The jackknife comes closer to the truth, {nominally(last)}, and proves nothing."
+    big_number(f"ε ≥ {found}", said, kind)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.markdown(f"##### Seen: {case.sees}")
+        view, holder = (str(case.adversary), case.sees), _holder(case)
+        st.image(
+            adversary_view_svg(*view, trusted_holder=holder, dark=is_dark()),
+            width="stretch",
+            alt=adversary_view_words(*view, trusted_holder=holder),
+        )
+    with right:
+        chart(
+            bound_growth(
+                [
+                    {
+                        "trials": r.n_trials,
+                        "epsilon_exact": r.epsilon_exact,
+                        "epsilon": r.epsilon,
+                    }
+                    for r in growth
+                ],
+                case.epsilon,
+                attack.n_trials,
+                dark=is_dark(),
+            ),
+            key="audit_growth",
+            alt=said,
+        )
     threshold = attack.threshold()
     type_one, type_two = attack.errors_at(threshold)
     left, right = st.columns(2, gap="large")

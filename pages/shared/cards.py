@@ -128,6 +128,8 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> Non
         if card.assumptions:
             with st.expander("It holds where all of this is true"):
                 st.markdown("\n".join(f"- {assumed(each)}" for each in card.assumptions))
+                if card.sights:
+                    st.markdown("\n".join(["Who sees what:", "", *(f"- {s}" for s in card.sights)]))
 
 
 def assumed(assumption: Assumption) -> str:

@@ -23,6 +23,7 @@ from pages.shared import pictures, runs, runs_central, spent
 from pages.shared.cards import assumed, big_number, chart, guarantee_tabs, is_dark
 from pages.shared.choice import Choice, plain
 from pages.shared.runs_central import Cell
+from pages.shared.sampler import VERDICT_IS_NOT_PRIVATE
 from pages.shared.slices import fill_in
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
@@ -224,9 +225,12 @@ def chain_state(subspace: Subspace) -> None:
         f"{min(state['ess_bulk'], state['ess_tail']):,.0f}"
     )
     if state["converged"]:
-        st.markdown(f":green-badge[chains converged] PPCA: {numbers}.")
+        st.markdown(f":green-badge[chains converged] PPCA: {numbers}. {VERDICT_IS_NOT_PRIVATE}")
     else:
-        st.markdown(f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).**")
+        st.markdown(
+            f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).** "
+            f"{VERDICT_IS_NOT_PRIVATE}"
+        )
 
 
 def _number(epsilon: float) -> str:

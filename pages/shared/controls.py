@@ -188,7 +188,11 @@ def _advanced() -> dict[str, object]:
                 "Published centring and scaling read everybody's rows and are not private.",
             ),
             ("split", "People over sites", "Dirichlet gives each site its own mix of labels."),
-            ("masks", "CAPE's masks", "Wide masks stand for secure aggregation."),
+            (
+                "masks",
+                "CAPE's masks",
+                "Wide ones stand for secure aggregation. All sites but one are counted on.",
+            ),
         )
     }
     values["concentration"] = ask(

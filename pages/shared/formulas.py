@@ -21,4 +21,19 @@ $$\delta \ge \Phi\!\left(\tfrac{\mu}{2} - \tfrac{\varepsilon}{\mu}\right)
 
 (Balle & Wang 2018). *Analytic* calibration solves this for $\sigma_s$. The *published* one is
 $\sigma_s = \sqrt{2 \ln(1.25/\delta)} / (n_s \varepsilon)$.
+
+Under the private preparation a site also releases its noisy mean, and its matrix is centred
+around everybody's; one site alone uses its own. One person moves both, and the worst pair of rows
+for one is not the worst for the other: with noise $w$ times smaller on the mean,
+$\mu = (\sqrt 2 + w^2/\sqrt 2) / (n_s \sigma_s)$ for $w^2 \le 2$.
+
+**CAPE.** Site $s$ sends $A_s + e_s + g_s$; the masks $e_s$, of scale $a$, sum to zero, and the
+noises $g_s$ have variance $b^2$. With $S$ sites, $H$ of which keep theirs to themselves (all but
+one unless told otherwise), the aggregator who reads everything and a site that knows its own
+part and the result reach
+
+$$\mu^2_{\text{aggregator}} = \Delta^2 \left[\frac{1}{H b^2} + \frac{1 - 1/H}{a^2 + b^2}\right],
+\qquad \mu^2_{\text{site}} = \frac{\Delta^2}{\min(H, S - 1)\, b^2},$$
+
+with $\Delta = \sqrt 2\, S / N$. The larger is what holds.
 """

@@ -22,6 +22,11 @@ from pages.shared.choice import plain
 
 _R_HATS = (1, 1.2, 1.5, 2, 3, 5, 10)
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
+# Beside every verdict on chains, whatever it is.
+VERDICT_IS_NOT_PRIVATE = (
+    "The verdict and these numbers are worked out from the rows: no ε covers them, and with real "
+    "people they would stay with the holder of the rows."
+)
 
 
 def watched(spec: RunSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:
@@ -136,3 +141,4 @@ def what_it_means(chains: WatchedChains, enough: WatchedChains, spec: RunSpec) -
             f":red-badge[not passed] Released now, the guarantee card would say ε = ∞. "
             f"The sampler would go on to {enough.n_sweeps:,} sweeps."
         )
+    st.markdown(VERDICT_IS_NOT_PRIVATE)

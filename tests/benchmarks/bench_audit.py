@@ -17,7 +17,8 @@ import numpy as np
 from scipy import stats
 
 from dpcore.experiments.audit_cases import audit_cases
-from dpcore.experiments.audit_cases_noise import N_FEATURES, cape_case, second_moment_case
+from dpcore.experiments.audit_cases_cape import cape_cases
+from dpcore.experiments.audit_cases_noise import N_FEATURES, second_moment_case
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import PrivacyBudget
 from dpcore.privacy.audit import audit
@@ -31,7 +32,7 @@ def reach_and_honesty(repetitions: int, rng: np.random.Generator) -> None:
     cases = [
         second_moment_case("analytic", shape, budget=PrivacyBudget(1.0, delta))
         for shape, delta in itertools.product(NOISE_SHAPES, (0.01, 1e-5))
-    ] + [cape_case("published")]
+    ] + [cape_cases()[0]]
     for case in cases:
         start = time.perf_counter()
         bounds = np.array(

@@ -13,7 +13,7 @@ from scipy import stats
 from dpcore.cca import PROTOCOLS, canonical_pairs, distributed_cca
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.privacy import PrivacyBudget, gaussian_delta
+from dpcore.privacy import Adversary, PrivacyBudget, gaussian_delta
 from dpcore.spectra import site_moments
 from dpcore.streams import Repetition
 
@@ -64,6 +64,33 @@ def test_without_noise_every_protocol_is_plain_cca(protocol, mean_share):
     assert not pairs.guarantee.is_private
 
 
+def test_nobody_elses_rows_have_a_say_in_a_site_alone():
+    settings = settings_for(mean_share=0.2)
+
+    def alone(moments):
+        return distributed_cca(moments, N_X, settings, protocol="local", repetition=Repetition(0))
+
+    here, elsewhere = three_sites(), three_sites()
+    elsewhere.second_moments[1:] *= 0.5
+    elsewhere.means[1:] = -0.1
+    for name in ("joint_moment", "mean", "x_rotations", "y_rotations", "correlations"):
+        found, again = (getattr(alone(moments), name) for moments in (here, elsewhere))
+        np.testing.assert_array_equal(found, again)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_against_whom_canonical_pairs_hold(protocol):
+    """Nobody but a holder of everybody's rows is trusted, and the worst of the others counts."""
+    guarantee = distributed_cca(
+        three_sites(), N_X, settings_for(), protocol=protocol, repetition=Repetition(0)
+    ).guarantee
+    trusted = {each.adversary for each in guarantee.against if each.is_trusted}
+    assert trusted == ({Adversary.AGGREGATOR} if protocol == "pooled" else set())
+    assert Adversary.SITE in {each.adversary for each in guarantee.against}
+    assert guarantee.epsilon == max(e.epsilon for e in guarantee.against if not e.is_trusted)
+    assert_allclose(guarantee.epsilon, 1.0)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("noise", ["triangle", "isometric"])
 def test_the_law_of_what_the_aggregator_holds(protocol, noise):
@@ -84,7 +111,7 @@ def test_the_law_of_what_the_aggregator_holds(protocol, noise):
     assert stats.kstest(standard, "norm").pvalue > 1e-9
 
 
-def test_sites_alone_need_more_noise_and_cape_none_of_it():
+def test_sites_alone_need_more_noise_and_cape_little_of_it():
     moments, settings = three_sites(), settings_for()
     left = {
         protocol: distributed_cca(
@@ -98,7 +125,8 @@ def test_sites_alone_need_more_noise_and_cape_none_of_it():
     # n_s / N weights times noise of scale 1 / n_s: S equal terms of 1 / N, hence sqrt(S).
     assert_allclose(left["full"], math.sqrt(3) * left["pooled"], rtol=1e-9)
     assert_allclose(left["local"], sum(SIZES) / SIZES[0] * left["pooled"], rtol=1e-9)
-    assert_allclose(wide.sigma_of_average, left["pooled"], rtol=1e-9)
+    # A site knows its own noise, so two of three hide everybody: 3 / 2 of the pooled variance.
+    assert_allclose(wide.sigma_of_average, math.sqrt(1.5) * left["pooled"], rtol=1e-9)
     assert left["pooled"] < left["cape"] < math.sqrt(2) * left["pooled"]
 
 
@@ -116,12 +144,13 @@ def test_guarantees_are_what_the_noise_gives(protocol, mean_share, calibration):
     if calibration == "analytic":
         assert guarantee.keeps_asked and guarantee.epsilon > 1 - 1e-6
     if protocol == "cape" and calibration == "published":
-        # mu^2 is 2 S / (S + 1) times a local release's.
+        # 2 S / (S + 1) times a local release's mu^2 if all three kept their masks; of two it is
+        # S / 2 + S / (2 (S + 1)).
         local = distributed_cca(
             moments, N_X, settings, protocol="pooled", repetition=Repetition(0)
         ).guarantee
         ratio = (guarantee.l2_sensitivity / guarantee.sigma) / (local.l2_sensitivity / local.sigma)
-        assert_allclose(ratio**2, 1.5)
+        assert_allclose(ratio**2, 1.875)
 
 
 def test_common_random_numbers_and_streams_of_their_own():

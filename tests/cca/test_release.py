@@ -14,9 +14,11 @@ from dpcore.cca.release import (
     constant_coordinate,
     joint_moment_sigma,
     with_constant,
+    with_mean_bound,
     without_constant,
 )
 from dpcore.errors import ParameterError
+from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, l2_sensitivity_of_second_moment
 from dpcore.spectra import second_moment, site_moments
 
@@ -86,13 +88,38 @@ def test_constant_coordinate_gives_moment_and_mean_back():
     assert_allclose(centred, np.cov(Z.T, bias=True), atol=1e-14)
 
 
-@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9])
-@pytest.mark.parametrize("bound", [0.5, 1.0, 3.0])
-def test_the_mean_takes_its_share_of_mu_squared(share, bound):
-    constant = constant_coordinate(share, bound)
-    alone = l2_sensitivity_of_second_moment(100, bound)
-    both = l2_sensitivity_of_second_moment(100, math.hypot(bound, constant))
-    assert_allclose((alone / both) ** 2, 1 - share)
+@given(
+    share=st.floats(0.001, 0.95),
+    bound=st.floats(0.1, 10),
+    noise=st.sampled_from(NOISE_SHAPES),
+    norms=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    cosine=st.floats(-1, 1),
+)
+@settings(deadline=None)
+def test_the_lifted_moment_is_calibrated_for_its_worst_rows(share, bound, noise, norms, cosine):
+    """Counted as the noise is drawn: on one triangle, with its own scale in each entry."""
+    constant = constant_coordinate(share, bound, noise=noise)
+    upper = np.triu_indices(3)
+    scale = np.where(upper[0] == upper[1], 1.0, 1.0 if noise == "triangle" else math.sqrt(0.5))
+
+    def mu(x: np.ndarray, y: np.ndarray) -> float:
+        x, y = np.append(x, constant), np.append(y, constant)
+        return float(np.linalg.norm((np.outer(x, x) - np.outer(y, y))[upper] / scale))
+
+    def at_angle(turn: float, t: float) -> list[np.ndarray]:
+        half = math.acos(t) / 2
+        angles = turn - half, turn + half
+        return [bound * np.array([math.cos(angle), math.sin(angle)]) for angle in angles]
+
+    promised = l2_sensitivity_of_second_moment(1, with_mean_bound(share, bound))
+    for turn in (0.0, math.pi / 4):
+        x, y = at_angle(turn, cosine)
+        assert mu(norms[0] * x, norms[1] * y) <= promised * (1 + 1e-9)
+    # Around the diagonal of the plane the moment's change is all on the diagonal of the matrix.
+    border = constant**2 / bound**2 * (2 if noise == "isometric" else 1)
+    assert_allclose(mu(*at_angle(math.pi / 4, max(-1.0, -border / 2))), promised)
+    alone = l2_sensitivity_of_second_moment(1, bound)
+    assert_allclose((alone / promised) ** 2, 1 - share)
     assert constant_coordinate(0.0, bound) == 0
 
 

@@ -45,6 +45,7 @@ def test_components(key):
     assert (Assumption.DISJOINT_SITES in found) == (key in ("dpdis", "full", "cape"))
     assert (MASKED <= found) == (key == "cape")
     assert (Assumption.EXACT_DRAWS in found) == (key == "ppca")
+    assert (Assumption.VERDICT_WITH_HOLDER in found) == (key == "ppca")
 
 
 @pytest.mark.parametrize("key", PROTOCOLS)

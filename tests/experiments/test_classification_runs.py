@@ -38,7 +38,10 @@ from dpcore.experiments.learning import (
     canonical,
 )
 from dpcore.experiments.learning_recipes import classification_notebook, classification_script
-from dpcore.privacy import PrivacyBudget, gaussian_mu, gaussian_sigma
+from dpcore.pca import ReleaseSettings
+from dpcore.pca.cape import cape_guarantee
+from dpcore.pca.guarantees import promised_by_holder
+from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma
 
 ZERO_OR_ONE = ClassificationSpec(classes=(0, 1), repetitions=3)
 
@@ -271,3 +274,19 @@ class TestViews:
         exec(compile(classification_script(spec), "script", "exec"), {"__name__": "script"})
         assert f"{mean_error(spec):.4f}" in capsys.readouterr().out
         assert '"nbformat": 4' in classification_notebook(spec)
+
+
+def test_a_stage_holds_against_the_same_people_at_another_delta():
+    """Each adversary's epsilon moves along its own mu; whoever is trusted stays so."""
+    settings = ReleaseSettings(PrivacyBudget(2.0, 1e-3), 1, 1, calibration="analytic")
+    for found in (
+        cape_guarantee(settings, 4, 400),
+        promised_by_holder(settings, [400]),
+    ):
+        moved = at_delta(found, 1e-6)
+        for before, after in zip(found.against, moved.against, strict=True):
+            assert (before.adversary, before.is_trusted) == (after.adversary, after.is_trusted)
+            if not before.is_trusted:
+                mu = gaussian_mu(PrivacyBudget(before.epsilon, 1e-3))
+                assert after.epsilon == pytest.approx(gaussian_epsilon(1e-6, 1.0, mu))
+        assert moved.epsilon == max(e.epsilon for e in moved.against if not e.is_trusted)

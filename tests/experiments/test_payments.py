@@ -70,6 +70,13 @@ def keys(payments) -> set[str]:
         {"samples": 900, "split": "dirichlet"},
         {"split": "random", "calibration": "published"},
         {"epsilon": 0.01, "calibration": "published", "sites": 4},
+        # An exact epsilon of 0, where mu is told from the noise.
+        {
+            "epsilon": 0.01,
+            "calibration": "published",
+            "preparation": "private",
+            "mean_share": 0.5,
+        },
     ],
     ids=lambda change: ",".join(change) or "default",
 )

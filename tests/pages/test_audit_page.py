@@ -11,6 +11,10 @@ def heading(at) -> str:
     return next(m.value for m in at.markdown if m.value.startswith("#### "))
 
 
+def spoken(at) -> str:
+    return "\n".join(m.value for m in at.markdown)
+
+
 def finished(at):
     for _ in range(60):
         if not any(b.label == "Stop" for b in at.button):
@@ -38,7 +42,7 @@ def test_the_verdict(open_page, family, key, mechanism, words):
 
 
 def test_it_counts_stops_and_goes_on(open_page):
-    at = open_page("learn/audit")
+    at = open_page("learn/audit", audit_family="Second moment")
     assert "So far the attack proves" in heading(at)
     next(b for b in at.button if b.label == "Stop").click().run()
     before = heading(at)
@@ -56,15 +60,49 @@ def test_a_flawed_mechanism_says_so_and_why(open_page):
 
 
 def test_the_command_shown_names_the_same_attack(open_page):
-    at = open_page("learn/audit", audit_trials_second_moment="5,000", audit_seed="3")
+    address = {"audit_family": "Distributed PCA", "audit_adversary": "A participating site"}
+    at = open_page("learn/audit", **address, audit_trials_distributed_pca="2,000", audit_seed="3")
     assert at.code[0].value == (
-        "python -m dpcore audit --mechanism second-moment-analytic-isometric --trials 5000 "
+        "python -m dpcore audit --mechanism dpdispca --adversary site --trials 2000 "
         "--confidence 0.999 --seed 3"
     )
 
 
+def test_it_begins_with_a_flaw_and_the_number(open_page):
+    at = finished(open_page("learn/audit"))
+    assert at.button_group(key="audit_family").value == "Flawed"
+    assert "ε ≥" in at.get("html")[0].proto.body
+    assert CAUGHT in heading(at)
+    assert "is exact" in spoken(at) and "nominally" in spoken(at)
+
+
+def test_the_adversary_is_one_that_attacks_the_mechanism(open_page):
+    """Chosen where there are three, it gives way where there is one, and the page says who."""
+    address = {"audit_family": "Distributed PCA", "audit_adversary": "The aggregator"}
+    at = open_page("learn/audit", **address)
+    assert "Seen: every site's message" in spoken(at)
+    assert at.button_group(key="audit_adversary").options == [
+        "Somebody with the result",
+        "The aggregator",
+        "A participating site",
+    ]
+    at.button_group(key="audit_adversary").set_value("site").run()
+    assert "its own noise" in spoken(at)
+    at.button_group(key="audit_family").set_value("Statistics").run()
+    assert not at.exception
+    assert at.button_group(key="audit_adversary").value == "outsider"
+    assert "Seen: the released statistic" in spoken(at)
+
+
+def test_an_address_with_an_unknown_adversary_shows_the_first(open_page):
+    at = open_page("learn/audit", audit_adversary="the milkman")
+    assert not at.exception
+    assert at.button_group(key="audit_adversary").value == "outsider"
+
+
 def test_another_family_shows_its_own_mechanisms(open_page):
     at = open_page("learn/audit")
+    assert "**published noise, asked ε = 10**" in spoken(at)
     at.button_group(key="audit_family").set_value("CCA").run()
     assert not at.exception
     assert at.selectbox(key="audit_cca").options[0] == "CCA, DPdisPCA messages"

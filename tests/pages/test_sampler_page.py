@@ -16,6 +16,7 @@ def test_few_sweeps_promise_nothing(open_page):
     told = spoken(at)
     assert "ε = ∞" in told
     assert "are not released" in told
+    assert "no ε covers them" in told
 
 
 def test_many_sweeps_pass(open_page):
@@ -23,6 +24,7 @@ def test_many_sweeps_pass(open_page):
     assert not at.exception
     assert "after **2,048 sweeps**" in at.markdown[0].value
     assert "passed" in spoken(at)
+    assert "no ε covers them" in spoken(at)
 
 
 def test_traces_say_where_they_started(open_page):

@@ -14,7 +14,7 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham_chains import uniform_frames
 from dpcore.pca.central import modsulq_moment
 from dpcore.pca.exponential import ppca
-from dpcore.privacy import PrivacyBudget
+from dpcore.privacy import Assumption, PrivacyBudget, describe
 from dpcore.spectra import leading_eigenpairs
 
 
@@ -93,6 +93,19 @@ def test_nothing_is_promised_without_convergence():
     release = ppca(spectrum, 20_000, 1.0, 20, max_sweeps=8, rng=np.random.default_rng(3))
     assert not release.draw.converged
     assert math.isinf(release.guarantee.epsilon) and not release.guarantee.keeps_asked
+    assert describe(release.guarantee).headline.endswith("this sentence is for their holder alone.")
+
+
+def test_the_verdict_on_chains_depends_on_the_rows_and_the_guarantee_says_so():
+    """One person in a hundred moves R-hat, on which it hangs: none of it may be released."""
+    before, after = (
+        ppca(np.diag(moment), 100, 2.0, 2, rng=np.random.default_rng(2))
+        for moment in ([0.5, 0.3, 0.1, 0.1], [0.49, 0.31, 0.1, 0.1])
+    )
+    assert before.draw.r_hat != after.draw.r_hat
+    assert Assumption.VERDICT_WITH_HOLDER in before.guarantee.assumptions
+    exact = ppca(np.eye(4) / 4, 100, 2.0, 1, rng=np.random.default_rng(2)).guarantee
+    assert Assumption.VERDICT_WITH_HOLDER not in exact.assumptions
 
 
 def test_a_larger_bound_on_the_rows_is_paid_for():

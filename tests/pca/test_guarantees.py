@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import secrets
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,17 +13,20 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.pca import Draw
-from dpcore.pca.cape import cape, cape_guarantee, release_scales
+from dpcore.pca.cape import cape, cape_guarantee, masked_round, release_scales
 from dpcore.pca.distributed import dpdis, exact, full, local, pooled, random
-from dpcore.pca.guarantees import gaussian_release_guarantee
+from dpcore.pca.guarantees import HOLDER, second_moment_guarantee
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import noise_scales
+from dpcore.pca.site import NoiseScales, noise_scales
+from dpcore.pca.trusted import modsulq, ppca, sulq
 from dpcore.privacy import (
+    Adversary,
     PrivacyBudget,
-    composed_mu,
     gaussian_epsilon,
+    gaussian_mu,
     l2_sensitivity_of_second_moment,
 )
+from dpcore.spectra import SiteMoments
 from dpcore.streams import Repetition
 
 GAUSSIAN = (dpdis, full, local, pooled)
@@ -64,13 +69,25 @@ def test_with_unequal_sites_the_weakest_counts(moments, settings_with, calibrati
     )
 
 
+def moved_by(x: np.ndarray, y: np.ndarray, scales: NoiseScales, n_samples: int) -> float:
+    """mu of one person's row turning from x to y, from the two releases it is in."""
+    moment = np.linalg.norm(np.outer(x, x) - np.outer(y, y)) / scales.moment
+    mean = np.linalg.norm(x - y) / scales.mean if scales.mean else 0.0
+    return math.hypot(moment, mean) / n_samples
+
+
 @given(
-    share=st.floats(0.01, 0.99),
+    share=st.floats(0, 0.99),
     n_samples=st.integers(2, 10**6),
     bound=st.floats(0.01, 100),
     calibration=st.sampled_from(["published", "analytic"]),
+    norms=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    cosine=st.floats(-1, 1),
 )
-def test_a_private_mean_is_paid_out_of_the_same_budget(share, n_samples, bound, calibration):
+def test_no_two_rows_are_told_apart_better_than_promised(
+    share, n_samples, bound, calibration, norms, cosine
+):
+    """Rows of any length at any angle; the worst pair attains the promise."""
     settings = ReleaseSettings(
         PrivacyBudget(1.0, 1e-5),
         2,
@@ -80,64 +97,179 @@ def test_a_private_mean_is_paid_out_of_the_same_budget(share, n_samples, bound, 
         mean_share=share,
     )
     scales = noise_scales(n_samples, settings)
-    sensitivity = l2_sensitivity_of_second_moment(n_samples, bound)
-    both = composed_mu(sensitivity / scales.moment, 2 * bound / n_samples / scales.mean)
-    promised = gaussian_release_guarantee(
-        settings, [n_samples], noise_added_by="a test", assumptions=()
+    guarantee = second_moment_guarantee(settings, [n_samples], HOLDER)
+    promised = guarantee.l2_sensitivity / guarantee.sigma
+    assert guarantee.sigma == scales.moment
+
+    def at_angle(t: float) -> tuple[np.ndarray, np.ndarray]:
+        return bound * np.eye(2)[0], bound * np.array([t, math.sqrt(1 - t**2)])
+
+    x, y = at_angle(cosine)
+    assert moved_by(norms[0] * x, norms[1] * y, scales, n_samples) <= promised * (1 + 1e-9)
+    worst = at_angle(max(-1.0, -share / (4 * (1 - share))))
+    assert moved_by(*worst, scales, n_samples) == pytest.approx(promised, rel=1e-9)
+    if calibration == "analytic":
+        assert guarantee.epsilon == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.79, 0.81, 0.95])
+def test_the_supremum_over_all_pairs_of_rows_is_what_is_calibrated_for(share):
+    """A grid over both lengths and the angle: sup is at full length, and is not exceeded."""
+    settings = ReleaseSettings(
+        PrivacyBudget(1.0, 0.01), 2, 2, calibration="analytic", mean_share=share
     )
-    assert both == pytest.approx(sensitivity / promised.sigma, rel=1e-12)
+    scales = noise_scales(1, settings)
+    length = np.linspace(0, 1, 41)
+    p, q, t = np.meshgrid(length, length, np.linspace(-1, 1, 201), indexing="ij")
+    moment = p**4 + q**4 - 2 * (p * q * t) ** 2
+    mean = p**2 + q**2 - 2 * p * q * t
+    square = moment / scales.moment**2 + (mean / scales.mean**2 if share else 0.0)
+    guarantee = second_moment_guarantee(settings, [1], HOLDER)
+    promised = (guarantee.l2_sensitivity / guarantee.sigma) ** 2
+    assert square.max() <= promised * (1 + 1e-9)
+    assert square.max() >= 0.999 * promised
+
+
+def test_a_published_mean_of_half_the_budget_holds_less_than_was_thought(settings_with):
+    """sqrt(25 / 32) of the mu of two worst pairs at once; the printed noise stays."""
+    alone = second_moment_guarantee(settings_with(), [100], HOLDER)
+    both = second_moment_guarantee(settings_with(mean_share=0.5), [100], HOLDER)
+    assert both.sigma == pytest.approx(math.sqrt(2) * alone.sigma)
+    ratio = (both.l2_sensitivity / both.sigma) / (alone.l2_sensitivity / alone.sigma)
+    assert ratio**2 == pytest.approx(25 / 32)
+
+
+def test_an_analytic_mean_of_half_the_budget_takes_less_noise(settings_with):
+    """As two worst pairs at once it would hold 0.848 where 1 was asked."""
+    analytic = settings_with(calibration="analytic", mean_share=0.5)
+    sigma = second_moment_guarantee(analytic, [100], HOLDER).sigma
+    whole = second_moment_guarantee(replace(analytic, mean_share=0.0), [100], HOLDER)
+    assert sigma == pytest.approx(math.sqrt(2 * 25 / 32) * whole.sigma)
+    mu = whole.l2_sensitivity / whole.sigma * math.sqrt(25 / 32)
+    assert gaussian_epsilon(0.01, 1.0, mu) == pytest.approx(0.848, abs=1e-3)
 
 
 @pytest.mark.parametrize("masks", ["published", "wide"])
 @pytest.mark.parametrize("calibration", ["published", "analytic"])
-@pytest.mark.parametrize("honest", [1, 2, 4])
-def test_cape_promises_what_its_messages_reveal(rng, calibration, masks, honest, false_alarm):
-    """Masks and noise simulated as the sites would draw them, against the promised sigma.
+@pytest.mark.parametrize("honest", [1, 2, 3])
+@pytest.mark.parametrize("who", [Adversary.AGGREGATOR, Adversary.SITE])
+def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false_alarm):
+    """Rounds as the sites run them, against the promised epsilon.
 
-    Everything an aggregator sees is one Gaussian vector an entry: the honest messages, and the
-    masks of the colluding sites. Its precision at one honest message is 1 / sigma^2 of a plain
-    Gaussian mechanism. With n draws of a known mean, n over the sample precision of one of p
-    entries is sigma^2 chi^2 with n - p + 1 degrees of freedom, whatever the covariance.
+    What an adversary sees of an entry is one Gaussian vector of p numbers: the messages of the
+    sites counted on, or the result, and the masks and noises of its friends. The first moves
+    with the person, by 1 or by 1 / S. The change's squared Mahalanobis norm is mu^2; n mu^2 over
+    that in the sample covariance of n draws of a known mean is chi^2 of n - p + 1 degrees of
+    freedom, whatever the covariance.
     """
-    n_sites, n_samples, n_draws = 4, 400, 20_000
+    n_sites, people = 3, np.array([130, 140, 130])
     settings = ReleaseSettings(
-        PrivacyBudget(2.0, 0.01), 1, 1, calibration=calibration, masks=masks, honest_sites=honest
+        PrivacyBudget(2.0, 0.01),
+        1,
+        1,
+        calibration=calibration,
+        noise="isometric",
+        masks=masks,
+        honest_sites=honest,
     )
-    scales = release_scales(settings, n_sites, n_samples)
-    # A finite stand-in for masks without bound: it leaks a share (b/a)^2 of the limit.
-    mask_sigma = min(scales.mask_sigma, 1e4 * scales.noise_sigma)
-    raw = mask_sigma * rng.standard_normal((n_draws, n_sites))
-    masks_drawn = raw - raw.mean(axis=1, keepdims=True)
-    messages = masks_drawn + scales.noise_sigma * rng.standard_normal((n_draws, n_sites))
-    np.testing.assert_allclose(masks_drawn.sum(axis=1), 0, atol=1e-10 * mask_sigma)
+    # Noise on the diagonal of a large matrix is as good as many rounds.
+    moments = SiteMoments(np.zeros((n_sites, 600, 600)), np.zeros((n_sites, 600)), people)
+    scales = release_scales(settings, n_sites, int(people.sum()))
+    rounds = [
+        masked_round(
+            moments, scales, noise="isometric", repetition=Repetition(secrets.randbits(60))
+        )
+        for _ in range(3)
+    ]
 
-    seen = np.hstack([messages[:, :honest], masks_drawn[:, honest:]])
-    precision = np.linalg.inv(seen.T @ seen / n_draws)[0, 0]
-    promised = cape_guarantee(settings, n_sites, n_samples)
-    statistic = n_draws / precision / promised.sigma**2
-    law = stats.chi2(n_draws - n_sites + 1)
+    def diagonals(name: str) -> np.ndarray:
+        drawn = [getattr(each, name).diagonal(axis1=1, axis2=2) for each in rounds]
+        return np.concatenate(drawn, axis=1)
+
+    messages, masks_drawn, noises = map(diagonals, ("messages", "masks", "noises"))
+    assert np.abs(masks_drawn.sum(axis=0)).max() <= 1e-12 * np.abs(masks_drawn).max() * n_sites
+    n_draws = messages.shape[1]
+    if who is Adversary.AGGREGATOR:
+        # The friends' noises add nothing to their messages and masks.
+        seen = np.vstack([messages[:honest], masks_drawn[honest:]])
+        change = np.eye(len(seen))[0]
+    else:
+        friends = min(honest, n_sites - 1)
+        result = messages.mean(axis=0) - noises[friends:].sum(axis=0) / n_sites
+        seen, change = result[None], np.array([1 / n_sites])
+    covariance = seen @ seen.T / n_draws
+    # Scaled, because masks without bound are far larger than what they hide.
+    scale = np.sqrt(covariance.diagonal())
+    correlation, unit = covariance / np.outer(scale, scale), change / scale
+    found = float(unit @ np.linalg.solve(correlation, unit))
+    promised = cape_guarantee(settings, n_sites, int(people.sum()))
+    (claim,) = (each for each in promised.against if each.adversary is who)
+    mu_of_one = gaussian_mu(PrivacyBudget(claim.epsilon, 0.01)) / promised.l2_sensitivity
+    law = stats.chi2(n_draws - len(seen) + 1)
+    statistic = n_draws * mu_of_one**2 / found
     assert law.ppf(false_alarm / 2) < statistic < law.isf(false_alarm / 2)
+    assert promised.epsilon == max(each.epsilon for each in promised.against)
     if calibration == "analytic":
         assert promised.epsilon == pytest.approx(2.0, rel=1e-9)
 
 
 def test_cape_as_published_breaks_its_promise_where_one_site_would_keep_it(settings_with, moments):
-    """2 S / (S + 1) times a local release's mu^2 (DESIGN 4)."""
+    """2 S / (S + 1) times a local release's mu^2 where all keep their masks, 1.875 where two do."""
     draw = Draw(moments, settings_with(), Repetition(0))
     alone, masked = local(draw).guarantee, cape(draw).guarantee
-    n_sites = moments.n_sites
     ratio = (masked.l2_sensitivity / masked.sigma) ** 2 / (alone.l2_sensitivity / alone.sigma) ** 2
-    assert ratio == pytest.approx(2 * n_sites / (n_sites + 1))
+    assert moments.n_sites == 3
+    assert ratio == pytest.approx(1.5 + 0.5 * 0.75)
     assert masked.epsilon > alone.epsilon
 
 
-def test_wide_masks_and_all_honest_give_the_pooled_noise(settings_with, moments):
-    settings = settings_with(masks="wide", calibration="analytic")
-    scales = release_scales(settings, moments.n_sites, int(moments.n_samples.sum()))
-    n_samples = int(moments.n_samples.sum())
-    assert scales.noise_sigma / math.sqrt(moments.n_sites) == pytest.approx(
-        noise_scales(n_samples, settings).moment
-    )
+def test_wide_masks_leave_the_pooled_noise_but_for_the_site_that_knows_its_own(
+    settings_with, moments
+):
+    n_samples, n_sites = int(moments.n_samples.sum()), moments.n_sites
+    for honest in (None, n_sites - 1, n_sites):
+        settings = settings_with(masks="wide", calibration="analytic", honest_sites=honest)
+        left = release_scales(settings, n_sites, n_samples).noise_sigma / math.sqrt(n_sites)
+        pooled_sigma = noise_scales(n_samples, settings).moment
+        assert left == pytest.approx(pooled_sigma * math.sqrt(n_sites / (n_sites - 1)))
+
+
+@pytest.mark.parametrize("masks", ["published", "wide"])
+def test_the_masked_mean_is_hidden_as_well_as_the_masked_matrix(settings_with, moments, masks):
+    """Both adversaries know the same share of the noise of both, so a share of mu^2 is one of
+    either's: epsilon holds at the largest, whatever the mean takes."""
+    for share in (0.0, 0.3, 0.9):
+        settings = settings_with(masks=masks, calibration="analytic", mean_share=share)
+        found = cape_guarantee(settings, 3, int(moments.n_samples.sum()))
+        assert found.epsilon == pytest.approx(1.0, rel=1e-9)
+        outsider = found.against[-1]
+        assert outsider.adversary is Adversary.OUTSIDER
+        assert outsider.epsilon < 0.95
+
+
+def entries(protocol, draw: Draw) -> dict[Adversary, tuple[float, bool]]:
+    guarantee = protocol(draw).guarantee
+    untrusted = [each.epsilon for each in guarantee.against if not each.is_trusted]
+    assert guarantee.epsilon == max(untrusted)
+    assert all(each.sees for each in guarantee.against)
+    return {each.adversary: (each.epsilon, each.is_trusted) for each in guarantee.against}
+
+
+def test_against_whom_each_protocol_holds(moments, settings_with):
+    draw = Draw(moments, settings_with(calibration="analytic", honest_sites=3), Repetition(0))
+    asked, trusted = (pytest.approx(1.0), False), (math.inf, True)
+    everybody = dict.fromkeys(Adversary, asked)
+    assert entries(dpdis, draw) == entries(full, draw) == everybody
+    assert entries(local, draw) == {Adversary.OUTSIDER: asked, Adversary.SITE: asked}
+    assert entries(pooled, draw) == everybody | {Adversary.AGGREGATOR: trusted}
+    assert entries(ppca, draw) == everybody | {Adversary.AGGREGATOR: trusted}
+    for central in (sulq, modsulq):
+        assert entries(central, draw)[Adversary.AGGREGATOR] == trusted
+    # With three sites and all of them counted on, both that are in it learn the same.
+    masked = entries(cape, draw)
+    assert masked[Adversary.AGGREGATOR] == asked and masked[Adversary.SITE] == asked
+    assert masked[Adversary.OUTSIDER][0] < 0.9
+    assert exact(draw).guarantee.against == random(draw).guarantee.against == ()
 
 
 def test_nothing_is_promised_without_noise_and_everything_without_data(moments, settings_with):

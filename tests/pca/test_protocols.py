@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections import Counter
 
 import numpy as np
@@ -12,11 +13,19 @@ from sklearn.decomposition import PCA, TruncatedSVD
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca import Draw, SiteMessage, aggregate, encode_message, site_message
-from dpcore.pca.cape import cape
-from dpcore.pca.distributed import dpdis, exact, full, local, pooled, random
+from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, encode_message, site_message
+from dpcore.pca.cape import cape, masked_round, noisy_mean_of_messages, release_scales
+from dpcore.pca.distributed import (
+    dpdis,
+    exact,
+    full,
+    local,
+    noisy_mean_of_holder,
+    pooled,
+    random,
+)
 from dpcore.pca.trusted import modsulq, ppca, sulq
-from dpcore.spectra import SiteMoments, captured_energy, projector_distance
+from dpcore.spectra import SiteMoments, captured_energy, projector_distance, site_moments
 from dpcore.streams import Purpose, Repetition
 
 EXACT_WITHOUT_NOISE = (dpdis, full, pooled, cape)
@@ -122,6 +131,35 @@ def test_without_noise_a_site_alone_sees_only_its_people(rows, labels, moments, 
     assert projector_distance(found.components, everybody) > 1e-3
 
 
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_nobody_elses_rows_have_a_say_in_a_site_alone(
+    rows, labels, moments, settings_with, epsilon
+):
+    """Bit for bit, whatever runs beside it: its private mean is of its own people."""
+    settings = settings_with(epsilon, mean_share=0.3)
+    others = rows.copy()
+    others[labels != 0] = -others[labels != 0][:, ::-1]
+    elsewhere = site_moments(others, [np.flatnonzero(labels == site) for site in range(3)])
+    assert not np.allclose(elsewhere.means[1:], moments.means[1:])
+
+    def released(at_sites: SiteMoments, *, beside: bool) -> Subspace:
+        draw = Draw(at_sites, settings, Repetition(4), proxies=beside, average=beside)
+        if beside:
+            dpdis(draw)
+        return local(draw)
+
+    found = released(moments, beside=True)
+    for at_sites, beside in ((elsewhere, True), (elsewhere, False)):
+        again = released(at_sites, beside=beside)
+        np.testing.assert_array_equal(again.components, found.components)
+        np.testing.assert_array_equal(again.eigenvalues, found.eigenvalues)
+        assert again.guarantee == found.guarantee
+    assert found.bytes_sent.sum() == 0
+    if math.isinf(epsilon):
+        own = PCA(4).fit(rows[labels == 0]).components_
+        assert projector_distance(found.components, own) < 1e-8
+
+
 def test_one_site_alone_is_everybody(rows, moments, settings_with):
     """With one site, dpdis at R = K, full and local are one release, and pooled has its noise."""
     everybody = SiteMoments(
@@ -174,6 +212,8 @@ def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
     draw = Draw(moments, settings_with(mean_share=0.2), Recording(0))
     for protocol in (dpdis, full, local, pooled, cape, random, sulq, modsulq, ppca):
         protocol(draw)
+    scales = release_scales(draw.settings, moments.n_sites, draw.n_people)
+    masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
     assert set(opened.values()) == {1}
     assert len([key for key in opened if key[0] is Purpose.SITE_NOISE]) == moments.n_sites
 
@@ -289,12 +329,62 @@ def test_bad_settings_name_the_parameter(moments, settings_with, changes, parame
 
 
 @pytest.mark.parametrize("masks", ["published", "wide"])
+def test_messages_under_masks_average_to_what_cape_releases(
+    moments, settings_with, masks, false_alarm
+):
+    """Masks cancel in the sum; what stays is normal of the released scale, by KS."""
+    settings = settings_with(masks=masks, calibration="analytic")
+    draw = Draw(moments, settings, Repetition(secrets.randbits(60)))
+    scales = release_scales(settings, 3, draw.n_people)
+    found = masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
+    np.testing.assert_allclose(found.masks.sum(axis=0), 0, atol=1e-12 * np.abs(found.masks).max())
+    left = found.messages.mean(axis=0) - moments.pooled()
+    np.testing.assert_allclose(
+        left, found.noises.mean(axis=0), atol=1e-12 * np.abs(found.masks).max()
+    )
+    sigma = scales.noise_sigma / math.sqrt(3)
+    standard = left[np.triu_indices(len(left))] / sigma
+    assert stats.kstest(standard, "norm").pvalue > false_alarm
+    # Each message differs from its site's matrix by mask and noise of the stated size.
+    alone = found.messages[1] - 3 * moments.weights[1] * moments.second_moments[1]
+    if masks == "published":
+        sent = math.hypot(scales.noise_sigma, math.sqrt(2 / 3) * scales.mask_sigma)
+        standard = alone[np.triu_indices(len(alone))] / sent
+        assert stats.kstest(standard, "norm").pvalue > false_alarm
+
+
+@pytest.mark.parametrize("masks", ["published", "wide"])
 def test_cape_at_one_site_needs_no_mask(moments, settings_with, masks):
     one = SiteMoments(moments.second_moments[:1], moments.means[:1], moments.n_samples[:1])
     settings = settings_with(masks=masks, calibration="analytic")
     alone, masked = (p(Draw(one, settings, Repetition(0))) for p in (local, cape))
     np.testing.assert_allclose(masked.sigma, alone.sigma, rtol=1e-12)
     assert masked.guarantee.epsilon == pytest.approx(alone.guarantee.epsilon)
+
+
+@pytest.mark.parametrize("masks", ["published", "wide"])
+def test_sigma_is_of_the_noise_that_stays(moments, settings_with, masks):
+    """Masks cancel, so where noise alone would reach is told without them."""
+    settings = settings_with(masks=masks, calibration="analytic")
+    found = cape(Draw(moments, settings, Repetition(0)))
+    scales = release_scales(settings, 3, int(moments.n_samples.sum()))
+    np.testing.assert_array_equal(found.sigma, np.full(3, scales.noise_sigma))
+
+
+def test_a_mean_gets_the_noise_that_its_share_pays_for(settings_with, false_alarm):
+    """At share s, sqrt(2 (1 - s) / s) times that of a matrix entry beside it, by KS."""
+    counts, n_features, share = np.array([60, 40, 100]), 600, 0.2
+    moments = SiteMoments(np.zeros((3, n_features, n_features)), np.zeros((3, n_features)), counts)
+    settings = settings_with(mean_share=share, calibration="analytic")
+    draw = Draw(moments, settings, Repetition(secrets.randbits(60)))
+    masked = release_scales(settings, 3, draw.n_people).noise_sigma / math.sqrt(3)
+    factor = math.sqrt(2 * (1 - share) / share)
+    for mean, sigma in (
+        (draw.noisy_means[0], draw.sigma[0]),
+        (noisy_mean_of_holder(draw), pooled(draw).sigma[0]),
+        (noisy_mean_of_messages(draw), masked),
+    ):
+        assert stats.kstest(mean / (factor * sigma), "norm").pvalue > false_alarm
 
 
 def test_cape_refuses_more_honest_sites_than_there_are(moments, settings_with):

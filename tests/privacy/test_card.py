@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 
 from dpcore.privacy import (
     EXPLANATIONS,
+    Adversary,
+    Against,
     Assumption,
     Guarantee,
     PrivacyBudget,
     describe,
+    gaussian_delta,
     gaussian_epsilon,
     l2_sensitivity_of_second_moment,
     published_sigma,
@@ -47,10 +51,41 @@ def test_published_noise_at_one():
     )
     rows = values(published(1.0))
     assert rows["Asked"] == "ε = 1, δ = 0.01"
-    assert rows["Holds"] == "ε = 0.811 at δ = 0.01"
+    assert rows["Holds"] == (
+        "ε = 0.811 at δ = 0.01; what is cut from the noisy release gives away at most that"
+    )
+    assert "Holds against" not in rows
     assert rows["Strongest test"] == "finds you at most 12 % of the time, with 5 % false alarms"
     assert badges(published(1.0)) == ["private", "stronger than asked"]
     assert card.assumptions == tuple(Assumption)
+
+
+def holding_against(**epsilons: float) -> Guarantee:
+    against = tuple(
+        Against(Adversary(who), f"what {who} sees", epsilon, is_trusted=math.isinf(epsilon))
+        for who, epsilon in epsilons.items()
+    )
+    return replace(published(1.0), against=against)
+
+
+def test_a_card_names_those_it_holds_against():
+    """By itself where all face the same, with an epsilon each where not; the worst first."""
+    alike = holding_against(aggregator=0.8, site=0.8, outsider=0.8)
+    assert values(alike)["Holds against"] == (
+        "the aggregator; a participating site; somebody with the result"
+    )
+    unlike = holding_against(aggregator=0.7, site=0.8, outsider=0.5)
+    assert values(unlike)["Holds against"] == (
+        "a participating site, ε = 0.8; the aggregator, ε = 0.7; somebody with the result, ε = 0.5"
+    )
+    trusting = holding_against(aggregator=math.inf, outsider=0.8)
+    assert values(trusting)["Holds against"] == (
+        "somebody with the result; the aggregator is trusted"
+    )
+    assert describe(trusting).sights == (
+        "The aggregator sees what aggregator sees, and is trusted.",
+        "Somebody with the result sees what outsider sees, and faces ε = 0.8.",
+    )
 
 
 def test_published_noise_at_ten_breaks_its_promise():
@@ -66,9 +101,18 @@ def test_pure_privacy_speaks_of_odds():
 
 
 def test_a_composed_release_gives_a_bound_for_its_odds():
+    """(2 + 1/e) delta, up and down together: 2 delta holds towards the truth alone."""
     guarantee = Guarantee(None, 1.0, 1e-5, "composed", "each part")
     assert values(guarantee)["Odds"] == (
-        "move by more than a factor of 5.5 with a chance of at most 1 in 50,000"
+        "move by more than a factor of 5.5, up or down, with a chance of at most 1 in 42,000"
+    )
+
+
+def test_gaussian_odds_are_counted_up_and_down():
+    """Phi(mu/2 - eps/mu) + Phi(-mu/2 - eps/mu) at mu = 1 is 0.5 + 0.1587, not 0.5."""
+    guarantee = Guarantee(None, 0.5, gaussian_delta(0.5, 1.0, 1.0), "gaussian", "the site")
+    assert values(guarantee)["Odds"] == (
+        "move by more than a factor of 1.65, up or down, with a chance of 65.9 in 100"
     )
 
 

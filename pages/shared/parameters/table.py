@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.experiments.attack import cases_by_family, slug_of
+from dpcore.privacy.adversary import Adversary
 from pages.shared.parameters.classification import CLASSIFICATION
 from pages.shared.parameters.explore import EXPLORE
 from pages.shared.parameters.kinds import OneOf, Parameter, Switch, Text
@@ -30,6 +31,13 @@ def parameters() -> dict[str, Parameter]:
     families = cases_by_family()
     found["audit_family"] = OneOf(
         page="audit", control="pills", default=next(iter(families)), options=tuple(families)
+    )
+    found["audit_adversary"] = OneOf(
+        page="audit",
+        control="pills",
+        options=tuple(str(each) for each in Adversary),
+        label=lambda name: Adversary(name).title,
+        offered="an adversary who attacks the mechanism",
     )
     for family, cases in families.items():
         group = slug_of(family).replace("-", "_")
