@@ -1,4 +1,4 @@
-"""The two things that can go wrong before anything is computed."""
+"""What can go wrong before anything is computed, and what one should be warned of."""
 
 from __future__ import annotations
 
@@ -49,3 +49,7 @@ class DataUnavailable(OSError):
 
     The message says which file is meant and where to put it.
     """
+
+
+class PreparationWarning(UserWarning):
+    """Rows were prepared by something that had read everybody's before any noise was added."""

@@ -4,12 +4,19 @@ A stream's identity is (seed, purpose, further integers such as repetition and s
 different identities give independent streams, and one identity gives the same numbers whether
 it is drawn alone, inside a sweep, or on another worker. Nothing is ever seeded by adding to a
 seed: with such seeds, site 1 of repetition 0 and site 0 of repetition 1 share their noise.
+
+No stream may serve two releases: from A + s E and A + t E anybody can solve for A. What is
+released for people takes its root from `root_of_release`, which is another for every epsilon.
+The laboratory holds a `Repetition` while epsilon moves, so that curves are smooth. It can, for its
+data are public and its seed is shown; such results are no releases that could be added up.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import IntEnum
+from hashlib import blake2b
+from numbers import Real
 
 import numpy as np
 
@@ -47,9 +54,40 @@ def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:
     )
 
 
+def root_of_release(seed: int, *released_with: object) -> int:
+    """The root of all streams of one release.
+
+    A hash of the seed and of everything that is released with the noise, so that no two releases
+    share a stream, whatever both are asked for. Where two are meant to read the same noise, what
+    they differ in is left out. The hash cannot be undone: whoever learns one release's root, or
+    what was drawn from it, is no nearer to the seed or to any other release.
+
+    Parameters
+    ----------
+    seed : int
+        Non-negative.
+    *released_with : numbers, strings, None, tuples and dataclasses of them
+        Public, all of it: settings, counts, names; never anything read from the rows. Equal
+        numbers are one, whatever their type.
+    """
+    identity = repr((int(seed), [_spelled(part) for part in released_with]))
+    return int.from_bytes(blake2b(identity.encode(), digest_size=32).digest(), "little")
+
+
+def _spelled(part: object) -> object:
+    if is_dataclass(part):
+        return [(each.name, _spelled(getattr(part, each.name))) for each in fields(part)]
+    if isinstance(part, tuple | list):
+        return [_spelled(each) for each in part]
+    return float(part).hex() if isinstance(part, Real) else repr(part)
+
+
 @dataclass(frozen=True)
 class Repetition:
-    """One repetition of an experiment, as a source of its streams."""
+    """One repetition of an experiment, as a source of its streams.
+
+    The same repetition at another epsilon draws the same unit noise.
+    """
 
     seed: int
     index: int = 0

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.streams import Purpose, stream
+from dpcore.pca import ReleaseSettings
+from dpcore.privacy import PrivacyBudget
+from dpcore.streams import Purpose, root_of_release, stream
 
 IDENTITIES = [
     (seed, purpose, *rest)
@@ -57,6 +60,27 @@ def test_purposes_are_never_renumbered():
         ("STATISTIC", 10),
         ("AUDIT", 11),
     ]
+
+
+def test_a_root_is_of_everything_released_with_it_and_of_no_type_or_process():
+    settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 2, 3)
+    root = root_of_release(7, "pooled", settings, [3, 4])
+    # Whatever machine or process: Python's own hash of a string is another in each.
+    assert hex(root_of_release(7, "pooled", 0.5, [3, 4]))[:18] == "0xe70b67787e10f715"
+    same = replace(settings, budget=PrivacyBudget(np.float64(1), 0.01), n_components=np.int64(2))
+    assert root_of_release(np.int64(7), "pooled", same, (np.int64(3), 4.0)) == root
+    others = [
+        root_of_release(8, "pooled", settings, [3, 4]),
+        root_of_release(7, "sites", settings, [3, 4]),
+        root_of_release(7, "pooled", replace(settings, budget=PrivacyBudget(2.0, 0.01)), [3, 4]),
+        root_of_release(7, "pooled", replace(settings, mean_share=0.1), [3, 4]),
+        root_of_release(7, "pooled", settings, [4, 3]),
+        root_of_release(7, "pooled", settings, [[3], [4]]),
+        root_of_release(7, "pooled", settings, 3, 4),
+        root_of_release(7, "pooled", settings, ["3", "4"]),
+        root_of_release(7, "pooled", settings, [3, 4], None),
+    ]
+    assert len({root, *others}) == len(others) + 1
 
 
 def test_errors_survive_a_worker():

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from dpcore.cca.bounds import bound_views
 from dpcore.cca.distributed import distributed_cca
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.estimator_base import RandomState, root_seed
+from dpcore.pca.noisy_sites import noise_of
+from dpcore.pca.private_estimator import PrivateEstimator, RandomState
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import site_moments
 from dpcore.streams import Repetition
 
 
-class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Canonical correlation analysis with (epsilon, delta)-differential privacy.
 
     Releases the joint second moment of the rows [x y] with Gaussian noise (Imtiaz & Sarwate,
@@ -75,6 +76,13 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_clipped_ : int
     n_features_in_ : int
         Columns of X.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
     """
 
     def __init__(
@@ -122,6 +130,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ParameterError
             If a parameter is outside its range, before any noise is drawn.
         """
+        self._warn_of_fitted_preparation()
         X, y = validate_data(
             self,
             X,
@@ -148,13 +157,20 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             noise=self.noise,
             mean_share=self.mean_share,
         )
+        root = self._root_of_release(
+            "joint moment",
+            noise_of(settings),
+            (self.x_share, self.x_norm_bound, self.y_norm_bound),
+            (X.shape, y.shape[1]),
+            views.joined.dtype.name,
+        )
         pairs = distributed_cca(
             site_moments(views.joined, (np.arange(len(X)),)),
             n_x,
             settings,
             protocol="pooled",
             floor=self.floor,
-            repetition=Repetition(root_seed(self.random_state)),
+            repetition=Repetition(root),
         )
         self.x_rotations_ = pairs.x_rotations * views.x_scale
         self.y_rotations_ = pairs.y_rotations * views.y_scale

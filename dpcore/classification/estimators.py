@@ -9,19 +9,21 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
-from dpcore.classification.fitting import check_positive, fit_settings, generators
+from dpcore.classification.fitting import check_positive, feature_stream, fit_settings
 from dpcore.classification.losses import LOGISTIC, Loss, huber_hinge
 from dpcore.classification.training import winners
 from dpcore.errors import ParameterError
+from dpcore.pca.private_estimator import PrivateEstimator, root_seed
+from dpcore.streams import Purpose, root_of_release, stream
 
 KERNELS = ("linear", "gaussian")
 
 
-class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):
+class _PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
     """What both classifiers share; the loss and the features are theirs to name."""
 
     def fit(self, X: ArrayLike, y: ArrayLike):
@@ -34,8 +36,44 @@ class _PrivateLinearClassifier(ClassifierMixin, BaseEstimator):
         NotConverged
             If the minimiser cannot be certified to `tol`.
         """
+        self._warn_of_fitted_preparation()
         X, y = validate_data(self, X, y, dtype=np.float64)
-        feature_rng, noise_rng = generators(self.random_state)
+        seed = root_seed(self.random_state)
+        return self._trained(X, y, feature_stream(seed), self._noise_stream(seed, X.shape, y))
+
+    def fit_drawing(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        feature_rng: np.random.Generator,
+        noise_rng: np.random.Generator,
+    ):
+        """Train as `fit` does, on streams that the caller answers for; `random_state` is not read.
+
+        Streams in the same state at two epsilons give two fits that hide nothing from each other:
+        for a laboratory that holds the noise while something else moves.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        return self._trained(X, y, feature_rng, noise_rng)
+
+    def _noise_stream(
+        self, seed: int, shape: tuple[int, ...], y: np.ndarray
+    ) -> np.random.Generator:
+        settings = sorted(self.get_params(deep=False).items())
+        released_with = [pair for pair in settings if pair[0] != "random_state"]
+        name, n_classes = type(self).__name__, len(np.unique(y))
+        return stream(
+            root_of_release(seed, name, released_with, shape, n_classes), Purpose.TRAINING
+        )
+
+    def _trained(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        feature_rng: np.random.Generator,
+        noise_rng: np.random.Generator,
+    ):
         fits = fit_settings(self, X, y, [self.epsilon], feature_rng, [noise_rng])
         weights = fits.weights[0, 0]
         self._features = fits.features
@@ -102,7 +140,7 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         Distance within which the exact minimiser is certified to lie, relative to the norm of
         the weights where that exceeds 1.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        Whoever knows it can take the noise away.
+        None is fresh entropy from the operating system; see the warning.
 
     Attributes
     ----------
@@ -116,6 +154,13 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         Rows that were shortened. Exact, for whoever holds the data: not covered by the guarantee.
     n_iter_ : ndarray of shape (1,) or (n_classes,)
     n_features_in_ : int
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     Examples
     --------
@@ -184,6 +229,13 @@ class PrivateSVM(_PrivateLinearClassifier):
         construction, so `row_norm_bound` is not used.
     huber_width : float
         h, in (0, 1].
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_X_y
 from dpcore.classification.perturbation import METHODS
 from dpcore.classification.training import PrivateFits, train
 from dpcore.errors import ParameterError
+from dpcore.pca.private_estimator import root_seed
 from dpcore.privacy import PrivacyBudget
-from dpcore.streams import Purpose, stream
+from dpcore.streams import Purpose, root_of_release, stream
 
 if TYPE_CHECKING:
     from dpcore.classification.estimators import PrivateLogisticRegression, PrivateSVM
@@ -43,7 +44,7 @@ def fit_many(
     y : array-like of shape (n_samples,)
     epsilons : sequence of float
     rngs : sequence of numpy.random.Generator
-        One a draw; a draw uses the same unit noise at every epsilon.
+        One a draw, and drawn on at every epsilon: no two fits share their noise.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def fit_many(
     (3, 4)
     """
     X, y = check_X_y(X, y, dtype=np.float64)
-    feature_rng, _ = generators(estimator.random_state)
+    feature_rng = feature_stream(root_seed(estimator.random_state))
     return fit_settings(estimator, X, y, epsilons, feature_rng, rngs)
 
 
@@ -104,17 +105,9 @@ def check_positive(name: str, value: object) -> None:
         raise ParameterError(name, "a positive number", value)
 
 
-def generators(random_state) -> list[np.random.Generator]:
-    """Independent generators for the features and for the noise."""
-    if isinstance(random_state, Integral) and random_state >= 0:
-        return [stream(int(random_state), Purpose.TRAINING, part) for part in range(2)]
-    if isinstance(random_state, np.random.RandomState):
-        words = [int(word) for word in random_state.randint(2**32, size=4, dtype=np.uint64)]
-        return np.random.default_rng(words).spawn(2)
-    if isinstance(random_state, np.random.Generator):
-        return random_state.spawn(2)
-    if random_state is None:
-        return np.random.default_rng().spawn(2)
-    raise ParameterError(
-        "random_state", "a non-negative integer, a generator or None", random_state
-    )
+def feature_stream(seed: int) -> np.random.Generator:
+    """Draws random features: without the rows, so that any number of fits may share them.
+
+    They are saved with a fit, and tell nothing about its noise.
+    """
+    return stream(root_of_release(seed, "features"), Purpose.TRAINING)

@@ -98,7 +98,8 @@ def unit_noise(n_tasks: int, n_features: int, rng: np.random.Generator) -> np.nd
     """Vectors (n_tasks, n_features) of density proportional to exp(-|b|).
 
     The direction is uniform and the norm Gamma(n_features, 1); divided by beta they have the law
-    of `Perturbation`, so one draw serves every epsilon.
+    of `Perturbation`. Each release needs a draw of its own: two that share one, at different
+    beta, can be solved for what the noise should hide.
     """
     directions = rng.standard_normal((n_tasks, n_features))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -136,6 +137,7 @@ def promise(
         ),
         assumptions=(
             Assumption.ONE_ROW_A_PERSON,
+            Assumption.ROW_OF_ONE_PERSON,
             Assumption.PUBLIC_COUNTS,
             Assumption.PUBLIC_LABELS,
             Assumption.PUBLIC_BOUND,

@@ -88,7 +88,7 @@ def train(
     regularization : float
     epsilons : sequence of float
     rngs : sequence of numpy.random.Generator
-        One a draw; a draw uses the same unit noise at every epsilon.
+        One a draw, and drawn on at every epsilon: no two fits share their noise.
     tol : float
         Distance to the exact minimiser, in weight space.
     """
@@ -110,8 +110,8 @@ def train(
         for epsilon in epsilons
     )
     beta = np.array([perturbation.beta for perturbation in perturbations])
-    noise = np.stack([unit_noise(len(wanted), n_features, rng) for rng in rngs])
-    noise = noise / beta[:, None, None, None]
+    noise = np.stack([[unit_noise(len(wanted), n_features, rng) for rng in rngs] for _ in epsilons])
+    noise /= beta[:, None, None, None]
 
     def solve(strength, tilt, start):
         return minimise(rows, signs, loss, strength=strength, tilt=tilt, start=start, tol=tol)

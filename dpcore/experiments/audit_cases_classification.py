@@ -41,6 +41,9 @@ def classification_cases() -> tuple[AuditCase, ...]:
             PrivateSVM(**output, regularization=1.0),
             *_one_turns_around(_TWO_CLASSES),
         ),
+        two_epsilons_case(
+            PrivateSVM(**output, regularization=1.0), *_one_turns_around(_TWO_CLASSES)
+        ),
         classifier_case(
             "SVM, output, three classes",
             PrivateSVM(**output, regularization=1.0),
@@ -99,6 +102,36 @@ def classifier_case(
         sampler_d_prime=sampler(rows_prime),
         statistic=statistic,
         neighbours=neighbours,
+    )
+
+
+def two_epsilons_case(
+    estimator: _Classifier, rows: np.ndarray, rows_prime: np.ndarray, labels: np.ndarray
+) -> AuditCase:
+    """Fits of one batch at two epsilons, which compose: solved for the minimiser behind both.
+
+    That is exact, and the claim nothing, where they share their noise.
+    """
+    epsilons = (1.0, 2.0, math.inf)
+
+    def fits(rows: np.ndarray, rng: np.random.Generator, n: int) -> PrivateFits:
+        return fit_many(estimator, rows, labels, epsilons=epsilons, rngs=[rng] * n)
+
+    def sampler(rows: np.ndarray) -> Sampler:
+        return lambda rng, n: fits(rows, rng, n).weights[:2, :, 0, 0].T
+
+    one, other = (fits(data, np.random.default_rng(0), 1) for data in (rows, rows_prime))
+    betas = np.array([perturbation.beta for perturbation in one.perturbations[:2]])
+    towards = float(one.weights[2, 0, 0, 0] - other.weights[2, 0, 0, 0])
+    return AuditCase(
+        name="SVM, output, at ε = 1 and 2 together",
+        family=FAMILY,
+        epsilon=sum(epsilons[:2]),
+        delta=0.0,
+        sampler_d=sampler(rows),
+        sampler_d_prime=sampler(rows_prime),
+        statistic=lambda both: towards * (both @ (betas * [-1, 1])),
+        neighbours=_TURNS_AROUND,
     )
 
 

@@ -113,9 +113,15 @@ def run_pipeline(
         epsilon=training_epsilon(spec),
         regularization=spec.regularization,
         row_norm_bound=bound,
-        random_state=stages.rng(Purpose.TRAINING),
     )
-    model = estimator.fit(_project(problem.X, origin, bound, components), problem.y)
+    # Held while epsilon moves, like all streams of a repetition.
+    feature_rng, noise_rng = stages.rng(Purpose.TRAINING).spawn(2)
+    model = estimator.fit_drawing(
+        _project(problem.X, origin, bound, components),
+        problem.y,
+        feature_rng=feature_rng,
+        noise_rng=noise_rng,
+    )
     if model.guarantee_.is_private:
         guarantees[TRAINING] = model.guarantee_
     predicted = model.predict(_project(problem.test_X, origin, bound, components))

@@ -75,6 +75,7 @@ def of_run(
             what,
             (METHODS[protocol].title,),
             METHODS[protocol].distributed,
+            held_stream(protocol, spec.seed),
         )
         for protocol, guarantee in guarantees.items()
         if is_paid(guarantee)
@@ -98,7 +99,10 @@ def of_rows(rows: Iterable[Row], what: tuple[str, ...] = (COMPONENTS,)) -> list[
             method = METHODS[row["protocol"]]
             release = _release_of_components(row, method.key, guarantee)
             drawn = frozenset(numbers[same])
-            payments.append(Payment(release, drawn, what, (method.title,), method.distributed))
+            stream = held_stream(method.key, row["seed"])
+            payments.append(
+                Payment(release, drawn, what, (method.title,), method.distributed, stream)
+            )
     return together(payments)
 
 
@@ -152,6 +156,11 @@ def label_of(cell: Mapping[str, object], protocol: str, matrix: str) -> str:
     settings = [cell[name] for name in ("calibration", "noise") if name in reads]
     told = ", ".join([*settings, f"seed {cell['seed']}"])
     return f"{matrix}, {cell['samples']:,} people, ε = {cell['epsilon']:g}, {told}"
+
+
+def held_stream(protocol: str, seed: int) -> str:
+    """The unit noise that repetitions of a seed scale, whatever people and settings it is for."""
+    return joined(_NOISY_MATRIX.get(protocol, protocol), seed)
 
 
 def joined(*parts: object) -> str:

@@ -8,7 +8,15 @@ from hashlib import sha256
 from dpcore.experiments.classification_runs import CENTRING, PCA, TRAINING, stage_budgets
 from dpcore.experiments.learning import RANDOM_PRIVATE, ClassificationSpec, canonical
 from dpcore.experiments.methods import METHODS
-from dpcore.experiments.payments import COMPONENTS, GAUSSIAN, READS, is_paid, joined, matrix_of
+from dpcore.experiments.payments import (
+    COMPONENTS,
+    GAUSSIAN,
+    READS,
+    held_stream,
+    is_paid,
+    joined,
+    matrix_of,
+)
 from dpcore.experiments.spending import Payment
 from dpcore.experiments.statistic_runs import HISTOGRAM, StatisticSpec
 from dpcore.privacy import Guarantee, Release
@@ -47,7 +55,9 @@ def of_statistic(
         label=f"the {spec.kind} of {name}, ε = {spec.epsilon:g}, seed {spec.seed}",
         dataset=dataset or TYPED_NUMBERS,
     )
-    return Payment(release, what=(spec.kind,), seen=(name,))
+    # Of typed numbers nothing keys the noise but how many there are.
+    stream = "" if dataset else joined("typed", len(identity), *settings)
+    return Payment(release, what=(spec.kind,), seen=(name,), stream=stream)
 
 
 def of_pipeline(
@@ -98,5 +108,6 @@ def of_pipeline(
         )
         by_sites = stage != TRAINING and METHODS[spec.protocol].distributed
         seen = (f"Classification: {seen}",)
-        payments.append(Payment(release, frozenset(range(draws)), (what,), seen, by_sites))
+        stream = held_stream(spec.protocol if stage == PCA else stage, spec.seed)
+        payments.append(Payment(release, frozenset(range(draws)), (what,), seen, by_sites, stream))
     return payments

@@ -9,6 +9,7 @@ from dpcore.experiments.cca_problem import CcaSpec
 from dpcore.experiments.cca_views import CutViews, ViewSource
 from dpcore.experiments.methods import METHODS
 from dpcore.experiments.payments import (
+    held_stream,
     identity,
     is_paid,
     joined,
@@ -53,6 +54,7 @@ def of_pairs(
                 ("canonical pairs",),
                 (f"CCA: {TITLES[protocol]}",),
                 METHODS[protocol].distributed,
+                held_stream(protocol, spec.seed),
             )
         )
     return together(payments)

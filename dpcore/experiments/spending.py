@@ -6,6 +6,7 @@ post-processing and free. What each kind of result costs is in `dpcore.experimen
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from dpcore.privacy import EVERYONE, Ledger, Release, Spent, composed_mu
@@ -29,6 +30,9 @@ class Payment:
         By which algorithms.
     by_sites : bool
         Whether sites added the noise, each to what its own people gave.
+    stream : str
+        Unit noise that the laboratory holds while settings move, from the same seed; empty where
+        the noise is of this payment alone.
     """
 
     release: Release
@@ -36,6 +40,7 @@ class Payment:
     what: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
     by_sites: bool = False
+    stream: str = ""
 
     @property
     def draws(self) -> int:
@@ -55,6 +60,7 @@ class Payment:
             tuple(dict.fromkeys((*self.what, *other.what))),
             tuple(dict.fromkeys((*self.seen, *other.seen))),
             self.by_sites,
+            self.stream,
         )
 
     def composed(self) -> tuple[Release, ...]:
@@ -90,6 +96,21 @@ class Account:
     @property
     def n_releases(self) -> int:
         return sum(payment.draws for payment in self.payments.values())
+
+    @property
+    def holds_noise(self) -> bool:
+        """Whether one draw of unit noise serves several payments.
+
+        Whoever has both solves for what the noise should hide: together they promise nothing,
+        and their sum is that of fresh draws.
+        """
+        drawn = Counter(
+            (payment.stream, number)
+            for payment in self.payments.values()
+            if payment.stream
+            for number in payment.numbers
+        )
+        return max(drawn.values(), default=0) > 1
 
     @property
     def has_sites(self) -> bool:

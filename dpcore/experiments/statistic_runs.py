@@ -21,7 +21,7 @@ from dpcore.statistics import (
     private_mean,
     private_variance,
 )
-from dpcore.streams import Purpose, stream
+from dpcore.streams import Purpose, root_of_release, stream
 
 Row = dict[str, object]
 
@@ -57,6 +57,8 @@ class StatisticSpec:
     bins : int
         Of the histogram, equally wide.
     seed : int
+    column : str
+        Public name of what the values are. Columns of one name share their noise.
     """
 
     kind: str = MEAN
@@ -67,6 +69,7 @@ class StatisticSpec:
     mechanism: str = "laplace"
     bins: int = 10
     seed: int = 0
+    column: str = ""
 
     def __post_init__(self) -> None:
         PrivacyBudget(self.epsilon, self.delta)
@@ -122,8 +125,22 @@ def numbers_in(text: str) -> np.ndarray:
 
 
 def release(values: np.ndarray, spec: StatisticSpec, repetition: int = 0) -> PrivateStatistic:
-    """One release of the statistic; a repetition is one draw of its noise."""
-    return _released(values, spec, stream(spec.seed, Purpose.STATISTIC, repetition))
+    """One release of the statistic; a repetition is one draw of its noise.
+
+    The noise is of this column, statistic, bounds and budget alone.
+    """
+    root = root_of_release(
+        spec.seed,
+        spec.column,
+        len(values),
+        spec.kind,
+        (spec.low, spec.high),
+        spec.bins if spec.kind == HISTOGRAM else None,
+        spec.mechanism,
+        spec.epsilon,
+        spec.delta if spec.mechanism == "gaussian" else 0.0,
+    )
+    return _released(values, spec, stream(root, Purpose.STATISTIC, repetition))
 
 
 def truth(values: np.ndarray, spec: StatisticSpec) -> float | np.ndarray:

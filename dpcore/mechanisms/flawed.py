@@ -16,6 +16,7 @@ from dpcore.mechanisms.symmetric_noise import symmetric_gaussian_noise
 from dpcore.privacy import (
     Adversary,
     PrivacyBudget,
+    gaussian_epsilon,
     gaussian_sigma,
     l2_sensitivity_of_second_moment,
     published_sigma,
@@ -34,6 +35,7 @@ def flawed_cases() -> tuple[AuditCase, ...]:
         wishart_noise(),
         one_seed_for_all_sites(),
         masks_that_forget_the_sites(),
+        one_noise_at_two_epsilons(),
         lower_triangle_left_bare(),
         scaling_by_the_largest_norm(),
         one_budget_for_two_releases(),
@@ -151,6 +153,34 @@ def masks_that_forget_the_sites() -> AuditCase:
         is_gaussian=True,
         neighbours="One person's row at the first site turns from the first axis to the second.",
         flaw="A site knows its own noise, so only the others' hides you: the real ε is 1.586.",
+    )
+
+
+def one_noise_at_two_epsilons() -> AuditCase:
+    """A release at epsilon = 1 and another at 2 from one seed, called the sum of the two."""
+    sensitivity = l2_sensitivity_of_second_moment(_N_SAMPLES)
+    budgets = _BUDGET, PrivacyBudget(2.0, 0.01)
+    wide, narrow = (gaussian_sigma(budget, sensitivity) for budget in budgets)
+    mu = math.hypot(sensitivity / wide, sensitivity / narrow)
+    moment, moment_prime = _axis_moments(n_features=3)
+
+    def sampler(moment: np.ndarray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+            unit = symmetric_gaussian_noise(3, 1.0, rng=rng, size=n)
+            return np.stack((moment + wide * unit, moment + narrow * unit), axis=1)
+
+        return sample
+
+    along = _along(moment - moment_prime)
+    return AuditCase(
+        name="one noise at two epsilons",
+        epsilon=gaussian_epsilon(_BUDGET.delta, 1.0, mu),
+        delta=_BUDGET.delta,
+        sampler_d=sampler(moment),
+        sampler_d_prime=sampler(moment_prime),
+        statistic=lambda both: along(wide * both[:, 1] - narrow * both[:, 0]),
+        neighbours="One person's row turns from the first axis to the second.",
+        flaw="Both scale the same noise, so two equations give the matrix without any.",
     )
 
 

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from dpcore.pca.distributed import pooled
-from dpcore.pca.estimator_base import PrivatePCA, RandomState
+from dpcore.pca.estimator_base import PrivatePCA
+from dpcore.pca.private_estimator import RandomState
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.trusted import modsulq, ppca, sulq
 from dpcore.privacy import PrivacyBudget
@@ -40,7 +41,7 @@ class AnalyzeGaussPCA(PrivatePCA):
     on_long_rows : {"clip", "refuse"}
         What happens to rows longer than the bound.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        Whoever knows an int knows the noise: for experiments only. None is fresh entropy.
+        None is fresh entropy from the operating system; see the warning.
 
     Attributes
     ----------
@@ -55,6 +56,13 @@ class AnalyzeGaussPCA(PrivatePCA):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     References
     ----------
@@ -103,7 +111,7 @@ class AnalyzeGaussPCA(PrivatePCA):
             truncation=self.truncation,
             row_norm_bound=self.row_norm_bound,
         )
-        self._keep(pooled(self._draw(rows, settings)), rows.dtype)
+        self._keep(pooled(self._draw(rows, settings, noise=("pooled",))), rows.dtype)
         return self
 
 
@@ -139,7 +147,8 @@ class _SulqFamily(PrivatePCA):
             truncation=self.truncation,
             row_norm_bound=self.row_norm_bound,
         )
-        self._keep(self._protocol(self._draw(rows, settings)), rows.dtype)
+        draw = self._draw(rows, settings, noise=(self._protocol.__name__,))
+        self._keep(self._protocol(draw), rows.dtype)
         return self
 
 
@@ -149,6 +158,13 @@ class SulqPCA(_SulqFamily):
     Its scale comes from a bound that grows with the dimension: what holds, `guarantee_.epsilon`,
     is far below what was asked. For comparison with the 2012 paper; to get the most out of a
     budget use `AnalyzeGaussPCA`, whose parameters and attributes these are.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     References
     ----------
@@ -163,6 +179,13 @@ class ModSulqPCA(_SulqFamily):
     """MOD-SuLQ: symmetric noise of scale beta on the second moment.
 
     As `SulqPCA`: its noise keeps far more than it promises.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     References
     ----------
@@ -201,6 +224,13 @@ class ExponentialPCA(PrivatePCA):
         Functions of the rows that epsilon does not cover: for their holder, not for release.
     n_clipped_, n_features_in_, feature_names_in_
         As in `AnalyzeGaussPCA`.
+
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
+    joblib or copy make has None.
 
     References
     ----------
@@ -243,7 +273,8 @@ class ExponentialPCA(PrivatePCA):
             intermediate_dim=self.n_components,
             row_norm_bound=self.row_norm_bound,
         )
-        subspace = ppca(self._draw(rows, settings))
+        # Draws of different dimension are no two readings of one noisy matrix.
+        subspace = ppca(self._draw(rows, settings, noise=("ppca", self.n_components)))
         if not subspace.diagnostics["converged"]:
             warnings.warn(
                 "The chains did not converge: this release promises nothing. This warning depends "

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpcore.errors import ParameterError
+from dpcore.pca.noisy_sites import noise_of
+from dpcore.pca.private_estimator import PrivateEstimator
 from dpcore.pca.rounds import Draw
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
@@ -22,8 +24,6 @@ from dpcore.spectra import site_moments
 from dpcore.streams import Repetition
 
 ON_LONG_ROWS = ("clip", "refuse")
-
-RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def bounded_rows(X: np.ndarray, bound: float, *, on_long_rows: str) -> tuple[np.ndarray, int]:
@@ -93,29 +93,7 @@ def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[np.ndarray, 
     return names, np.split(order, np.cumsum(counts)[:-1])
 
 
-def root_seed(random_state: RandomState) -> int:
-    """The root of all streams of one fit.
-
-    An int is the root itself. None takes fresh entropy from the operating system and not NumPy's
-    global state, which anybody may have seeded. A generator gives 128 bits and moves on.
-
-    Raises
-    ------
-    ParameterError
-        If it is none of these.
-    """
-    if random_state is None:
-        return int(np.random.SeedSequence().entropy)
-    if isinstance(random_state, np.random.Generator | np.random.RandomState):
-        return int.from_bytes(random_state.bytes(16), "little")
-    if isinstance(random_state, int | np.integer) and random_state >= 0:
-        return int(random_state)
-    raise ParameterError(
-        "random_state", "an int of at least 0, a NumPy generator or None", random_state
-    )
-
-
-class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """What the private PCA estimators have in common: rows in, a subspace kept, projections out.
 
     A subclass names its parameters in `__init__` and gives `fit`; it has at least `row_norm_bound`,
@@ -155,6 +133,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         )
 
     def _bounded(self, X: ArrayLike) -> np.ndarray:
+        self._warn_of_fitted_preparation()
         rows, self.n_clipped_ = bounded_rows(
             self._validated(X, reset=True), self.row_norm_bound, on_long_rows=self.on_long_rows
         )
@@ -165,16 +144,26 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         rows: np.ndarray,
         settings: ReleaseSettings,
         members: Sequence[np.ndarray] | None = None,
+        *,
+        noise: tuple,
         **wanted: bool,
     ) -> Draw:
-        """One draw over these sites, or over a single one that holds everybody."""
+        """One draw over these sites, or over a single one that holds everybody.
+
+        `noise` names what is drawn. K, R and truncation only read the same noisy matrices
+        differently and are not part of its root; where the draw itself depends on one of them,
+        it belongs into the name.
+        """
         everybody = [np.arange(len(rows))]
-        return Draw(
-            site_moments(rows, everybody if members is None else members),
-            settings,
-            Repetition(root_seed(self.random_state)),
-            **wanted,
+        moments = site_moments(rows, everybody if members is None else members)
+        root = self._root_of_release(
+            *noise,
+            noise_of(settings),
+            moments.n_samples.tolist(),
+            rows.shape[1],
+            rows.dtype.name,
         )
+        return Draw(moments, settings, Repetition(root), **wanted)
 
     def _keep(self, subspace: Subspace, dtype: np.dtype) -> None:
         self.components_ = subspace.components.astype(dtype, copy=False)

@@ -14,11 +14,14 @@ from numpy.typing import ArrayLike
 from dpcore.errors import ParameterError
 from dpcore.pca.cape import cape
 from dpcore.pca.distributed import dpdis, full, local, pooled
-from dpcore.pca.estimator_base import PrivatePCA, RandomState, rows_of_sites
+from dpcore.pca.estimator_base import PrivatePCA, rows_of_sites
+from dpcore.pca.private_estimator import RandomState
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
 PROTOCOLS = {"dpdis": dpdis, "full": full, "local": local, "pooled": pooled, "cape": cape}
+# These read the same noisy second moments, one at each site: with one seed they are one release.
+_BY_SITES = ("dpdis", "full", "local")
 
 
 class DistributedPCA(PrivatePCA):
@@ -54,7 +57,7 @@ class DistributedPCA(PrivatePCA):
         How many sites the guarantee of "cape" counts on to keep their masks and noises to
         themselves; None is all but one.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        Whoever knows an int knows the noise: for experiments only. None is fresh entropy.
+        None is fresh entropy from the operating system; see the warning.
 
     Attributes
     ----------
@@ -76,6 +79,14 @@ class DistributedPCA(PrivatePCA):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.
 
+    Warnings
+    --------
+    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    the laboratory. An int is for one data set: other rows under the same int and settings get the
+    same noise, which drops out of the difference; so do the same rows at other sites. K, R,
+    truncation, and "dpdis" beside "full" and "local", read one noise; every other setting draws
+    its own. Whatever it is, it is not saved: what pickle, joblib or copy make has None.
+
     References
     ----------
     Imtiaz & Sarwate (2018), "Differentially private distributed principal component analysis",
@@ -83,7 +94,8 @@ class DistributedPCA(PrivatePCA):
 
     Examples
     --------
-    >>>     >>> from dpcore.pca import DistributedPCA
+    >>> import numpy as np
+    >>> from dpcore.pca import DistributedPCA
     >>> X = np.random.default_rng(0).standard_normal((300, 8)) / 10
     >>> pca = DistributedPCA(2, epsilon=1.0, random_state=0).fit(X, sites=np.arange(300) % 3)
     >>> pca.components_.shape
@@ -160,6 +172,7 @@ class DistributedPCA(PrivatePCA):
             rows,
             settings,
             members,
+            noise=("sites" if self.protocol in _BY_SITES else self.protocol,),
             proxies=self.protocol == "dpdis",
             average=self.protocol == "full",
         )

@@ -23,6 +23,7 @@ from dpcore.privacy import (
 
 _EVERYWHERE = (
     Assumption.ONE_ROW_A_PERSON,
+    Assumption.ROW_OF_ONE_PERSON,
     Assumption.PUBLIC_BOUND,
     Assumption.PUBLIC_COUNTS,
     Assumption.SECRET_SEED,

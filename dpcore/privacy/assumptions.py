@@ -13,6 +13,10 @@ class Assumption(StrEnum):
     """A condition of a guarantee, as a full sentence."""
 
     ONE_ROW_A_PERSON = "Each person is one row; somebody with k rows is protected k times less."
+    ROW_OF_ONE_PERSON = (
+        "Each row depends on its own person alone: nothing was fitted to everybody's rows (a "
+        "scaler, a mean, a vocabulary) before the noise."
+    )
     PUBLIC_COUNTS = "The number of people, in all and at each site, is public."
     PUBLIC_BOUND = "The bound on a row's norm was chosen without looking at the data."
     PUBLIC_RANGE = "The bounds, or the edges of the bins, were chosen without looking at the data."
@@ -28,8 +32,8 @@ class Assumption(StrEnum):
     JOINT_MASKS = "The zero-sum masks are drawn jointly, and nobody outside the sites learns them."
     TRUSTED_HOLDER = "Whoever adds the noise holds everybody's raw rows and is trusted with them."
     SECRET_SEED = (
-        "The seed of the noise stays secret; in this laboratory it is shown, "
-        "so that results can be repeated."
+        "The seed of the noise stays secret, and no stream serves two releases; in this "
+        "laboratory the seed is shown, and held, so that results can be repeated and compared."
     )
     EXACT_DRAWS = (
         "Every draw follows its law exactly; a Markov chain only comes close, "

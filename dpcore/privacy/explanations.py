@@ -105,6 +105,16 @@ ASSUMED: dict[Assumption, Explained] = {
         "is protected k times less: ε becomes kε, and δ grows faster than that. Add up or "
         "average each person's rows first. The laboratory takes every row for a person.",
     ),
+    Assumption.ROW_OF_ONE_PERSON: Explained(
+        "Rows of their own",
+        "Replacing a person is taken to replace one row and to leave the others as they are. A "
+        "scaler, a mean, a vocabulary or an imputer that was fitted to everybody's rows makes each "
+        "row depend on everybody: one person moves them all. With a StandardScaler in front of "
+        "Analyze Gauss, a single row of extreme values among the 1,797 digits makes ε 3,752 under "
+        "a card that says 1. Scale by numbers that were public beforehand. The estimators warn "
+        "where a scikit-learn pipeline fits something before them. What was done to the rows by "
+        "hand they cannot see.",
+    ),
     Assumption.PUBLIC_COUNTS: Explained(
         "Public counts",
         "Neighbours have equally many people, so the number of people, in all and at each site, "
@@ -172,9 +182,13 @@ ASSUMED: dict[Assumption, Explained] = {
     Assumption.SECRET_SEED: Explained(
         "Secret seed",
         "Noise that somebody can draw again can be taken off again. A real release takes its seed "
-        "from the operating system and forgets it. Here the seed stands in the sidebar and in "
-        "every script you take away, so that a figure can be repeated: what you see here is not "
-        "protected, and need not be, for the data are public.",
+        "from the operating system and forgets it. Noise that two releases share can be taken off "
+        "without the seed: from A + σE and A + τE anybody solves for A. Their joint ε is then "
+        "infinite, whatever each of them says, and no ledger may add them up. The estimators draw "
+        "other noise for every setting and save nothing that could draw it again. Here the seed "
+        "stands in the sidebar and in every script you take away, and the noise is held while you "
+        "move a slider, so that figures can be repeated and curves are smooth: what you see here "
+        "is not protected, and need not be, for the data are public.",
     ),
     Assumption.EXACT_DRAWS: Explained(
         "Exact draws",

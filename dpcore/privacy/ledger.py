@@ -3,7 +3,8 @@
 Releases about the same people compose; releases about disjoint sites do not, for each person is
 at one site. Gaussian releases compose exactly (their mu^2 add), anything else through the privacy
 loss distributions of Google's `dp-accounting`, rounded upwards. All of it holds when later
-releases are chosen after seeing earlier ones.
+releases are chosen after seeing earlier ones. None of it holds for releases that share their
+noise: two of those at different scales can be solved for what the noise should hide.
 
 A result shown twice is one release: entries with a known key cost nothing. A ledger never
 changes; `add` and `reset` return another.

@@ -39,6 +39,8 @@ def private_mean(
         Move the released mean into [a, b]. Post-processing: no privacy is lost, but the error
         no longer follows `error_law` near the ends.
     rng : numpy.random.Generator
+        Secret: whoever can draw from its state can take the noise off. One generator serves
+        release after release; two in one state give two releases one noise, and the value away.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from dpcore.statistics.law import unit_scale
 
 _ASSUMPTIONS = (
     Assumption.ONE_ROW_A_PERSON,
+    Assumption.ROW_OF_ONE_PERSON,
     Assumption.PUBLIC_COUNTS,
     Assumption.PUBLIC_RANGE,
     Assumption.TRUSTED_HOLDER,

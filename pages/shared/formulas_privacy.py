@@ -20,10 +20,12 @@ WHAT_IS_COUNTED = """
 A payment is entered for everybody in the data set, also where only some take part in a run; it is
 a bound for each of them.
 
-Composition takes the noise of different releases as independent, as a real deployment would draw
+Composition takes the noise of different releases as independent, as a real deployment must draw
 it. In this laboratory the seed is held while you move a slider, so that settings can be compared.
 With real data that would be fatal: from $A + \\sigma_1 E$ and $A + \\sigma_2 E$ anybody can solve
-for $A$.
+for $A$, without knowing the seed. Two releases that share their noise do not compose: their joint
+ε is infinite. A red line says so where it happened. *Redraw noise* draws afresh; the statistics of
+a column, and the estimators of `dpcore`, draw other noise at every setting.
 """
 
 HOW_SPENDING_COMPOSES = r"""

@@ -12,7 +12,7 @@ from dpcore.experiments.spending import Account
 from dpcore.figures.spending import running_total
 from dpcore.privacy.card import one_in, say_number
 from pages.shared import runs, spent
-from pages.shared.cards import big_number, chart, is_dark
+from pages.shared.cards import big_number, chart, is_dark, not_private
 
 Row = dict[str, object]
 
@@ -47,6 +47,17 @@ def total(account: Account, rows: list[Row], title: str) -> None:
         f"{counted(account.n_releases, 'release')}. Adding up every ε would say "
         f"{say_number(last['sum_of_epsilons'])}.",
     )
+
+
+def held(account: Account) -> None:
+    """What the laboratory did that a deployment must not, where it did."""
+    if account.holds_noise:
+        not_private(
+            "Noise that was held",
+            "several of these results scale one draw of noise, so that settings can be compared, "
+            "while the total takes fresh noise for each. From A + σE and A + τE anybody can solve "
+            "for A, without the seed: what was really shown here has an infinite ε, not a sum.",
+        )
 
 
 def running(rows: list[Row], name: str) -> None:

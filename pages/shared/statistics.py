@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -84,7 +84,9 @@ def choose_spec(run: RunSpec, data: Values) -> StatisticSpec | None:
     high = ask(f"stat_high_{key}", "Public upper bound", fourth)
     bins = ask("stat_bins", "Bins") if kind == HISTOGRAM else 10
     try:
-        return StatisticSpec(kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed)
+        return StatisticSpec(
+            kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed, _column_of(data)
+        )
     except ParameterError as error:
         st.error(_sentence(error), icon="⚠️")
         return None
@@ -129,16 +131,7 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
     edges, private = spec.edges, release.value
     if mistaken:
         edges = statistic_runs.data_driven_edges(data.values, spec)
-        spec = StatisticSpec(
-            HISTOGRAM,
-            float(edges[0]),
-            float(edges[-1]),
-            spec.epsilon,
-            spec.delta,
-            spec.mechanism,
-            spec.bins,
-            spec.seed,
-        )
+        spec = replace(spec, low=float(edges[0]), high=float(edges[-1]))
         private = statistic_runs.release(data.values, spec).value
         not_private(
             "Edges read from the data",
@@ -270,6 +263,11 @@ def take_away(data: Values, spec: StatisticSpec, rows: list[dict]) -> None:
         script=statistic_script(spec, origin),
         notebook=statistic_notebook(spec, origin),
     )
+
+
+def _column_of(data: Values) -> str:
+    # Nothing of typed numbers is public but that they were typed.
+    return "/".join(map(str, data.identity)) if data.dataset else TYPED
 
 
 def _unit(spec: StatisticSpec, *, of_people: bool = False) -> str:

@@ -25,6 +25,7 @@ for name in sorted(accounts, key=lambda name: name != choice.dataset.name):
     rows = account.rows(choice.spec.delta)
     if rows:
         spending.total(account, rows, title)
+        spending.held(account)
         spending.running(rows, name)
         spending.table(rows)
         spending.by_site(account, choice.spec.delta)

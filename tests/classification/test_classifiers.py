@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpcore.classification import (
@@ -19,6 +19,7 @@ from dpcore.classification import (
     fitting,
 )
 from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
+from dpcore.classification.perturbation import unit_noise
 from dpcore.data import load_dataset, prepare
 from dpcore.errors import ParameterError
 from dpcore.spectra import leading_eigenpairs, second_moment
@@ -89,9 +90,17 @@ def test_units_do_not_matter(estimator, method):
     rng = np.random.default_rng(1)
     X = rng.uniform(-0.6, 0.6, size=(400, 2))
     y = X[:, 0] > 0.1
-    settings = dict(epsilon=2.0, method=method, random_state=7)
-    first = estimator(**settings, regularization=0.01).fit(X, y)
-    second = estimator(**settings, regularization=1.0, row_norm_bound=10).fit(10 * X, y)
+    settings = dict(epsilon=2.0, method=method)
+    # An integer would draw other noise in other units: they are another release.
+    first, second = (
+        model.fit_drawing(
+            rows, y, feature_rng=np.random.default_rng(6), noise_rng=np.random.default_rng(7)
+        )
+        for model, rows in (
+            (estimator(**settings, regularization=0.01), X),
+            (estimator(**settings, regularization=1.0, row_norm_bound=10), 10 * X),
+        )
+    )
     np.testing.assert_allclose(first.coef_, 10 * second.coef_, rtol=1e-4)
     np.testing.assert_allclose(first.intercept_, second.intercept_, rtol=1e-4)
 
@@ -169,17 +178,15 @@ def test_guarantee(estimator, method):
 @pytest.mark.parametrize("method", ["output", "objective"])
 def test_a_cell_alone_and_in_a_sweep(estimator, method):
     X, y = unit_rows(load_digits)
-    model = estimator(method=method, random_state=3, tol=1e-8)
-    fits = fit_many(
-        model,
-        X,
-        y,
-        epsilons=[0.5, 5.0],
-        rngs=[stream(3, Purpose.TRAINING, part) for part in (0, 1, 2)],
-    )
+    model = estimator(method=method, tol=1e-8)
+    rngs = [stream(3, Purpose.TRAINING, part) for part in (0, 1, 2)]
+    fits = fit_many(model, X, y, epsilons=[0.5, 5.0], rngs=rngs)
     assert fits.weights.shape == (2, 3, 10, 65)
-    alone = model.set_params(epsilon=5.0).fit(X, y)
-    # A fit with an integer seed draws its noise from part 1 of the seed's training stream.
+    drawn_on = stream(3, Purpose.TRAINING, 1)
+    unit_noise(10, 65, drawn_on)  # what the fit at 0.5 took
+    alone = model.set_params(epsilon=5.0).fit_drawing(
+        X, y, feature_rng=drawn_on, noise_rng=drawn_on
+    )
     np.testing.assert_allclose(fits.weights[1, 1, :, :-1], alone.coef_, rtol=1e-5, atol=1e-6)
     assert fits.score(X, y)[1, 1] == pytest.approx(alone.score(X, y), abs=2 / len(X))
     assert fits.guarantees[1] == alone.guarantee_
@@ -201,8 +208,10 @@ def test_random_states():
 
 def test_in_a_pipeline():
     X, y = load_digits(return_X_y=True)
+    # A pixel's largest value is public. A scaler that looks for it would have to be paid for.
     pipeline = make_pipeline(
-        MaxAbsScaler(), PrivateLogisticRegression(epsilon=math.inf, row_norm_bound=8.0)
+        FunctionTransformer(lambda pixels: pixels / 16.0),
+        PrivateLogisticRegression(epsilon=math.inf, row_norm_bound=8.0),
     )
     assert pipeline.fit(X, y).score(X, y) > 0.95
     chances = pipeline.predict_proba(X)

@@ -28,6 +28,8 @@ MASKED = {Assumption.ENOUGH_HONEST_SITES, Assumption.JOINT_MASKS}
 
 def assumed(guarantee: Guarantee) -> set[Assumption]:
     assert all(isinstance(each, Assumption) for each in guarantee.assumptions)
+    if guarantee.assumptions:
+        assert {Assumption.ROW_OF_ONE_PERSON, Assumption.SECRET_SEED} <= {*guarantee.assumptions}
     assert len(set(guarantee.assumptions)) == len(guarantee.assumptions)
     return set(guarantee.assumptions)
 

@@ -13,10 +13,11 @@ from dpcore.experiments.audit_cases import audit_cases
 from dpcore.experiments.methods import METHODS, NO_PROMISE
 from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.noisy_sites import noise_of
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, audit
 from dpcore.spectra import site_moments
-from dpcore.streams import Repetition
+from dpcore.streams import Repetition, root_of_release
 
 SOUND = audit_cases(include_flawed=False)
 BUYS_A_MEAN = {f"pca.{key}" for key in ("dpdis", "full", "local", "pooled", "cape")}
@@ -170,12 +171,15 @@ def test_the_cca_estimator_is_what_is_audited():
     settings = ReleaseSettings(
         PrivacyBudget(1.0, 0.01), 1, 1, calibration="analytic", noise="isometric", mean_share=0.1
     )
+    root = root_of_release(
+        3, "joint moment", noise_of(settings), (0.5, 1.0, 1.0), ((40, 2), 2), "float64"
+    )
     pairs = distributed_cca(
         site_moments(views.joined, (np.arange(40),)),
         2,
         settings,
         protocol="pooled",
-        repetition=Repetition(3),
+        repetition=Repetition(root),
     )
     np.testing.assert_array_equal(fitted.joint_moment_, pairs.joint_moment)
     assert fitted.guarantee_ == pairs.guarantee

@@ -342,3 +342,42 @@ def test_one_site_alone_spares_the_others_here_too():
     by_site = book.epsilon_by_site(DELTA)
     assert by_site[0] > 0
     assert by_site[None] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "holds"),
+    [
+        ({"epsilon": 2.0}, True),
+        ({"noise": "triangle"}, True),
+        ({"sites": 3}, True),
+        ({"intermediate_dim": 12}, False),
+        ({"protocols": ("pooled",)}, False),
+        ({"seed": 1}, False),
+    ],
+)
+def test_noise_that_is_held_while_something_moves_is_owned_up_to(change, holds):
+    spec = replace(SPEC, protocols=("dpdis",))
+    book = account(*of(spec))
+    assert not book.holds_noise
+    for payment in of(replace(spec, **change)):
+        book.pay(payment)
+    assert book.holds_noise == holds
+
+
+def test_typed_numbers_of_one_length_hold_their_noise_and_columns_do_not():
+    spec = StatisticSpec(low=0.0, high=10.0, column="typed")
+    book = Account(TYPED_NUMBERS)
+    for numbers in ((1.0, 2.0, 3.0), (1.0, 2.0, 9.0)):
+        guarantee = release(np.array(numbers), spec).guarantee
+        book.pay(of_statistic(None, ("typed", *numbers), "the numbers", spec, guarantee))
+    assert book.holds_noise
+    errors = [
+        release(np.array(numbers), spec).value - np.mean(numbers)
+        for numbers in ((1.0, 2.0, 3.0), (1.0, 2.0, 9.0))
+    ]
+    assert errors[0] == pytest.approx(errors[1])
+    columns = Account("digits")
+    for column in (3, 4):
+        own = replace(spec, column=f"digits/{column}")
+        columns.pay(of_statistic("digits", ("digits", column), "pixel", own, guarantee))
+    assert not columns.holds_noise

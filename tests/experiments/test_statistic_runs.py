@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -24,6 +26,7 @@ from dpcore.experiments.statistic_runs import (
     truth,
     usual_bounds,
 )
+from dpcore.statistics import error_law
 
 AGES = np.random.default_rng(5).normal(45, 15, 800).clip(1, 99)
 
@@ -72,6 +75,39 @@ def test_a_draw_is_repeated_by_its_seed():
     assert release(AGES, spec).value == release(AGES, spec).value
     assert release(AGES, spec).value != release(AGES, spec, 1).value
     assert release(AGES, spec).value != release(AGES, StatisticSpec(seed=4)).value
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_no_two_releases_share_their_noise(mechanism, false_alarm):
+    """Another column, statistic, bound or epsilon: t law of a sample correlation, over all pairs.
+
+    Under one stream the noise of any two, in units of its scale, was the same number.
+    """
+    first = StatisticSpec("mean", 0, 100, 1.0, 1e-3, mechanism, seed=9, column="ages")
+    changes = [{"epsilon": 2.0}, {"high": 200.0}, {"low": -5.0}, {"column": "heights"}]
+    changes += [{"kind": "variance"}, {"kind": "histogram"}, {"kind": "histogram", "bins": 4}]
+    changes += [{"delta": 1e-2}] if mechanism == "gaussian" else []
+    specs = [first, *(replace(first, **change) for change in changes)]
+    values, n = AGES[:50], 600
+    noises = []
+    for spec in specs:
+        released = [release(values, spec, repetition) for repetition in range(n)]
+        exact = np.ravel(truth(np.clip(values, spec.low, spec.high), spec))[0]
+        errors = np.array([np.ravel(each.value)[0] for each in released]) - exact
+        # Through their own law to a normal one, for which Student's is exact.
+        noises.append(stats.norm.ppf(error_law(mechanism, released[0].scale).cdf(errors)))
+    r = np.corrcoef(noises)[np.triu_indices(len(specs), 1)]
+    bound = stats.t.isf(false_alarm / r.size / 2, n - 2)
+    assert np.abs(r).max() < bound / np.hypot(bound, np.sqrt(n - 2))
+    people = replace(first, column="other")
+    assert release(AGES[:50], people).value != release(AGES[:51], people).value
+
+
+def test_what_a_release_does_not_read_does_not_change_it():
+    """The ledger counts these as one release, so they have to be one."""
+    spec = StatisticSpec(seed=9)
+    for other in (replace(spec, delta=1e-4), replace(spec, bins=4)):
+        assert release(AGES, other).value == release(AGES, spec).value
 
 
 @pytest.mark.parametrize("kind", ["mean", "variance"])

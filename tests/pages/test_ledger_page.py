@@ -74,6 +74,17 @@ def test_published_choices_shown_for_comparison_are_paid(open_page):
     assert table["epsilon"].tolist() == pytest.approx([0.811, 1.0], rel=1e-3)
 
 
+def test_noise_held_while_epsilon_moves_is_said_in_red(open_page):
+    """The total is that of fresh noise; what was shown shares it, and hides nothing."""
+    at = open_page("explore/playground", **FEW)
+    ledger(at)
+    assert not any("Noise that was held" in m.value for m in at.markdown)
+    at = open_page("explore/eigen_images")
+    ledger(at)
+    (said,) = [m.value for m in at.markdown if "Noise that was held" in m.value]
+    assert "infinite ε, not a sum" in said
+
+
 def test_eigenvalues_come_with_the_components(open_page):
     table = ledger(open_page("explore/eigen_images"))
     assert set(table["released"]) == {"components, eigenvalues"}

@@ -29,10 +29,11 @@ from dpcore.pca import (
 from dpcore.pca.distributed import dpdis
 from dpcore.pca.estimators import PROTOCOLS
 from dpcore.pca.exponential import ppca as ppca_release
+from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.trusted import modsulq, ppca, sulq
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 from dpcore.spectra import projector_distance, site_moments
-from dpcore.streams import Repetition
+from dpcore.streams import Repetition, root_of_release
 
 CENTRAL = (AnalyzeGaussPCA, SulqPCA, ModSulqPCA, ExponentialPCA)
 ESTIMATORS = (*CENTRAL, DistributedPCA)
@@ -75,7 +76,9 @@ def test_fit_is_the_protocol_on_the_moments_of_the_labels(rows, labels, moments)
     moments = type(moments)(
         moments.second_moments[in_order], moments.means[in_order], moments.n_samples[in_order]
     )
-    expected = dpdis(Draw(moments, settings, Repetition(3)))
+    counts = moments.n_samples.tolist()
+    root = root_of_release(3, "sites", noise_of(settings), counts, 12, "float64")
+    expected = dpdis(Draw(moments, settings, Repetition(root)))
     assert list(pca.sites_) == ["east", "north", "west"]
     np.testing.assert_array_equal(pca.components_, expected.components)
     np.testing.assert_array_equal(pca.eigenvalues_, expected.eigenvalues)
@@ -174,7 +177,9 @@ def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, relea
     delta = 0.0 if estimator is ExponentialPCA else found.delta
     settings = ReleaseSettings(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
     everybody = site_moments(rows, [np.arange(len(rows))])
-    expected = release(Draw(everybody, settings, Repetition(4)))
+    noise = ("ppca", 3) if estimator is ExponentialPCA else (release.__name__,)
+    root = root_of_release(4, *noise, noise_of(settings), [len(rows)], 12, "float64")
+    expected = release(Draw(everybody, settings, Repetition(root)))
     np.testing.assert_array_equal(found.components_, expected.components)
     assert found.guarantee_ == expected.guarantee
 

@@ -1,0 +1,26 @@
+"""What the README shows runs, and keeps what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_example_is_private_throughout(capsys):
+    """Rows scaled by a public bound, noise that nobody can draw again, and the promise kept."""
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    namespace: dict[str, object] = {}
+    exec(compile(example, "README.md", "exec"), namespace)
+    pca, X = namespace["pca"], namespace["X"]
+    assert capsys.readouterr().out.startswith("(10, 64) ")
+    assert pca.random_state is None
+    assert pca.guarantee_.keeps_asked and pca.guarantee_.epsilon <= 1.0
+    # Each row is what it is whoever the others are: divided by a public bound, and cut.
+    digits = namespace["load_dataset"]("digits")
+    own = digits.X / digits.public_norm_bound
+    own /= np.maximum(1, np.linalg.norm(own, axis=1))[:, None]
+    np.testing.assert_allclose(X, own, atol=1e-6)
