@@ -32,10 +32,12 @@ def show_page() -> None:
         page = st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
         sections.setdefault(place.section, []).append(page)
     page = st.navigation(sections, expanded=True)
-    with turns.taken(), address.checked():
+    with turns.taken():
+        asked = address.corrected()
         controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
-        disk.say_trouble()
-        page.run()
+        with address.checked(asked):
+            disk.say_trouble()
+            page.run()
 
 
 if __name__ == "__main__":

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+# Characters of a value that an error repeats.
+LONGEST_VALUE = 80
+
 
 class ParameterError(ValueError):
     """A parameter that breaks its constraint.
 
-    The message is one sentence with the parameter, the constraint and the value given.
-    `parameter` is the name as the caller spells it, so that a page can put the sentence
-    beside the control it belongs to.
+    The message is one sentence with the parameter, the constraint and the value given, cut to
+    `LONGEST_VALUE` characters. `parameter` is the name as the caller spells it, so that a page
+    can put the sentence beside the control it belongs to.
     """
 
     def __init__(self, parameter: str, constraint: str, value: object):
         self.parameter = parameter
-        super().__init__(f"{parameter} must be {constraint}, got {value!r}")
+        super().__init__(f"{parameter} must be {constraint}, got {_shown(value)}")
 
     def __reduce__(self):
         return _restore_parameter_error, (self.parameter, self.args[0])
+
+
+def shortened(text: str, longest: int = LONGEST_VALUE) -> str:
+    """The text, or as much of its beginning as fits, with an ellipsis."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _shown(value: object) -> str:
+    try:
+        return shortened(repr(value))
+    except ValueError:
+        # Python writes out no whole number of more than some thousand digits.
+        return "a number of thousands of digits"
 
 
 def _restore_parameter_error(parameter: str, message: str) -> ParameterError:

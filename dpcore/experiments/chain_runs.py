@@ -8,6 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
+from dpcore.errors import ParameterError
 from dpcore.experiments.blas import one_blas_thread
 from dpcore.experiments.problem import Problem
 from dpcore.experiments.run import Row
@@ -73,8 +74,17 @@ def watch(
         At least 2, half of them from a uniformly random subspace, half from the exact one.
     n_sweeps : int, optional
         At least 8.
+
+    Raises
+    ------
+    ParameterError
+        If K is the number of features: the only subspace there is needs no chain.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
+    if settings.n_components == problem.n_features:
+        raise ParameterError(
+            "components", f"below n_features={problem.n_features}", settings.n_components
+        )
     # Rows have norm at most 1, so that the score moves by at most 1 (theorem 2).
     concentration = problem.n_samples * spec.epsilon / 2
     forever = {} if n_sweeps is None else {"max_sweeps": n_sweeps, "min_ess": np.inf}

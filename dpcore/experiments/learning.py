@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 
 import numpy as np
 
 from dpcore.data.held_out import Halves, load_halves
 from dpcore.data.sites import split_sites
 from dpcore.errors import ParameterError
+from dpcore.experiments.limits import require_counts
 from dpcore.experiments.methods import METHODS, NO_PROMISE, method
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, site_moments
@@ -112,10 +112,7 @@ class ClassificationSpec:
             raise ParameterError("calibration", "analytic where rows are centred", self.calibration)
         if len(self.classes) > 2 or len(set(self.classes)) < len(self.classes):
             raise ParameterError("classes", "at most two different ones", self.classes)
-        for name, least in (("sites", 1), ("repetitions", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < least:
-                raise ParameterError(name, f"a whole number of at least {least}", value)
+        require_counts(self, sites=1, repetitions=1, seed=0)
         if method(self.protocol).promise == NO_PROMISE:
             raise ParameterError("protocol", "one that keeps a promise", self.protocol)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.limits import LARGEST_BOUND, require_counts
 from dpcore.privacy import PrivacyBudget
 from dpcore.statistics import (
-    LARGEST_END,
     MECHANISMS,
     PrivateStatistic,
     clipping_bias,
@@ -38,6 +38,7 @@ _MEASURED = {
     "mfeat": (0.0, 400.0),
 }
 _TYPED = (0.0, 100.0)
+_NEAREST = 1e-9
 _SEPARATORS = re.compile(r"[\s,;]+")
 
 
@@ -77,11 +78,16 @@ class StatisticSpec:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
         if not self.low < self.high < math.inf:
             raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
-        for name, end in (("lower bound", self.low), ("upper bound", self.high)):
-            if abs(end) > LARGEST_END:
-                raise ParameterError(name, f"within {LARGEST_END:g} of 0", end)
-        if self.bins < 2:
-            raise ParameterError("bins", "at least 2", self.bins)
+        for name, bound in (("lower bound", self.low), ("upper bound", self.high)):
+            if not abs(bound) <= LARGEST_BOUND:
+                reach = f"a number from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
+                raise ParameterError(name, reach, bound)
+        # Closer together, rounding would move values between bins and swallow the noise.
+        if self.high - self.low < max(_NEAREST, _NEAREST * abs(self.high)):
+            raise ParameterError(
+                "upper bound", f"further above the lower bound, {self.low:g}", self.high
+            )
+        require_counts(self, bins=2, seed=0)
 
     @property
     def edges(self) -> np.ndarray:

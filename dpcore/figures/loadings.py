@@ -7,21 +7,28 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.figures.style import LOOKS, base_figure, look_of
+from dpcore.figures.style import LOOKS, base_figure, faded, look_of
 
 _MOST_FEATURES = 15
 
 
 def loading_bars(
-    loadings: Mapping[str, np.ndarray], feature_names: tuple[str, ...], *, dark: bool = False
+    loadings: Mapping[str, np.ndarray],
+    feature_names: tuple[str, ...],
+    *,
+    protocol: str = "exact",
+    dark: bool = False,
 ) -> go.Figure:
     """Loadings of one component, one group of bars a feature.
 
     Parameters
     ----------
     loadings : mapping of str to ndarray of shape (n_features,)
-        By title, the exact component first, with signs aligned. Titles are those of `LOOKS`.
+        By title, the exact component first, with signs aligned. A title of `LOOKS` takes its
+        colour; others, as the same protocol at several ε, share that of `protocol`.
     feature_names : tuple of str
+    protocol : str
+        Whose colour those others take, palest first.
     dark : bool
 
     Returns
@@ -32,7 +39,7 @@ def loading_bars(
     leading = next(iter(loadings.values()))
     strongest = np.argsort(-np.abs(leading), kind="stable")[:_MOST_FEATURES][::-1]
     names = [feature_names[index] for index in strongest]
-    keys = {look.label: key for key, look in LOOKS.items()}
+    colours = _colours(tuple(loadings), protocol, dark)
     figure = base_figure(120 + 26 * len(strongest))
     for title, values in reversed(list(loadings.items())):
         figure.add_bar(
@@ -40,7 +47,7 @@ def loading_bars(
             y=names,
             orientation="h",
             name=title,
-            marker={"color": look_of(keys[title], dark=dark).colour},
+            marker={"color": colours[title]},
             hovertemplate="%{y}: %{x:.2f}<extra>" + title + "</extra>",
         )
     figure.update_xaxes(range=[-1, 1], title="loading (each component has length 1)")
@@ -56,3 +63,15 @@ def loading_bars(
         },
     )
     return figure
+
+
+def _colours(titles: tuple[str, ...], protocol: str, dark: bool) -> dict[str, str]:
+    keys = {look.label: key for key, look in LOOKS.items()}
+    others = [title for title in titles if title not in keys]
+    shared = look_of(protocol, dark=dark).colour
+    return {
+        title: look_of(keys[title], dark=dark).colour
+        if title in keys
+        else faded(shared, 0.35 + 0.65 * (others.index(title) + 1) / len(others))
+        for title in titles
+    }

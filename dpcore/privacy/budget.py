@@ -12,7 +12,7 @@ from dpcore.privacy.assumptions import Assumption
 
 # Beyond these, arithmetic overflows long before anybody could tell the noise from none or from
 # all there is.
-SMALLEST_EPSILON, LARGEST_EPSILON = 1e-12, 1e12
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-12, 1e40
 SMALLEST_DELTA = 1e-300
 
 
@@ -23,7 +23,7 @@ class PrivacyBudget:
     Parameters
     ----------
     epsilon : float
-        From 1e-12 to 1e12, or ``inf``, which asks for no noise at all.
+        From 1e-12 to 1e40, or ``inf``, which asks for no noise at all.
     delta : float
         0, or from 1e-300 to below 1. Zero is pure differential privacy; mechanisms that need a
         positive delta say so themselves.

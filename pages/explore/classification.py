@@ -12,9 +12,8 @@ from pages.shared.cards import dataset_ready, errors_shown, how_computed
 from pages.shared.classification_controls import choose_spec, redraw_button
 from pages.shared.controls import current
 from pages.shared.formulas_learning import CLASSIFICATION
-
-ERROR, SPLIT, INSIDE = "error", "split", "inside"
-VIEWS = {ERROR: "Error against ε", SPLIT: "Split the budget", INSIDE: "Look inside"}
+from pages.shared.parameters.classification import ERROR_VIEW, SPLIT_VIEW
+from pages.shared.parameters.table import ask
 
 choice = current()
 st.title("Classification")
@@ -22,18 +21,9 @@ if not dataset_ready(choice.dataset):
     st.stop()
 with errors_shown():
     halves = runs_learning.halves(choice.spec.dataset)
-    view = st.segmented_control(
-        "View",
-        tuple(VIEWS),
-        default=ERROR,
-        required=True,
-        format_func=VIEWS.get,
-        key="class_view",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    view = ask("class_view", "View", label_visibility="collapsed")
     spec = choose_spec(choice, halves)
-    if view == ERROR:
+    if view == ERROR_VIEW:
         classification.pay(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
         classification.answer(spec)
         redraw_button()
@@ -45,7 +35,7 @@ with errors_shown():
         classification.enter(choice)
         st.markdown("##### Take it away")
         classification.take_away(spec)
-    elif view == SPLIT:
+    elif view == SPLIT_VIEW:
         classification.pay([replace(spec, pipeline=PRIVATE)])
         if spent.curves(spec.dataset):
             splitting.two_parts(spec)

@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import streamlit as st
 
 from dpcore.experiments.findings import percent
-from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.methods import METHODS
 from pages.shared import pictures, runs, spectra, spent
 from pages.shared.cards import dataset_ready, errors_shown, guarantee_tabs, not_private
-from pages.shared.choice import plain
 from pages.shared.controls import current
-
-CHOICES = (math.inf, *reversed(EPSILONS))
-METHOD_KEYS = ("ag", "dpdis", "full", "local", "cape")
-
-
-def say(epsilon: float) -> str:
-    return "∞" if math.isinf(epsilon) else plain(epsilon)
-
+from pages.shared.parameters.table import ask
+from pages.shared.parameters.words import or_infinity as say
 
 choice = current()
 dataset = choice.dataset
 st.title("Eigen-images")
 left, right = st.columns(2)
-method = left.segmented_control(
-    "Found by",
-    METHOD_KEYS,
-    default="ag",
-    required=True,
-    format_func=lambda key: METHODS[key].title,
-    key="method",
-    bind="query-params",
-)
-epsilons = right.multiselect(
-    "Asked ε, one row each",
-    CHOICES,
-    default=[math.inf, 10.0, 2.0, 0.1],
-    format_func=say,
-    key="epsilons",
-    bind="query-params",
-)
+method = ask("method", "Found by", left)
+epsilons = ask("epsilons", "Asked ε, one row each", right)
 for note in choice.notes:
     st.warning(note)
 if not dataset_ready(dataset):
@@ -72,6 +48,7 @@ with errors_shown():
         problem.exact_components,
         dataset,
         runs.feature_names(choice.spec),
+        protocol=method,
     )
     st.caption("Under each picture, its |cosine| to the exact one. One draw of the noise.")
 

@@ -10,25 +10,14 @@ from pages.shared.cards import errors_shown, how_computed
 from pages.shared.controls import current
 from pages.shared.downloads import downloads
 from pages.shared.formulas_central import COMPLEXITY
+from pages.shared.parameters.table import ask
 
 shared = current().spec
 st.title("How many people?")
 answer = st.container()
 left, right = st.columns(2)
-correlation = left.select_slider(
-    "Wanted correlation ρ with the exact component",
-    (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998),
-    value=0.9,
-    key="complexity_correlation",
-    bind="query-params",
-)
-gap = right.select_slider(
-    "Gap between the two largest eigenvalues",
-    (0.05, 0.1, 0.2, 0.3, 0.5),
-    value=0.3,
-    key="complexity_gap",
-    bind="query-params",
-)
+correlation = ask("complexity_correlation", "Wanted correlation ρ with the exact component", left)
+gap = ask("complexity_gap", "Gap between the two largest eigenvalues", right)
 with errors_shown():
     spec = ComplexitySpec(
         epsilon=shared.epsilon, delta=shared.delta, gap=gap, correlation=correlation

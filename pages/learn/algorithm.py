@@ -18,6 +18,7 @@ from pages.shared.cards import (
 )
 from pages.shared.controls import current
 from pages.shared.formulas import HOW_IT_IS_COMPUTED
+from pages.shared.parameters.table import ask
 
 PLACES = {AT_SITE: "at the site", AT_AGGREGATOR: "at the aggregator"}
 
@@ -35,12 +36,7 @@ with errors_shown():
     here = stepping.position()
     site = 0
     if spec.sites > 1:
-        site = (
-            st.number_input(
-                "Site in view", 1, spec.sites, 1, key="step_site", bind="query-params", width=160
-            )
-            - 1
-        )
+        site = ask("step_site", "Site in view", max_value=spec.sites, width=160) - 1
     found = runs_steps.steps(spec, site)
     step = found.steps[here]
     words = stepping.WORDS[step.key]

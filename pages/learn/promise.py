@@ -8,18 +8,16 @@ from dpcore.figures.tradeoff import icon_array_svg
 from dpcore.privacy import ASSUMED, STATED, PrivacyBudget, icon_counts
 from pages.shared import promising
 from pages.shared.cards import errors_shown, guarantee_card
-from pages.shared.controls import current, plain
+from pages.shared.choice import plain
+from pages.shared.controls import current
 from pages.shared.formulas_privacy import HOW_THE_DIRECTION_TURNS, HOW_THE_TEST_WORKS
+from pages.shared.parameters.table import ask
 
 spec = current().spec
 st.title("What ε promises")
-calibration = st.segmented_control(
+calibration = ask(
+    "promise_calibration",
     "Noise calibrated by",
-    ("analytic", "classic", "published"),
-    default="analytic",
-    required=True,
-    key="promise_calibration",
-    bind="query-params",
     help="Analytic is the least noise that keeps the promise. Classic is proven up to ε = 1. "
     "Published is the formula of the DPdisPCA paper.",
 )

@@ -11,29 +11,19 @@ from pages.shared import sampler
 from pages.shared.cards import dataset_ready, errors_shown, how_computed, not_private
 from pages.shared.controls import current, redraw_noise
 from pages.shared.formulas_central import CHAINS
+from pages.shared.parameters.table import ask
 
 choice = current()
 st.title("Inside the sampler")
 if not dataset_ready(choice.dataset):
     st.stop()
+if choice.spec.components == choice.dataset.n_features:
+    st.info("With K at the number of features the subspace is the whole space: nothing is drawn.")
+    st.stop()
 answer = st.container()
 left, right = st.columns([3, 1], gap="large")
-n_sweeps = left.select_slider(
-    "Sweeps",
-    sampler.SWEEPS,
-    value=128,
-    format_func=lambda n: f"{n:,}",
-    key="sampler_sweeps",
-    bind="query-params",
-)
-n_chains = right.segmented_control(
-    "Chains",
-    (4, 8, 16),
-    default=4,
-    required=True,
-    key="sampler_chains",
-    bind="query-params",
-)
+n_sweeps = ask("sampler_sweeps", "Sweeps", left)
+n_chains = ask("sampler_chains", "Chains", right)
 with errors_shown():
     spec = replace(central_spec(choice.spec), samples=None)
     chains, enough = sampler.watched(spec, n_chains, n_sweeps)

@@ -5,36 +5,19 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.experiments.limits import EPSILONS
 from dpcore.experiments.tutorials import CODE, TUTORIALS, tutorial_notebook
 from pages.shared import runs_learning
 from pages.shared.cards import chart, errors_shown, guarantee_card
-from pages.shared.controls import plain
+from pages.shared.parameters.table import ask
 
 st.title("Tutorials")
 st.markdown(
     "Six functions, a few lines each. Everything below was just run on this server; the notebook "
     "holds the same cells."
 )
-key = st.pills(
-    "Tutorial",
-    tuple(TUTORIALS),
-    default="mean",
-    required=True,
-    format_func=lambda name: TUTORIALS[name].title,
-    key="tutorial",
-    bind="query-params",
-    label_visibility="collapsed",
-)
+key = ask("tutorial", "Tutorial", label_visibility="collapsed")
 left, right = st.columns([3, 1], vertical_alignment="bottom")
-epsilon = left.select_slider(
-    "ε in the code",
-    tuple(value for value in EPSILONS if 0.01 <= value <= 20),
-    value=1.0,
-    format_func=plain,
-    key="tutorial_epsilon",
-    bind="query-params",
-)
+epsilon = ask("tutorial_epsilon", "ε in the code", left)
 chosen = TUTORIALS[key]
 right.download_button(
     "Notebook (.ipynb)",

@@ -22,6 +22,7 @@ from dpcore.privacy.card import CardRow
 from pages.shared import runs
 from pages.shared.downloads import link_to
 from pages.shared.navigation import PAGES
+from pages.shared.plainly import said
 
 # The camera in a chart's corner saves it as a vector image, in the browser.
 CHART_CONFIG = {
@@ -81,7 +82,7 @@ def errors_shown() -> Iterator[None]:
     try:
         yield
     except (ParameterError, DataUnavailable) as error:
-        st.error(str(error), icon="⚠️")
+        st.error(said(error), icon="⚠️")
     except BeyondCap as refused:
         say_refused(refused)
 
@@ -98,7 +99,7 @@ def dataset_ready(dataset: DatasetStatus) -> bool:
         if dataset.is_part:
             st.caption(f"{dataset.title}: only a part of the rows is on this machine.")
         return True
-    st.info(f"**{dataset.title}** is not on this machine. {dataset.how_to_get}", icon="📁")
+    st.info(f"**{dataset.title}** is not on this machine. {said(dataset.how_to_get)}", icon="📁")
     size = f" ({bytes_in_words(dataset.download_bytes)})" if dataset.download_bytes else ""
     if st.button(f"Download {dataset.title}{size}"):
         bar = st.progress(0.0, "Asking for the first file …")

@@ -22,36 +22,17 @@ from dpcore.experiments.cca_views import (
 )
 from pages.shared import runs_cca
 from pages.shared.cards import dataset_ready
-from pages.shared.choice import Choice, plain
+from pages.shared.choice import EVERYBODY, Choice, plain
+from pages.shared.parameters.table import ask
+from pages.shared.parameters.two_views import CUT_NAMES, PEOPLE, TWO_VIEWS
 
-CUTS = {
-    "top and bottom": "halves-top-bottom",
-    "left and right": "halves-left-right",
-    "halves of the columns": COLUMN_HALVES,
-    "chosen columns": None,
-}
-FLOORS = ("auto", 0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
-EVERYBODY = "all"
+CUTS = dict(
+    zip(CUT_NAMES, ("halves-top-bottom", "halves-left-right", COLUMN_HALVES, None), strict=True)
+)
 _MOST_PAIRS = 10
-DEFAULTS: dict[str, object] = {
-    "cca_data": "digits",
-    "cca_cut": "top and bottom",
-    "cca_table": "halves of the columns",
-    "cca_x": "fou",
-    "cca_y": "kar",
+DEFAULTS = {name: one.default for name, one in TWO_VIEWS.items() if one.default is not None} | {
     "cca_x_columns": [],
     "cca_y_columns": [],
-    "cca_shared": 5,
-    "cca_view_noise": 0.5,
-    "cca_columns": 50,
-    "cca_total": 20_000,
-    "cca_pairs": 3,
-    "cca_protocols": [TITLES["pooled"]],
-    "cca_people": EVERYBODY,
-    "cca_floor": "auto",
-    "cca_share": 0.5,
-    "cca_only": False,
 }
 
 
@@ -77,12 +58,7 @@ def choose_views() -> tuple[ViewSource | None, dict[str, object]]:
     statuses = {status.name: status for status in list_datasets()}
     left, right = st.columns([2, 3])
     with left:
-        name = st.selectbox(
-            "Two views of",
-            [*statuses, SYNTHETIC],
-            key="cca_data",
-            bind="query-params",
-        )
+        name = ask("cca_data", "Two views of")
     values: dict[str, object] = {"cca_data": name}
     with right:
         if name == SYNTHETIC:
@@ -101,62 +77,33 @@ def choose_views() -> tuple[ViewSource | None, dict[str, object]]:
 
 def _synthetic(values: dict[str, object]) -> ViewSource:
     columns = st.columns(4)
-    for column, key, label, options in (
-        (columns[0], "cca_shared", "Shared dimension", tuple(range(1, 11))),
-        (columns[1], "cca_view_noise", "Noise of a view", tuple(k / 10 for k in range(21))),
-        (columns[2], "cca_columns", "Columns a view", (10, 20, 50, 100)),
-        (columns[3], "cca_total", "People", PEOPLE[3:]),
+    for column, key, label in (
+        (columns[0], "cca_shared", "Shared dimension"),
+        (columns[1], "cca_view_noise", "Noise of a view"),
+        (columns[2], "cca_columns", "Columns a view"),
+        (columns[3], "cca_total", "People"),
     ):
-        values[key] = column.select_slider(
-            label,
-            options,
-            value=DEFAULTS[key],
-            format_func=plain,
-            key=key,
-            bind="query-params",
-        )
+        values[key] = ask(key, label, column)
     return SyntheticViews(
         values["cca_total"], values["cca_columns"], values["cca_shared"], values["cca_view_noise"]
     )
 
 
 def _named() -> tuple[str, str]:
-    columns = st.columns(2)
-    return tuple(
-        column.selectbox(
-            label,
-            list(VIEWS),
-            index=list(VIEWS).index(DEFAULTS[key]),
-            format_func=lambda view: f"{view}: {VIEWS[view][0]} features",
-            key=key,
-            bind="query-params",
-        )
-        for column, label, key in zip(
-            columns, ("First view", "Second view"), ("cca_x", "cca_y"), strict=True
-        )
-    )
+    first, second = st.columns(2)
+    return ask("cca_x", "First view", first), ask("cca_y", "Second view", second)
 
 
 def _cut(status: DatasetStatus, values: dict[str, object]) -> object:
-    is_picture = status.image_shape is not None
-    key = "cca_cut" if is_picture else "cca_table"
-    values[key] = st.segmented_control(
-        "Cut into",
-        list(CUTS) if is_picture else list(CUTS)[2:],
-        default=DEFAULTS[key],
-        required=True,
-        key=key,
-        bind="query-params",
-    )
+    key = "cca_table" if status.image_shape is None else "cca_cut"
+    values[key] = ask(key, "Cut into")
     return CUTS[values[key]]
 
 
 def _chosen_columns(name: str, values: dict[str, object]) -> object:
     names = runs_cca.columns(name)
     for key, label in (("cca_x_columns", "First view"), ("cca_y_columns", "Second view")):
-        values[key] = st.multiselect(
-            f"Columns of the {label.lower()}", names, key=key, bind="query-params"
-        )
+        values[key] = ask(key, f"Columns of the {label.lower()}", options=names)
     groups = tuple(
         tuple(names.index(column) for column in values[key])
         for key in ("cca_x_columns", "cca_y_columns")
@@ -175,74 +122,52 @@ def choose_run(
     left, right = st.columns([2, 3])
     with left:
         values["cca_pairs"] = (
-            st.slider(
+            ask(
+                "cca_pairs",
                 "Canonical pairs K",
-                1,
-                most,
-                min(DEFAULTS["cca_pairs"], most),
-                key="cca_pairs",
-                bind="query-params",
+                max_value=most,
+                value=min(DEFAULTS["cca_pairs"], most),
             )
             if most > 1
             else 1
         )
     with right:
-        picked = st.pills(
+        picked = ask(
+            "cca_protocols",
             "Released by (the first is shown in pictures)",
-            list(TITLES.values()),
-            selection_mode="multi",
-            default=DEFAULTS["cca_protocols"],
-            key="cca_protocols",
-            bind="query-params",
             help="Pooled is the poster's: one trusted holder adds noise once. In the others every "
             "site adds noise to its own joint moment before anything is sent.",
         )
     values["cca_protocols"] = picked
     protocols = tuple(key for title in picked for key in TITLES if TITLES[key] == title)
-    values["cca_only"] = st.toggle(
+    values["cca_only"] = ask(
+        "cca_only",
         "Release only the directions",
-        key="cca_only",
-        bind="query-params",
         help="Nobody is projected and nobody clustered: what is left on the page about the "
         "private result is what the guarantee covers.",
     )
     intermediate = None
     with st.expander("More settings: people, floor, how the norm is shared"):
-        values["cca_people"] = st.select_slider(
+        values["cca_people"] = ask(
+            "cca_people",
             "People N",
-            (*(n for n in PEOPLE if n < views.n_samples), EVERYBODY),
-            value=EVERYBODY,
-            format_func=str,
-            key="cca_people",
-            bind="query-params",
+            options=(*(n for n in PEOPLE if n < views.n_samples), EVERYBODY),
         )
         if "dpdis" in protocols:
-            intermediate = st.slider(
+            intermediate = ask(
+                "cca_directions",
                 "Directions each site sends, R",
-                1,
-                views.n_x + views.n_y,
-                min(4 * values["cca_pairs"], views.n_x + views.n_y),
-                key="cca_directions",
-                bind="query-params",
+                max_value=views.n_x + views.n_y,
+                value=min(4 * values["cca_pairs"], views.n_x + views.n_y),
             )
-        values["cca_floor"] = st.select_slider(
+        values["cca_floor"] = ask(
+            "cca_floor",
             "Eigenvalue floor of the noisy joint moment",
-            FLOORS,
-            value=DEFAULTS["cca_floor"],
-            format_func=lambda floor: floor if floor == "auto" else f"{floor:g}",
             help="“auto” ties it to the noise. Without a floor, noise is whitened into "
             "correlations near 1.",
-            key="cca_floor",
-            bind="query-params",
         )
-        values["cca_share"] = st.slider(
-            "Part of the squared norm bound given to the first view",
-            0.1,
-            0.9,
-            DEFAULTS["cca_share"],
-            0.1,
-            key="cca_share",
-            bind="query-params",
+        values["cca_share"] = ask(
+            "cca_share", "Part of the squared norm bound given to the first view"
         )
     shared = choice.spec
     spec = CcaSpec(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.limits import DELTAS, EPSILONS, MOST_REPETITIONS, MOST_SITES
 from dpcore.experiments.methods import METHODS
-from dpcore.experiments.spec import PREPARATIONS, SPLITS, RunSpec
+from dpcore.experiments.spec import RunSpec
 
 EVERYBODY = "all"
+DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DEFAULTS: dict[str, object] = {
     "dataset": "digits",
     "protocols": ["dpdis", "full", "local", "pooled"],
@@ -28,25 +28,6 @@ DEFAULTS: dict[str, object] = {
     "repetitions": 10,
     "seed": 0,
     "compare": False,
-}
-# What the shared controls offer, in words.
-OFFERED = {
-    "dataset": "a data set of the list",
-    "protocols": "protocols of the list",
-    "epsilon": f"a step of its slider, {EPSILONS[0]:g} to {EPSILONS[-1]:g}",
-    "delta": f"a step of its slider, {DELTAS[0]:g} to {DELTAS[-1]:g}",
-    "sites": f"a whole number from 1 to {MOST_SITES}",
-    "people": f"{EVERYBODY} or a step of its slider that the data set has people for",
-    "components": "a whole number from 1 to 100 or to the number of features",
-    "intermediate": "a whole number from 1 to the number of features",
-    "calibration": "analytic, classic or published",
-    "noise": "isometric or triangle",
-    "truncation": "psd or svd",
-    "preparation": " or ".join(PREPARATIONS),
-    "split": " or ".join(SPLITS),
-    "masks": "published or wide",
-    "repetitions": f"a whole number from 1 to {MOST_REPETITIONS}",
-    "seed": f"a whole number from 0 to {2**31 - 1}",
 }
 
 

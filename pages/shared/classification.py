@@ -35,6 +35,7 @@ from pages.shared.cards import big_number, chart, guarantee_card, is_dark, not_p
 from pages.shared.choice import Choice
 from pages.shared.downloads import downloads
 from pages.shared.filling import fill_in_errors
+from pages.shared.parameters.table import ask
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _SHOWN = 10
@@ -216,19 +217,7 @@ def take_away(spec: ClassificationSpec) -> None:
 
 def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
     """One trained pipeline: its components, its mistakes, its plane; returns which."""
-    pipeline = st.segmented_control(
-        "Pipeline",
-        (PRIVATE, SUBSPACE, EXACT),
-        default=PRIVATE,
-        required=True,
-        format_func={
-            PRIVATE: "Everything private",
-            SUBSPACE: "Only the subspace private",
-            EXACT: "Nothing private",
-        }.get,
-        key="class_pipeline",
-        bind="query-params",
-    )
+    pipeline = ask("class_pipeline", "Pipeline")
     spec = replace(spec, pipeline=pipeline)
     pay(replace(one, repetitions=1) for one in (spec, replace(spec, components=2)))
     outcome = runs_learning.outcome(spec)

@@ -10,15 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.limits import (
-    DELTAS,
-    EPSILONS,
-    MOST_REPETITIONS,
-    MOST_SITES,
-    PEOPLE_PER_SITE,
-)
-from dpcore.experiments.methods import METHODS
-from dpcore.experiments.spec import PREPARATIONS, SPLITS
+from dpcore.experiments.limits import PEOPLE_PER_SITE
 from pages.shared import runs
 from pages.shared.choice import (
     DEFAULTS,
@@ -26,12 +18,11 @@ from pages.shared.choice import (
     Choice,
     as_choice,
     defaults_for,
-    plain,
     query_of,
 )
+from pages.shared.parameters.table import ask
 
 _UNSEEN = "controls_out_of_sight"
-DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DATA_CONTROLS = ("dataset",)
 IMAGE_CONTROLS = ("dataset", "delta", "sites", "people", "components", "advanced")
 CCA_CONTROLS = ("epsilon", "delta", "sites", "advanced", "draws")
@@ -122,7 +113,7 @@ def _dataset() -> DatasetStatus:
         if status.default_components is not None
     }
     # Options are named as the address names them, so that ?dataset=mnist works on any machine.
-    dataset = statuses[st.selectbox("Data set", list(statuses), key="dataset", bind="query-params")]
+    dataset = statuses[ask("dataset", "Data set")]
     state = "" if dataset.ready else ", not on this machine yet"
     st.caption(
         f"{dataset.title}: {dataset.n_samples:,} people × {dataset.n_features} features{state}"
@@ -135,66 +126,33 @@ def _run_controls(
 ) -> dict[str, object]:
     values: dict[str, object] = {}
     with where("protocols"):
-        values["protocols"] = tuple(
-            st.pills(
-                "Protocols",
-                DISTRIBUTED,
-                selection_mode="multi",
-                default=DEFAULTS["protocols"],
-                format_func=lambda key: METHODS[key].title,
-                key="protocols",
-                bind="query-params",
-            )
-        )
+        values["protocols"] = tuple(ask("protocols", "Protocols"))
     with where("epsilon"):
-        values["epsilon"] = st.select_slider(
-            "Privacy parameter ε (smaller is more private)",
-            EPSILONS,
-            value=DEFAULTS["epsilon"],
-            format_func=plain,
-            key="epsilon",
-            bind="query-params",
-        )
+        values["epsilon"] = ask("epsilon", "Privacy parameter ε (smaller is more private)")
     with where("delta"):
-        values["delta"] = st.select_slider(
-            "δ, the chance that the promise fails",
-            DELTAS,
-            value=DEFAULTS["delta"],
-            format_func=plain,
-            key="delta",
-            bind="query-params",
-        )
+        values["delta"] = ask("delta", "δ, the chance that the promise fails")
     with where("sites"):
-        values["sites"] = st.slider(
-            "Sites S", 1, MOST_SITES, DEFAULTS["sites"], key="sites", bind="query-params"
-        )
+        values["sites"] = ask("sites", "Sites S")
     with where("people"):
-        values["people"] = st.select_slider(
+        values["people"] = ask(
+            "people",
             "People at each site",
-            (*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY),
-            value=EVERYBODY,
-            format_func=str,
+            options=(*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY),
             help="“all” shares everybody out among the sites.",
-            key="people",
-            bind="query-params",
         )
     with where("components"):
-        values["components"] = st.slider(
+        values["components"] = ask(
+            "components",
             "Components K",
-            1,
-            min(dataset.n_features, 100),
-            dataset.default_components,
-            key="components",
-            bind="query-params",
+            max_value=min(dataset.n_features, 100),
+            value=dataset.default_components,
         )
     with where("intermediate"):
-        values["intermediate"] = st.slider(
+        values["intermediate"] = ask(
+            "intermediate",
             "Directions each site sends, R",
-            1,
-            dataset.n_features,
-            min(2 * dataset.default_components, dataset.n_features),
-            key="intermediate",
-            bind="query-params",
+            max_value=dataset.n_features,
+            value=min(2 * dataset.default_components, dataset.n_features),
         )
     advanced = where("advanced").expander("Advanced")
     with advanced:
@@ -205,79 +163,49 @@ def _run_controls(
 
 
 def _advanced() -> dict[str, object]:
-    values: dict[str, object] = {}
-    for name, label, options, told in (
-        (
-            "calibration",
-            "Noise calibration",
-            ("analytic", "classic", "published"),
-            "Analytic keeps the asked ε exactly. Classic is proven up to ε = 1. Published is the "
-            "paper's formula: generous at small ε, broken above about 2.",
-        ),
-        (
-            "noise",
-            "Noise shape",
-            ("isometric", "triangle"),
-            "Triangle is as published. Isometric keeps the same promise with less noise.",
-        ),
-        (
-            "truncation",
-            "Truncation",
-            ("psd", "svd"),
-            "svd is as published and lets strongly negative noise in; psd cuts it.",
-        ),
-        (
-            "preparation",
-            "Preparation",
-            PREPARATIONS,
-            "Published centring and scaling read everybody's rows and are not private.",
-        ),
-        ("split", "People over sites", SPLITS, "Dirichlet gives each site its own mix of labels."),
-        (
-            "masks",
-            "CAPE's masks",
-            ("published", "wide"),
-            "Wide ones stand for secure aggregation. All sites but one are counted on.",
-        ),
-    ):
-        values[name] = st.segmented_control(
-            label,
-            options,
-            default=DEFAULTS[name],
-            required=True,
-            key=name,
-            help=told,
-            bind="query-params",
+    values = {
+        name: ask(name, label, help=told)
+        for name, label, told in (
+            (
+                "calibration",
+                "Noise calibration",
+                "Analytic keeps the asked ε exactly. Classic is proven up to ε = 1. Published is "
+                "the paper's formula: generous at small ε, broken above about 2.",
+            ),
+            (
+                "noise",
+                "Noise shape",
+                "Triangle is as published. Isometric keeps the same promise with less noise.",
+            ),
+            (
+                "truncation",
+                "Truncation",
+                "svd is as published and lets strongly negative noise in; psd cuts it.",
+            ),
+            (
+                "preparation",
+                "Preparation",
+                "Published centring and scaling read everybody's rows and are not private.",
+            ),
+            ("split", "People over sites", "Dirichlet gives each site its own mix of labels."),
+            (
+                "masks",
+                "CAPE's masks",
+                "Wide ones stand for secure aggregation. All sites but one are counted on.",
+            ),
         )
-    values["concentration"] = st.select_slider(
+    }
+    values["concentration"] = ask(
+        "concentration",
         "Dirichlet concentration (small is skewed)",
-        (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
-        value=DEFAULTS["concentration"],
-        format_func=plain,
-        key="concentration",
-        bind="query-params",
         disabled=values["split"] != "dirichlet",
     )
-    values["seed"] = st.number_input(
-        "Seed", 0, 2**31 - 1, DEFAULTS["seed"], key="seed", bind="query-params"
-    )
+    values["seed"] = ask("seed", "Seed")
     return values
 
 
 def _draws() -> dict[str, object]:
     return {
-        "repetitions": st.slider(
-            "Draws of the noise",
-            1,
-            MOST_REPETITIONS,
-            DEFAULTS["repetitions"],
-            key="repetitions",
-            bind="query-params",
-        ),
-        "compare": st.toggle(
-            "Compare with the published choices",
-            DEFAULTS["compare"],
-            key="compare",
-            bind="query-params",
-        ),
+        "repetitions": ask("repetitions", "Draws of the noise"),
+        "compare": ask("compare", "Compare with the published choices"),
     }

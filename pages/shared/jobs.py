@@ -16,6 +16,7 @@ from pages.shared import runs_jobs, spent
 from pages.shared.asking import start_button, time_in_words, too_much
 from pages.shared.downloads import downloads
 from pages.shared.navigation import page_path
+from pages.shared.plainly import said
 from pages.shared.runs_jobs import SCHEDULER_VARIABLE, SweepProgress, Sweeps, SweepsView
 from pages.shared.sweeping import command_of
 
@@ -131,7 +132,7 @@ def _say_how_far(page: str, job: SweepsView, progress: SweepProgress) -> None:
         )
     elif progress.state == "failed":
         kept = f" {count} had arrived and are kept; Run goes on from there." * bool(progress.done)
-        st.error(f"{progress.sentence.rstrip('.')}.{kept}", icon="⚠️")
+        st.error(f"{said(progress.sentence.rstrip('.'))}.{kept}", icon="⚠️")
 
 
 def _where(scheduler: str | None) -> str:

@@ -24,10 +24,15 @@ def component_rows(
     exact: np.ndarray,
     dataset: DatasetStatus,
     feature_names: tuple[str, ...],
+    *,
+    protocol: str = "exact",
 ) -> None:
-    """Rows of components under each other, the exact ones first, signs aligned to them."""
+    """Rows of components under each other, the exact ones first, signs aligned to them.
+
+    Bars of rows that are not called after a protocol take the colour of `protocol`.
+    """
     if dataset.image_shape is None:
-        _bars(rows, exact, feature_names)
+        _bars(rows, exact, feature_names, protocol)
         return
     strips = (
         _strip(title, components[:MOST_SHOWN], exact, dataset.image_shape)
@@ -58,7 +63,10 @@ def _strip(
 
 
 def _bars(
-    rows: Mapping[str, np.ndarray], exact: np.ndarray, feature_names: tuple[str, ...]
+    rows: Mapping[str, np.ndarray],
+    exact: np.ndarray,
+    feature_names: tuple[str, ...],
+    protocol: str,
 ) -> None:
     count = min(MOST_SHOWN, *(len(components) for components in rows.values()))
     component = st.segmented_control(
@@ -69,7 +77,7 @@ def _bars(
         for title, components in rows.items()
     }
     chart(
-        loading_bars(loadings, feature_names, dark=is_dark()),
+        loading_bars(loadings, feature_names, protocol=protocol, dark=is_dark()),
         key="loadings",
         alt=f"Loadings of component {component}, exact and private, by feature.",
     )

@@ -25,14 +25,10 @@ from pages.shared import runs_jobs, spent
 from pages.shared.asking import start, start_button, starts_by_itself
 from pages.shared.background_jobs import Parts, Progress, View
 from pages.shared.cards import big_number, chart
-from pages.shared.controls import DISTRIBUTED
+from pages.shared.parameters.table import ask
+from pages.shared.parameters.use import WANTED
+from pages.shared.plainly import said
 
-WANTED = {
-    "epsilon": "the smallest ε",
-    "people_per_site": "the fewest people per site",
-    "intermediate_dim": "the smallest R",
-    "sites": "the most sites",
-}
 _COLUMNS = {"epsilon": "ε", "people_per_site": "people per site", "intermediate_dim": "R",
             "sites": "sites"}  # fmt: skip
 MAP_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.05 <= epsilon <= 20)
@@ -100,17 +96,9 @@ def choose_question(spec: RunSpec, dataset: DatasetStatus) -> Question:
         If the protocol has nothing of what is to be found.
     """
     left, middle, right = st.columns(3, gap="large")
-    target = left.slider(
-        "Target: share of the energy exact PCA captures, in %",
-        50, 99, 75, key="plan_target", bind="query-params",
-    ) / 100  # fmt: skip
-    field = middle.selectbox(
-        "Find", list(WANTED), format_func=WANTED.get, key="plan_find", bind="query-params"
-    )
-    protocol = right.selectbox(
-        "Protocol", DISTRIBUTED,
-        format_func=lambda key: METHODS[key].title, key="plan_protocol", bind="query-params",
-    )  # fmt: skip
+    target = ask("plan_target", "Target: share of the energy exact PCA captures, in %", left) / 100
+    field = ask("plan_find", "Find", middle)
+    protocol = ask("plan_protocol", "Protocol", right)
     if field == "intermediate_dim" and not METHODS[protocol].wants_proxies:
         raise ParameterError("protocol", "DPdisPCA to find R, which no other sends", protocol)
     each = dataset.n_samples // spec.sites
@@ -154,7 +142,7 @@ def watch(
 def _look(page: str, work: View, draw: Callable, count: Callable, went_on: bool) -> None:
     progress = work.progress()
     if progress.state == "failed":
-        st.error(progress.sentence, icon="⚠️")
+        st.error(said(progress.sentence), icon="⚠️")
     draw(progress)
     if progress.goes_on:
         words, button = st.columns([5, 1], vertical_alignment="center")

@@ -21,7 +21,8 @@ from dpcore.privacy import (
     posterior_bounds,
 )
 from pages.shared.cards import CHART_CONFIG, is_dark
-from pages.shared.controls import plain
+from pages.shared.choice import plain
+from pages.shared.parameters.table import ask
 
 guarantee = adversary.promise
 
@@ -43,14 +44,12 @@ def test(promised: Guarantee) -> None:
     left, right = st.columns(2, gap="large")
     # The range moves with mu, and with it the threshold goes back to the best one.
     reach = math.ceil(mu + adversary.REACH)
-    threshold = left.slider(
+    threshold = ask(
+        "promise_threshold",
         "Threshold, in units of the noise",
-        -adversary.REACH,
-        float(reach),
-        round(mu / 2, 1),
-        0.1,
-        key="promise_threshold",
-        bind="query-params",
+        left,
+        max_value=float(reach),
+        value=round(mu / 2, 1),
         help="Above it the adversary says the data held your row.",
     )
     errors = adversary.errors_at(threshold, mu)
@@ -95,17 +94,7 @@ def test(promised: Guarantee) -> None:
 def beliefs_shown(promised: Guarantee) -> None:
     """A prior to move, and what a release can make of it."""
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
-    prior = (
-        left.slider(
-            "Belief before that it is you, in percent",
-            1,
-            99,
-            10,
-            key="promise_prior",
-            bind="query-params",
-        )
-        / 100
-    )
+    prior = ask("promise_prior", "Belief before that it is you, in percent", left) / 100
     least, greatest = posterior_bounds(prior, promised.asked.epsilon)
     mu = guarantee_mu(promised)
     median, high = gaussian_posterior(prior, mu, [0.5, 0.95])
@@ -132,14 +121,9 @@ def beliefs_shown(promised: Guarantee) -> None:
 
 def one_person(promised: Guarantee) -> None:
     """Twenty-five people in the plane, one of whom can be moved."""
-    degrees = st.slider(
+    degrees = ask(
+        "promise_angle",
         "Where one person stands, in degrees",
-        -90,
-        90,
-        70,
-        5,
-        key="promise_angle",
-        bind="query-params",
         help="They started at 0°, at the right.",
     )
     turn = turned(degrees, promised)

@@ -37,16 +37,16 @@ _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
 def choose_figure() -> tuple[PaperFigure, bool]:
     """Draw the page's controls; the figure, and whether repaired choices are wanted too."""
-    groups = _groups()
+    found = groups()
     left, right = st.columns(2)
     group = left.selectbox(
-        "What is plotted", list(groups), key="reproduce_group", bind="query-params"
+        "What is plotted", list(found), key="reproduce_group", bind="query-params"
     )
     name = right.selectbox(
         "Panel",
-        groups[group],
-        format_func=_panel_label,
-        key=f"reproduce_panel_{list(groups).index(group)}",
+        found[group],
+        format_func=panel_label,
+        key=f"reproduce_panel_{list(found).index(group)}",
         bind="query-params",
     )
     draws = left.segmented_control(
@@ -70,20 +70,22 @@ def choose_figure() -> tuple[PaperFigure, bool]:
 
 def query_of(name: str) -> dict[str, str]:
     """What the address says when a panel is chosen."""
-    for number, (group, names) in enumerate(_groups().items()):
+    for number, (group, names) in enumerate(groups().items()):
         if name in names:
-            return {"reproduce_group": group, f"reproduce_panel_{number}": _panel_label(name)}
+            return {"reproduce_group": group, f"reproduce_panel_{number}": panel_label(name)}
     raise ParameterError("figure", f"one of {', '.join(FIGURES)}", name)
 
 
-def _groups() -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
+def groups() -> dict[str, list[str]]:
+    """Panels by what they plot."""
+    found: dict[str, list[str]] = {}
     for name, figure in FIGURES.items():
-        groups.setdefault(figure.title.partition(",")[0], []).append(name)
-    return groups
+        found.setdefault(figure.title.partition(",")[0], []).append(name)
+    return found
 
 
-def _panel_label(name: str) -> str:
+def panel_label(name: str) -> str:
+    """A panel and its data set."""
     return f"{name}: {dataset_status(FIGURES[name].base.dataset).title}"
 
 

@@ -17,6 +17,7 @@ from dpcore.experiments.store import Store
 from dpcore.figures.energy import energy_curves
 from pages.shared.background_jobs import Parts, View
 from pages.shared.cards import big_number, chart, is_dark
+from pages.shared.plainly import said
 from pages.shared.reproducing import say
 
 # Permutations of the people (Figure 1, Table 1) or draws (Figure 2) of a quick run, and how many
@@ -66,7 +67,7 @@ def watch(figure: LiveFigure, total: int, job: View, went_on: bool) -> None:
     progress = job.progress()
     rows = list(progress.arrived.get(figure.name, ()))
     if progress.sentence:
-        st.error(progress.sentence, icon="⚠️")
+        st.error(said(progress.sentence), icon="⚠️")
     if progress.goes_on:
         bar, button = st.columns([5, 1], vertical_alignment="center")
         waits = ", waiting for another run to end" * (progress.state == "waiting")

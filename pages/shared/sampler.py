@@ -27,7 +27,6 @@ VERDICT_IS_NOT_PRIVATE = (
     "The verdict and these numbers are worked out from the rows: no ε covers them, and with real "
     "people they would stay with the holder of the rows."
 )
-SWEEPS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 
 
 def watched(spec: RunSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:

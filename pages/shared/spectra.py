@@ -21,6 +21,7 @@ from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
 from pages.shared import runs
 from pages.shared.cards import chart, is_dark
+from pages.shared.parameters.table import ask
 
 _MOST_EIGENVALUES = 60
 
@@ -35,10 +36,10 @@ def rebuilt_rows(
     """One person, rebuilt from exact and private components, with the error of each."""
     left, right = st.columns(2)
     n_components = spec.components or dataset.default_components
-    person = left.number_input(
-        "Person", 0, dataset.n_samples - 1, 0, key="person", bind="query-params"
-    )
-    k = right.slider("k", 1, n_components, n_components, key="rebuilt_from")
+    person = ask("person", "Person", left, max_value=dataset.n_samples - 1)
+    k = 1
+    if n_components > 1:
+        k = right.slider("k", 1, n_components, n_components, key="rebuilt_from")
     original, row = runs.person(spec, person)
     rebuilt = {"exact": rebuild(row, problem.exact_components, k)} | {
         f"ε = {say(epsilon)}": rebuild(row, subspace.components, k)

@@ -15,6 +15,7 @@ from dpcore.figures.splitting import share_multiples, three_way_map
 from pages.shared import runs_learning
 from pages.shared.cards import big_number, chart, is_dark, not_private
 from pages.shared.filling import fill_in_errors
+from pages.shared.parameters.table import ask
 
 _MULTIPLE_EPSILONS = (0.5, 2.0, 10.0)
 
@@ -60,7 +61,7 @@ def two_parts(spec: ClassificationSpec) -> None:
 def how_it_moves(spec: ClassificationSpec) -> None:
     """The best share for other numbers of people and other ε."""
     st.markdown("##### How the best share moves with ε and the number of people")
-    if not st.toggle("Fill in", key="split_multiples_on", bind="query-params"):
+    if not ask("split_multiples_on", "Fill in"):
         st.caption("A hundred settings: seconds on digits, minutes on MNIST.")
         return
     n_learners = len(runs_learning.problem(replace(spec, samples=None).key()).X)
@@ -104,7 +105,7 @@ def three_parts(spec: ClassificationSpec) -> None:
     if spec.calibration != "analytic":
         st.caption("Centring needs the analytic calibration: turn the poster's noise off.")
         return
-    if not st.toggle("Fill in", key="split_three_on", bind="query-params"):
+    if not ask("split_three_on", "Fill in"):
         st.caption("Fifty-five splits in tenths of ε.")
         return
     specs = three_ways(spec)

@@ -13,26 +13,24 @@ from dpcore.experiments import statistic_runs
 from dpcore.experiments.learning_recipes import statistic_notebook, statistic_script
 from dpcore.experiments.payments_learning import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.statistic_runs import HISTOGRAM, KINDS, MEAN, StatisticSpec
+from dpcore.experiments.statistic_runs import HISTOGRAM, MEAN, StatisticSpec
 from dpcore.figures.distributions import (
     bounds_figure,
     error_law_figure,
     histogram_bars,
     people_figure,
 )
-from dpcore.statistics import MECHANISMS, PrivateStatistic
+from dpcore.statistics import PrivateStatistic
 from pages.shared import runs_learning, spent
 from pages.shared.cards import big_number, chart, is_dark, not_private
 from pages.shared.choice import Choice, plain
 from pages.shared.downloads import downloads
+from pages.shared.parameters.table import ask
+from pages.shared.plainly import plainly, said
 
 COLUMN, TYPED = "column", "typed"
-_SOURCES = {COLUMN: "A column of the data set", TYPED: "Typed numbers"}
 _TYPED_AGES = "23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50"
-_KIND_TITLES = {MEAN: "Mean", "variance": "Variance", HISTOGRAM: "Histogram"}
-_MECHANISM_TITLES = {"laplace": "Laplace", "gaussian": "Gaussian, analytic"}
 _MISTAKE = "stat_mistake"
-_ERRORS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +44,7 @@ class Values:
 
 
 def choose_source() -> str:
-    return st.segmented_control(
-        "Numbers from",
-        tuple(_SOURCES),
-        default=COLUMN,
-        required=True,
-        format_func=_SOURCES.get,
-        key="stat_source",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    return ask("stat_source", "Numbers from", label_visibility="collapsed")
 
 
 def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
@@ -71,52 +60,29 @@ def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
             return None
         return Values(numbers, "the numbers", ("typed", *numbers.tolist()), None)
     names = runs_learning.columns(dataset.name)
-    index = st.selectbox(
+    name = ask(
+        f"stat_column_{dataset.name}",
         "Column",
-        range(len(names)),
-        len(names) // 2 - 4 if dataset.image_shape else 0,
-        format_func=names.__getitem__,
-        key=f"stat_column_{dataset.name}",
-        bind="query-params",
+        options=names,
+        index=len(names) // 2 - 4 if dataset.image_shape else 0,
     )
+    index = names.index(name)
     values = runs_learning.column(dataset.name, index)
-    return Values(values, names[index], (dataset.name, index), dataset.name)
+    return Values(values, name, (dataset.name, index), dataset.name)
 
 
 def choose_spec(run: RunSpec, data: Values) -> StatisticSpec | None:
     """Statistic, mechanism and public bounds; None, with a sentence, if they cannot be."""
-    low, high = statistic_runs.usual_bounds(data.dataset)
     first, second, third, fourth = st.columns([2, 2, 1, 1], gap="medium")
-    kind = first.segmented_control(
-        "Statistic",
-        KINDS,
-        default=MEAN,
-        required=True,
-        format_func=_KIND_TITLES.get,
-        key="stat_kind",
-        bind="query-params",
-    )
-    mechanism = second.segmented_control(
-        "Noise",
-        MECHANISMS,
-        default="laplace",
-        required=True,
-        format_func=_MECHANISM_TITLES.get,
-        key="stat_mechanism",
-        bind="query-params",
-        help="Laplace promises pure ε and does not use δ.",
+    kind = ask("stat_kind", "Statistic", first)
+    mechanism = ask(
+        "stat_mechanism", "Noise", second, help="Laplace promises pure ε and does not use δ."
     )
     # Keyed by the source, so that another column starts from its own usual bounds.
     key = data.dataset or TYPED
-    low = third.number_input(
-        "Public lower bound", value=low, key=f"stat_low_{key}", bind="query-params"
-    )
-    high = fourth.number_input(
-        "Public upper bound", value=high, key=f"stat_high_{key}", bind="query-params"
-    )
-    bins = 10
-    if kind == HISTOGRAM:
-        bins = st.slider("Bins", 2, 40, 10, key="stat_bins", bind="query-params")
+    low = ask(f"stat_low_{key}", "Public lower bound", third)
+    high = ask(f"stat_high_{key}", "Public upper bound", fourth)
+    bins = ask("stat_bins", "Bins") if kind == HISTOGRAM else 10
     try:
         return StatisticSpec(
             kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed, _column_of(data)
@@ -135,14 +101,14 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
         words = big_number(
             f"±{errors.mean():.3g}",
             f"people is how far a private count is from the true one, on average over "
-            f"{spec.bins} bins of **{data.name}** ({n:,} people, ε = {spec.epsilon:g}); at most "
-            f"{errors.max():.3g} in this draw.",
+            f"{spec.bins} bins of **{plainly(data.name)}** ({n:,} people, "
+            f"ε = {spec.epsilon:g}); at most {errors.max():.3g} in this draw.",
         )
         moves = "One person moves two counts by one each"
     else:
         words = big_number(
             f"{release.value:.5g}",
-            f"is the private {spec.kind} of **{data.name}** over {n:,} people at "
+            f"is the private {spec.kind} of **{plainly(data.name)}** over {n:,} people at "
             f"**ε\u00a0=\u00a0{spec.epsilon:g}**. The true one is {exact:.5g}: an error of "
             f"{release.value - exact:+.2g}.",
         )
@@ -158,7 +124,7 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
 def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """True and private counts; with a toggle, the mistake of reading edges from the data."""
     st.markdown("##### Counts, true and private")
-    mistaken = st.toggle("Take the edges from the data instead", key=_MISTAKE, bind="query-params")
+    mistaken = ask(_MISTAKE, "Take the edges from the data instead")
     edges, private = spec.edges, release.value
     if mistaken:
         edges = statistic_runs.data_driven_edges(data.values, spec)
@@ -246,14 +212,7 @@ def people(data: Values, spec: StatisticSpec) -> None:
     st.markdown("##### How many people does an error you can live with take?")
     reach = statistic_runs.error_range(spec)
     what = "of all people, in each bin" if spec.kind == HISTOGRAM else "of the range"
-    share = st.select_slider(
-        f"Error, as a share {what}",
-        _ERRORS,
-        value=0.01,
-        format_func=lambda value: f"{value:.2%}".replace("0%", "%").replace(".0%", "%"),
-        key="stat_error",
-        bind="query-params",
-    )
+    share = ask("stat_error", f"Error, as a share {what}")
     error = share * reach
     needed = statistic_runs.people_for(spec, error)
     st.markdown(
@@ -317,5 +276,5 @@ def _unit(spec: StatisticSpec, *, of_people: bool = False) -> str:
 
 
 def _sentence(error: ParameterError) -> str:
-    text = str(error)
+    text = said(error)
     return text[0].upper() + text[1:] + "."

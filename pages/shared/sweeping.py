@@ -14,7 +14,13 @@ from dpcore.data import DatasetStatus, dataset_status, list_datasets
 from dpcore.errors import ParameterError
 from dpcore.experiments.curves import Curves, crossing
 from dpcore.experiments.findings import percent
-from dpcore.experiments.limits import DELTAS, EPSILONS, MOST_SITES, PEOPLE_PER_SITE
+from dpcore.experiments.limits import (
+    DELTAS,
+    EPSILONS,
+    LARGEST_COUNT,
+    MOST_SITES,
+    PEOPLE_PER_SITE,
+)
 from dpcore.experiments.run import Row
 from dpcore.experiments.spec import RunSpec, as_published
 from dpcore.experiments.sweep import Sweep
@@ -190,8 +196,10 @@ def parse_values(field: str, text: str) -> tuple[float, ...]:
             raise ParameterError(
                 f"values of {axis.title}", f"{kind} separated by commas", part
             ) from error
-        if not (value > 0 and math.isfinite(value)):
+        if not value > 0:
             raise ParameterError(f"values of {axis.title}", "greater than 0", part)
+        if value > LARGEST_COUNT:
+            raise ParameterError(f"values of {axis.title}", f"at most {LARGEST_COUNT:,}", part)
         values.add(value)
     if not 2 <= len(values) <= MOST_VALUES:
         raise ParameterError(

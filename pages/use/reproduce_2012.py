@@ -10,6 +10,7 @@ from pages.shared import reproducing2012, runs_jobs, spent
 from pages.shared.asking import start_button
 from pages.shared.cards import dataset_ready, errors_shown, not_private
 from pages.shared.controls import current
+from pages.shared.parameters.table import ask
 from pages.shared.promised import promised_cards
 
 PAGE = "reproduce_2012"
@@ -18,22 +19,9 @@ st.title("Reproduce 2012")
 with errors_shown():
     answer = st.container()
     with st.container(border=True):
-        name = st.selectbox(
-            "Figure",
-            list(FIGURES_2012),
-            index=list(FIGURES_2012).index("2012-fig2"),
-            key="reproduce_2012_figure",
-            bind="query-params",
-        )
+        name = ask("reproduce_2012_figure", "Figure")
         figure = FIGURES_2012[name]
-        quick = st.segmented_control(
-            "How many times",
-            ("quick", "as published"),
-            default="quick",
-            required=True,
-            key="reproduce_2012_draws",
-            bind="query-params",
-        )
+        quick = ask("reproduce_2012_draws", "How many times")
         repetitions = reproducing2012.repetitions_of(name, quick=quick == "quick")
         question = (name, repetitions)
         ready = all(

@@ -9,6 +9,8 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.spec import SPEC_FIELDS, ProblemKey, RunSpec
+from dpcore.experiments.statistic_runs import StatisticSpec
+from dpcore.experiments.sweep import Sweep
 
 DATA_SIDE = {
     "dataset",
@@ -114,3 +116,40 @@ def test_defaults_depend_on_the_data_set():
 def test_the_private_mean_is_paid_only_under_private_preparation():
     assert RunSpec().settings(64, 10).mean_share == 0
     assert RunSpec(preparation="private", mean_share=0.3).settings(64, 10).mean_share == 0.3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("epsilon", value) for value in (math.nan, -math.inf, 1e-320)),
+        *(("delta", value) for value in (math.nan, -math.inf, 1e-320)),
+        ("epsilon", 1e308),
+        ("delta", math.inf),
+        *((name, 10**400) for name in ("sites", "samples", "repetitions", "seed")),
+        *((name, math.inf) for name in ("sites", "repetitions", "seed")),
+        *(("concentration", value) for value in (1e308, 1e-320, math.inf, math.nan)),
+        *(("norm_bound", value) for value in (0.0, math.inf, math.nan)),
+    ],
+)
+def test_what_would_overflow_is_refused_in_a_short_sentence(name, value):
+    with pytest.raises(ParameterError) as refused:
+        RunSpec(**{name: value})
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "vary", [("intermediate_ratio", (1e308,)), ("people_per_site", (10**400,)),
+             ("components", (10**400,))]
+)  # fmt: skip
+def test_a_sweep_skips_what_would_overflow(vary):
+    (cell,) = Sweep(RunSpec(), (vary,)).cells()
+    assert cell.spec is None and len(cell.reason) < 250
+
+
+@pytest.mark.parametrize(
+    "bounds", [(0.0, 1e-320), (0.0, 1e160), (-math.inf, 0.0), (1e9, 1e9 + 1e-6), (0.0, math.nan)]
+)
+@pytest.mark.parametrize("kind", ["mean", "variance", "histogram"])
+def test_bounds_that_would_overflow_are_refused(kind, bounds):
+    with pytest.raises(ParameterError):
+        StatisticSpec(kind, *bounds)

@@ -176,9 +176,7 @@ def _whole():
 @pytest.mark.parametrize("name", LOADERS)
 @settings(settings.get_profile("fuzz"))
 @given(damages=damages(), which=st.integers(0, 5))
-def test_a_damaged_file_is_sound_or_refused_in_one_sentence(
-    tmp_path_factory, name, damages, which
-):
+def test_a_damaged_file_is_sound_or_refused_in_one_sentence(tmp_path_factory, name, damages, which):
     folder: Path = tmp_path_factory.getbasetemp() / f"fuzzed-{name}"
     folder.mkdir(exist_ok=True)
     load, contents = LOADERS[name]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pages.shared.choice import DEFAULTS, OFFERED
+from pages.shared.choice import DEFAULTS
+from pages.shared.parameters.sidebar import SIDEBAR
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,9 @@ def test_a_value_out_of_range_is_named(open_page, name, value, shown):
     at = open_page("explore/playground", **{name: value})
     assert not at.exception
     (sentence,) = (warning.value for warning in at.warning)
-    assert sentence.startswith(f"In the address, {name} must be {OFFERED[name]}, got {value}: ")
+    assert sentence.startswith(
+        f"In the address, {name} must be {SIDEBAR[name].offered}, got {value}: "
+    )
     assert sentence.endswith(f"showing {shown}.")
 
 
@@ -47,6 +50,13 @@ def test_a_good_address_is_not_commented_on(open_page):
     ).warning
 
 
-def test_every_shared_control_says_what_it_offers():
-    switches = {"compare", "concentration"}
-    assert set(OFFERED) | switches == set(DEFAULTS) | {"components", "intermediate"} | switches
+def test_every_shared_control_is_in_the_table():
+    assert set(SIDEBAR) == set(DEFAULTS) | {"components", "intermediate"}
+    assert all(parameter.offered for parameter in SIDEBAR.values())
+
+
+def test_a_page_that_stops_early_says_it_too(open_page):
+    at = open_page("explore/eigen_images", dataset="kddcup99", method="none", sites="x")
+    told = [warning.value for warning in at.warning]
+    assert any(each.startswith("In the address, method must be") for each in told)
+    assert any(each.startswith("In the address, sites must be") for each in told)

@@ -96,7 +96,7 @@ def test_absent_data_says_how_to_get_them():
 @pytest.mark.parametrize(
     ("controls", "sentence"),
     [
-        ({"cca_people": "100", "sites": "60"}, "samples must be in [120, 1797], got 100"),
+        ({"cca_people": "100", "sites": "60"}, r"samples must be in \[120, 1797\], got 100"),
         ({"calibration": "classic", "epsilon": "5"}, "epsilon must be"),
     ],
 )

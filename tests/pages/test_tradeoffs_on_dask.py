@@ -90,7 +90,7 @@ def test_a_scheduler_out_of_reach_is_one_sentence_and_what_there_was_is_kept(
     assert not at.exception
     [error] = at.error
     assert error.value.startswith(
-        "scheduler must be the address of a running Dask scheduler, got 'tcp://127.0.0.1:9'. "
+        "scheduler must be the address of a running Dask scheduler, got `'tcp://127.0.0.1:9'`. "
     )
     assert error.value.endswith("draws had arrived and are kept; Run goes on from there.")
     assert at.get("plotly_chart")

@@ -1,0 +1,1 @@
+"""Every parameter an address may have; `table` holds them all."""

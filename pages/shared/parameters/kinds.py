@@ -1,0 +1,200 @@
+"""What an address may say of a control: its kinds, how they are read, spelled and drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from dpcore.errors import ParameterError
+
+# Words of more options than these would be longer than the page's own sentences.
+_MOST_TOLD = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter of the address: its control, its default, and the page that has it.
+
+    `page` is empty for the controls of the sidebar, which are drawn on every page. `offered` says
+    in words what the address may ask for; the kind words it where it is left out.
+    """
+
+    control: str
+    default: object = None
+    page: str = ""
+    offered: str = ""
+
+    def read(self, name: str, written: Sequence[str]) -> list[str]:
+        """What the address says, as Streamlit's control spells it.
+
+        Raises
+        ------
+        ParameterError
+            Naming the parameter and what it may be, if the control could not take it.
+        """
+        raise NotImplementedError
+
+    def spelled(self, value: object) -> list[str]:
+        """A control's value as the address spells it."""
+        return [str(value)]
+
+    def arguments(self) -> dict[str, object]:
+        """What Streamlit's control is called with."""
+        raise NotImplementedError
+
+    def _refuse(self, name: str, written: Sequence[str]) -> ParameterError:
+        return ParameterError(name, self.offered, ", ".join(written))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneOf(Parameter):
+    """One of some options, or with `several` any of them.
+
+    An address may write an option as its label or as its value, in upper or lower case, and
+    numbers in any way that means the same.
+    """
+
+    options: Sequence[object]
+    label: Callable[[object], str] = str
+    several: bool = False
+    _DEFAULT_IN: ClassVar[dict[str, str]] = {"select_slider": "value"}
+    _known: dict[str, str] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        labels = [self.label(option) for option in self.options]
+        known = {
+            form.casefold(): label
+            for option, label in zip(self.options, labels, strict=True)
+            for form in (label, str(option))
+        }
+        object.__setattr__(self, "_known", known)
+        if not self.offered:
+            told = [str(option) for option in self.options]
+            if len(told) > _MOST_TOLD:
+                told = [f"{labels[0]} to {labels[-1]}, as its control offers"]
+            object.__setattr__(self, "offered", " or ".join(filter(None, (
+                ", ".join(told[:-1]), told[-1]))))  # fmt: skip
+
+    def read(self, name: str, written: Sequence[str]) -> list[str]:
+        asked = [part for part in written if part] if self.several else written[-1:]
+        found = [self._label_of(part) for part in asked]
+        if None in found:
+            raise self._refuse(name, written)
+        return list(dict.fromkeys(found)) or [""]
+
+    def spelled(self, value: object) -> list[str]:
+        values = value if self.several else [value]
+        return [self.label(one) for one in values] or [""]
+
+    def arguments(self) -> dict[str, object]:
+        given = {"options": self.options, "format_func": self.label}
+        if self.control == "selectbox":
+            return given | {"index": list(self.options).index(self.default)}
+        if self.several:
+            several = {"selection_mode": "multi"} if self.control == "pills" else {}
+            return given | {"default": self.default} | several
+        if self.control == "select_slider":
+            return given | {"value": self.default}
+        return given | {"default": self.default, "required": True}
+
+    def _label_of(self, written: str) -> str | None:
+        written = written.strip().casefold()
+        if written in self._known:
+            return self._known[written]
+        number = _number(written)
+        for option in self.options:
+            if number is not None and isinstance(option, int | float) and option == number:
+                return self.label(option)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Parameter):
+    """A number from `low` to `high`, whole or not."""
+
+    low: float
+    high: float
+    whole: bool = True
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.offered:
+            kind = "whole number" if self.whole else "number"
+            object.__setattr__(self, "offered", f"a {kind} from {self.low:,} to {self.high:,}")
+
+    def read(self, name: str, written: Sequence[str]) -> list[str]:
+        number = _number(written[-1])
+        if number is None or not self.low <= number <= self.high:
+            raise self._refuse(name, written)
+        if self.whole and number != int(number):
+            raise self._refuse(name, written)
+        return self.spelled(int(number) if self.whole else number)
+
+    def spelled(self, value: object) -> list[str]:
+        return [str(int(value)) if value == int(value) else repr(float(value))]
+
+    def arguments(self) -> dict[str, object]:
+        given = {"min_value": self.low, "max_value": self.high, "value": self.default}
+        return given if self.step is None else given | {"step": self.step}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch(Parameter):
+    """On or off."""
+
+    control: str = "toggle"
+    default: object = False
+    offered: str = "true or false"
+    _WRITTEN: ClassVar[dict[str, str]] = {
+        "true": "true", "1": "true", "on": "true", "yes": "true",
+        "false": "false", "0": "false", "off": "false", "no": "false",
+    }  # fmt: skip
+
+    def read(self, name: str, written: Sequence[str]) -> list[str]:
+        value = self._WRITTEN.get(written[-1].strip().casefold())
+        if value is None:
+            raise self._refuse(name, written)
+        return [value]
+
+    def spelled(self, value: object) -> list[str]:
+        return [str(value).lower()]
+
+    def arguments(self) -> dict[str, object]:
+        return {"value": self.default}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Parameter):
+    """Words that their page reads: a list of values, or a name that only the data know."""
+
+    longest: int = 500
+    several: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.offered:
+            object.__setattr__(self, "offered", f"at most {self.longest} characters")
+
+    def read(self, name: str, written: Sequence[str]) -> list[str]:
+        asked = list(written) if self.several else list(written[-1:])
+        if sum(map(len, asked)) > self.longest or any("\x00" in part for part in asked):
+            raise self._refuse(name, written)
+        return asked
+
+    def spelled(self, value: object) -> list[str]:
+        return [str(one) for one in value] or [""] if self.several else [str(value)]
+
+    def arguments(self) -> dict[str, object]:
+        if self.control != "text_input":
+            # Its options are the data's to give.
+            return {}
+        return {"value": self.default, "max_chars": self.longest}
+
+
+def _number(written: str) -> float | None:
+    try:
+        number = float(written)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,118 @@
+"""Every parameter an address may have: one table that controls, checks and tests read."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.experiments.attack import cases_by_family, slug_of
+from dpcore.privacy.adversary import Adversary
+from pages.shared.parameters.classification import CLASSIFICATION
+from pages.shared.parameters.explore import EXPLORE
+from pages.shared.parameters.kinds import OneOf, Parameter, Switch, Text
+from pages.shared.parameters.learn import LEARN
+from pages.shared.parameters.sidebar import SIDEBAR
+from pages.shared.parameters.two_views import TWO_VIEWS
+from pages.shared.parameters.use import USE
+from pages.shared.parameters.words import NUMERIC, thousands
+
+DECLARED = SIDEBAR | LEARN | EXPLORE | TWO_VIEWS | CLASSIFICATION | USE
+
+
+@cache
+def parameters() -> dict[str, Parameter]:
+    """Every parameter by its name, with those of the pages that list their own options."""
+    # These pages' own modules draw controls of this table.
+    from pages.shared import reproducing, stepping, sweeping
+
+    found = dict(DECLARED)
+    families = cases_by_family()
+    found["audit_family"] = OneOf(
+        page="audit", control="pills", default=next(iter(families)), options=tuple(families)
+    )
+    found["audit_adversary"] = OneOf(
+        page="audit",
+        control="pills",
+        options=tuple(str(each) for each in Adversary),
+        label=lambda name: Adversary(name).title,
+        offered="an adversary who attacks the mechanism",
+    )
+    for family, cases in families.items():
+        group = slug_of(family).replace("-", "_")
+        names = tuple(cases)
+        found[f"audit_{group}"] = OneOf(
+            page="audit",
+            control="selectbox",
+            default=names[0],
+            options=names,
+            label=lambda name, cases=cases: cases[name].name,
+            offered="a mechanism of the list",
+        )
+        found[f"audit_trials_{group}"] = OneOf(
+            page="audit",
+            control="select_slider",
+            options=(1_000, 2_000, 5_000, 10_000, 20_000, 50_000),
+            label=thousands,
+        )
+    groups = reproducing.groups()
+    found["reproduce_group"] = OneOf(
+        page="reproduce", control="selectbox", default=next(iter(groups)), options=tuple(groups)
+    )
+    for number, names in enumerate(groups.values()):
+        found[f"reproduce_panel_{number}"] = OneOf(
+            page="reproduce",
+            control="selectbox",
+            default=names[0],
+            options=tuple(names),
+            label=reproducing.panel_label,
+        )
+    found["reproduce_draws"] = OneOf(
+        page="reproduce",
+        control="segmented_control",
+        default="quick",
+        options=tuple(reproducing.DRAWS),
+        label=lambda key: f"{reproducing.DRAWS[key]}, {key}",
+    )
+    found["step"] = OneOf(
+        page="algorithm",
+        control="segmented_control",
+        default=stepping.STEPS[0],
+        options=stepping.STEPS,
+        label=lambda key: stepping.WORDS[key].title,
+    )
+    found["tradeoffs_field"] = OneOf(
+        page="tradeoffs",
+        control="selectbox",
+        default="epsilon",
+        options=tuple(sweeping.AXES),
+        label=lambda name: sweeping.AXES[name].title,
+    )
+    for name, axis in sweeping.AXES.items():
+        found[f"tradeoffs_values_{name}"] = Text(
+            page="tradeoffs", control="text_input", default=axis.values
+        )
+    found["tradeoffs_datasets"] = OneOf(
+        page="tradeoffs",
+        control="multiselect",
+        default=[],
+        options=tuple(entry.name for entry in NUMERIC),
+        several=True,
+    )
+    found["tradeoffs_published"] = Switch(page="tradeoffs")
+    for name, (_, options) in sweeping.SETTINGS.items():
+        found[f"tradeoffs_{name}"] = OneOf(
+            page="tradeoffs", control="pills", default=[], options=tuple(options), several=True
+        )
+    return found
+
+
+def ask(
+    name: str, label: str, place: DeltaGenerator | None = None, **differently: object
+) -> object:
+    """Draw a parameter's control, bound to the address; what it says."""
+    parameter = DECLARED[name]
+    control = getattr(st if place is None else place, parameter.control)
+    given = parameter.arguments() | {"key": name, "bind": "query-params"} | differently
+    return control(label, **given)
