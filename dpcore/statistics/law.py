@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import PrivacyBudget, gaussian_sigma
@@ -73,6 +72,9 @@ def error_law(mechanism: str, scale: float):
     """
     if not np.all(np.asarray(scale) > 0):
         raise ParameterError("scale", "greater than 0", scale)
+    # Half a second to import, and only the law's picture needs it.
+    from scipy import stats
+
     return {"laplace": stats.laplace, "gaussian": stats.norm}[_checked(mechanism)](scale=scale)
 
 

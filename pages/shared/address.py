@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.state.session_state_proxy import get_session_state
 
 from dpcore.errors import ParameterError
-from pages.shared.parameters.table import parameters
+from pages.shared.parameters.table import find
 from pages.shared.plainly import plainly
 
 _REFUSED = "_refused"
@@ -37,7 +37,7 @@ def corrected() -> Asked:
     stops at ?seed=inf.
     """
     asked = {name: st.query_params.get_all(name) for name in st.query_params}
-    known = {name: written for name, written in asked.items() if name in parameters()}
+    known = {name: written for name, written in asked.items() if find(name) is not None}
     taken, refused = _read(known)
     _respell(known, taken)
     # Kept before the page runs: a page that starts over has no such address any more.
@@ -73,7 +73,7 @@ def _read(asked: Written) -> tuple[Written, dict[str, str]]:
     taken, refused = {}, {}
     for name, written in asked.items():
         try:
-            taken[name] = parameters()[name].read(name, written)
+            taken[name] = find(name).read(name, written)
         except ParameterError:
             refused[name] = _sentence(name, written)
     return taken, refused
@@ -96,13 +96,13 @@ def _refused_by_controls(new: Written) -> dict[str, tuple[str, object]]:
         name: (_sentence(name, written), st.session_state[name])
         for name, written in new.items()
         if name in st.session_state
-        and parameters()[name].spelled(st.session_state[name]) != written
+        and find(name).spelled(st.session_state[name]) != written
     }
 
 
 def _sentence(name: str, written: list[str]) -> str:
     return (
-        f"In the address, {plainly(name)} must be {parameters()[name].offered}, "
+        f"In the address, {plainly(name)} must be {find(name).offered}, "
         f"got {plainly(', '.join(written)) or 'nothing'}"
     )
 
@@ -112,7 +112,7 @@ def _say_refused() -> None:
     for name, (sentence, shown) in list(refused.items()):
         if shown is _NOT_LOOKED:
             # A control that the page is yet to draw will stand at its default.
-            default = parameters()[name].default
+            default = find(name).default
             refused[name] = (sentence, st.session_state.get(name, default))
         elif name not in st.session_state or st.session_state[name] != shown:
             del refused[name]
@@ -125,7 +125,7 @@ def _say_one(name: str) -> None:
     if shown is None:
         st.warning(f"{sentence}: its default is used.")
     else:
-        value = ", ".join(parameters()[name].spelled(shown))
+        value = ", ".join(find(name).spelled(shown))
         st.warning(f"{sentence}: showing {plainly(value)}.")
 
 

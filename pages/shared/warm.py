@@ -4,7 +4,9 @@ import pandas  # noqa: F401
 
 from dpcore.data import load_dataset
 from pages.shared import (  # noqa: F401
+    address,
     cards,
+    disk,
     energy,
     pictures,
     runs,

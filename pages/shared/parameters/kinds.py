@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -14,7 +15,7 @@ _MOST_TOLD = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter:
+class Parameter(ABC):
     """One parameter of the address: its control, its default, and the page that has it.
 
     `page` is empty for the controls of the sidebar, which are drawn on every page. `offered` says
@@ -26,6 +27,7 @@ class Parameter:
     page: str = ""
     offered: str = ""
 
+    @abstractmethod
     def read(self, name: str, written: Sequence[str]) -> list[str]:
         """What the address says, as Streamlit's control spells it.
 
@@ -34,15 +36,14 @@ class Parameter:
         ParameterError
             Naming the parameter and what it may be, if the control could not take it.
         """
-        raise NotImplementedError
 
     def spelled(self, value: object) -> list[str]:
         """A control's value as the address spells it."""
         return [str(value)]
 
+    @abstractmethod
     def arguments(self) -> dict[str, object]:
         """What Streamlit's control is called with."""
-        raise NotImplementedError
 
     def _refuse(self, name: str, written: Sequence[str]) -> ParameterError:
         return ParameterError(name, self.offered, ", ".join(written))

@@ -7,7 +7,6 @@ from functools import cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.experiments.attack import cases_by_family, slug_of
 from dpcore.privacy.adversary import Adversary
 from pages.shared.parameters.classification import CLASSIFICATION
 from pages.shared.parameters.explore import EXPLORE
@@ -21,24 +20,38 @@ from pages.shared.parameters.words import NUMERIC, thousands
 DECLARED = SIDEBAR | LEARN | EXPLORE | TWO_VIEWS | CLASSIFICATION | USE
 
 
-@cache
 def parameters() -> dict[str, Parameter]:
     """Every parameter by its name, with those of the pages that list their own options."""
-    # These pages' own modules draw controls of this table.
-    from pages.shared import reproducing, stepping, sweeping
+    return DECLARED | _of_lists() | _of_audit()
 
-    found = dict(DECLARED)
+
+def find(name: str) -> Parameter | None:
+    """The parameter of this name; None where no page knows it.
+
+    What the audit offers takes a second to list, and is listed where an address asks for it.
+    """
+    if name in DECLARED:
+        return DECLARED[name]
+    return (_of_audit() if name.startswith("audit_") else _of_lists()).get(name)
+
+
+@cache
+def _of_audit() -> dict[str, Parameter]:
+    from dpcore.experiments.attack import cases_by_family, slug_of
+
     families = cases_by_family()
-    found["audit_family"] = OneOf(
-        page="audit", control="pills", default=next(iter(families)), options=tuple(families)
-    )
-    found["audit_adversary"] = OneOf(
-        page="audit",
-        control="pills",
-        options=tuple(str(each) for each in Adversary),
-        label=lambda name: Adversary(name).title,
-        offered="an adversary who attacks the mechanism",
-    )
+    found: dict[str, Parameter] = {
+        "audit_family": OneOf(
+            page="audit", control="pills", default=next(iter(families)), options=tuple(families)
+        ),
+        "audit_adversary": OneOf(
+            page="audit",
+            control="pills",
+            options=tuple(str(each) for each in Adversary),
+            label=lambda name: Adversary(name).title,
+            offered="an adversary who attacks the mechanism",
+        ),
+    }
     for family, cases in families.items():
         group = slug_of(family).replace("-", "_")
         names = tuple(cases)
@@ -56,6 +69,15 @@ def parameters() -> dict[str, Parameter]:
             options=(1_000, 2_000, 5_000, 10_000, 20_000, 50_000),
             label=thousands,
         )
+    return found
+
+
+@cache
+def _of_lists() -> dict[str, Parameter]:
+    # These pages' own modules draw controls of this table.
+    from pages.shared import reproducing, stepping, sweeping
+
+    found: dict[str, Parameter] = {}
     groups = reproducing.groups()
     found["reproduce_group"] = OneOf(
         page="reproduce", control="selectbox", default=next(iter(groups)), options=tuple(groups)
