@@ -95,8 +95,7 @@ def _refused_by_controls(new: Written) -> dict[str, tuple[str, object]]:
     return {
         name: (_sentence(name, written), st.session_state[name])
         for name, written in new.items()
-        if name in st.session_state
-        and find(name).spelled(st.session_state[name]) != written
+        if name in st.session_state and find(name).spelled(st.session_state[name]) != written
     }
 
 

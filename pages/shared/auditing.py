@@ -13,6 +13,7 @@ from dpcore.figures.tradeoff import trade_off_plot
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
 from pages.shared.cards import big_number, chart, is_dark
+from pages.shared.parameters.words import ON_A_BUTTON
 
 # A quick attack is slowed to about this many frames, or there would be nothing to watch.
 _FRAMES = 12
@@ -21,12 +22,6 @@ _SLICE_SECONDS = 0.4
 _SECONDS_A_FRAME = 0.5
 _ATTACK, _STOPPED = "_attack", "_attack_stopped"
 _ADVERSARY = "audit_adversary"
-# Short enough for three beside one another on a phone.
-_ON_A_BUTTON = {
-    Adversary.OUTSIDER: "Outsider",
-    Adversary.AGGREGATOR: "Aggregator",
-    Adversary.SITE: "Participating site",
-}
 
 
 def attacker(mechanism: str) -> AuditCase:
@@ -43,7 +38,7 @@ def attacker(mechanism: str) -> AuditCase:
         names,
         default=names[0] if _ADVERSARY not in st.session_state else None,
         required=True,
-        format_func=_ON_A_BUTTON.get,
+        format_func=ON_A_BUTTON.get,
         key=_ADVERSARY,
         bind="query-params",
         help="Everybody here knows all rows but one. They differ in what else they see: an "

@@ -7,7 +7,6 @@ from functools import cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.privacy.adversary import Adversary
 from pages.shared.parameters.classification import CLASSIFICATION
 from pages.shared.parameters.explore import EXPLORE
 from pages.shared.parameters.kinds import OneOf, Parameter, Switch, Text
@@ -15,7 +14,7 @@ from pages.shared.parameters.learn import LEARN
 from pages.shared.parameters.sidebar import SIDEBAR
 from pages.shared.parameters.two_views import TWO_VIEWS
 from pages.shared.parameters.use import USE
-from pages.shared.parameters.words import NUMERIC, thousands
+from pages.shared.parameters.words import NUMERIC, ON_A_BUTTON, thousands
 
 DECLARED = SIDEBAR | LEARN | EXPLORE | TWO_VIEWS | CLASSIFICATION | USE
 
@@ -47,8 +46,8 @@ def _of_audit() -> dict[str, Parameter]:
         "audit_adversary": OneOf(
             page="audit",
             control="pills",
-            options=tuple(str(each) for each in Adversary),
-            label=lambda name: Adversary(name).title,
+            options=tuple(map(str, ON_A_BUTTON)),
+            label=ON_A_BUTTON.__getitem__,
             offered="an adversary who attacks the mechanism",
         ),
     }

@@ -6,11 +6,18 @@ import math
 
 from dpcore.data.catalog import CATALOG
 from dpcore.experiments.methods import METHODS
+from dpcore.privacy import Adversary
 from pages.shared.choice import plain
 
 NUMERIC = tuple(entry for entry in CATALOG.values() if entry.default_components is not None)
 MOST_FEATURES = max(entry.n_features for entry in CATALOG.values())
 MOST_PEOPLE = max(entry.n_samples for entry in CATALOG.values())
+# Short enough for three beside one another on a phone.
+ON_A_BUTTON = {
+    Adversary.OUTSIDER: "Outsider",
+    Adversary.AGGREGATOR: "Aggregator",
+    Adversary.SITE: "Participating site",
+}
 
 
 def title_of(key: str) -> str:
