@@ -292,16 +292,19 @@ def _weights(rows: np.ndarray, signs: np.ndarray, costs: Sequence[float]) -> np.
     from dpcore.classification.minimise import minimise
 
     shape = len(costs), rows.shape[1]
+    strength = 1 / (np.array(costs) * len(rows))
     with one_blas_thread():
         return minimise(
             rows,
             signs[:, None],
             huber_hinge(_HINGE_WIDTH),
-            strength=1 / (np.array(costs) * len(rows)),
+            strength=strength,
             tilt=np.zeros(shape),
             start=np.zeros(shape),
-            tol=1e-2,
-        ).weights
+            # Weights within a hundredth of the minimisers.
+            gradient_norm=0.01 * strength,
+            norm_bound=float(np.linalg.norm(rows, axis=1).max()),
+        )
 
 
 def _accuracy(weights: np.ndarray, rows: np.ndarray, signs: np.ndarray) -> np.ndarray:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from typing import TypeVar
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -11,6 +14,14 @@ from visitors import Shown, Visitor, visitor
 
 SLOW = "dataset=synthetic-2012&repetitions=2"
 LONG = "repetitions=50&tradeoffs_values_epsilon=" + ",".join(str(n / 100) for n in range(1, 31))
+
+T = TypeVar("T")
+
+
+def played(scene: Coroutine[None, None, T]) -> T:
+    """A scene to its end, in a thread without a loop: browser tests leave one going in theirs."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, scene).result()
 
 
 @pytest.mark.parametrize("leaves", ["closes the tab", "moves a slider"])
@@ -38,7 +49,7 @@ def test_who_leaves_empties_nobody_elses_page(slow_server, leaves):
                 await first.__aexit__(None, None, None)
             return shown
 
-    shown = asyncio.run(six())
+    shown = played(six())
     assert [page.is_whole for page in shown] == [True] * len(shown)
 
 
@@ -73,7 +84,7 @@ def test_no_message_of_one_visitor_takes_anothers_run_away(server, kinds):
                 assert (await somebody.run()).is_whole
             return before, after
 
-    before, after = asyncio.run(scene())
+    before, after = played(scene())
     assert "Cancel" in before.buttons and "Cancel" in after.buttons
 
 
@@ -89,7 +100,7 @@ def test_after_a_reload_a_run_is_found_shown_and_cancelled(server):
             await tab.run(LONG, press=third.buttons["Cancel"])
             return [first, second, third]
 
-    first, second, third = asyncio.run(scene())
+    first, second, third = played(scene())
     assert "It is being computed already: Run shows it" in second.words
     assert "Cancel" in first.buttons and "Cancel" in third.buttons
 
@@ -105,6 +116,6 @@ def test_a_long_run_says_what_it_takes_and_asks(server):
             await tab.run(query, press=begun.buttons["Cancel"])
             return [asked, begun]
 
-    asked, begun = asyncio.run(scene())
+    asked, begun = played(scene())
     assert "This run makes 3,000 draws and takes up to about" in asked.words
     assert "Cancel" not in asked.buttons and "Cancel" in begun.buttons
