@@ -1,0 +1,385 @@
+"""Bugs put back one at a time: which of them do the tests catch?
+
+    DPCORE_DATA=... OPENBLAS_NUM_THREADS=1 python tests/benchmarks/planted_bugs.py [name ...]
+
+Each bug is one replacement in one file of a copy of the tree, in which the tests that guard that
+place are then run as CI runs them, up to the first that fails. A test checks that every text to
+be replaced still stands where the table says.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# Longer than any of the guards takes on two idle cores.
+_PATIENCE_SECONDS = 900
+_AUDIT = "tests/experiments/test_audit_cases.py"
+
+
+@dataclass(frozen=True)
+class PlantedBug:
+    """One bug.
+
+    Parameters
+    ----------
+    name : str
+    breaks : str
+        What would be false, in a few words.
+    path : str
+        The file, from the root of the repository.
+    sound, planted : str
+        The text that stands there once, and what takes its place.
+    guards : tuple of str
+        Tests to run: files or folders.
+    """
+
+    name: str
+    breaks: str
+    path: str
+    sound: str
+    planted: str
+    guards: tuple[str, ...]
+
+
+BUGS: tuple[PlantedBug, ...] = (
+    # What a hostile reading found.
+    PlantedBug(
+        "cape-forgets-the-site",
+        "a participating site knows its own noise",
+        "dpcore/privacy/cape.py",
+        "from_the_result(min(n_honest, n_sites - 1))",
+        "from_the_result(n_sites)",
+        ("tests/privacy/test_cape.py", "tests/pca/test_guarantees.py", _AUDIT),
+    ),
+    PlantedBug(
+        "local-centred-by-others",
+        "one site alone reads nobody else",
+        "dpcore/pca/noisy_sites.py",
+        "alone = Spectrum(centred_around(noisy, own, own))",
+        "alone = Spectrum(centred_around(noisy, own, self.moments.weights @ self.noisy_means))",
+        ("tests/pca", _AUDIT),
+    ),
+    PlantedBug(
+        "ledger-loses-data-sets",
+        "a sweep over two data sets pays for both",
+        "dpcore/privacy/ledger.py",
+        "return self.dataset, self.key",
+        'return "", self.key',
+        ("tests/privacy/test_ledger.py", "tests/experiments/test_payment_keys.py"),
+    ),
+    PlantedBug(
+        "playground-forgets-to-pay",
+        "whatever is shown is charged",
+        "pages/explore/playground.py",
+        "    spent.pay_run(spec, spec.repetitions)\n    rows",
+        "    rows",
+        ("tests/pages/test_what_is_shown_is_paid.py",),
+    ),
+    PlantedBug(
+        "odometer-is-the-running-total",
+        "a bound for whoever stops when it suits",
+        "dpcore/privacy/odometer.py",
+        "return c - math.log1p(-excess) if excess < 1 else math.inf",
+        "return c if excess < 1 else math.inf",
+        ("tests/privacy/test_odometer.py",),
+    ),
+    PlantedBug(
+        "saved-with-its-seed",
+        "nothing that is saved undoes the noise",
+        "dpcore/pca/private_estimator.py",
+        'super().__getstate__() | {"random_state": None}',
+        "super().__getstate__()",
+        ("tests/test_saved_estimators.py",),
+    ),
+    PlantedBug(
+        "one-noise-under-two-epsilons",
+        "no stream serves two releases",
+        "dpcore/streams.py",
+        "[_spelled(part) for part in released_with]",
+        "len(released_with)",
+        ("tests/test_one_noise_one_release.py", "tests/test_streams.py"),
+    ),
+    PlantedBug(
+        "solver-forgotten-by-output",
+        "the solver's distance is inside the promise",
+        "dpcore/classification/perturbation.py",
+        "return 2.0 * (norm_bound / n_samples + gradient_norm) / regularization",
+        "return 2.0 * norm_bound / n_samples / regularization",
+        ("tests/classification", _AUDIT),
+    ),
+    PlantedBug(
+        "solver-forgotten-by-objective",
+        "the same for objective perturbation",
+        "dpcore/classification/training.py",
+        "found.reshape(shape) + drawn[:, :, 1] / rate[:, None, None, None]",
+        "found.reshape(shape)",
+        ("tests/classification", _AUDIT),
+    ),
+    PlantedBug(
+        "pipelines-go-unnoticed",
+        "each row depends on its person alone",
+        "dpcore/pca/private_estimator.py",
+        "return pipeline.steps[:position]",
+        "return pipeline.steps[:0]",
+        ("tests/pca/test_preparation_warning.py",),
+    ),
+    PlantedBug(
+        "rows-of-their-own-unsaid",
+        "the card names that assumption",
+        "dpcore/pca/guarantees.py",
+        "    Assumption.ROW_OF_ONE_PERSON,\n",
+        "",
+        ("tests/experiments/test_assumptions.py", "tests/pages/test_promise.py"),
+    ),
+    PlantedBug(
+        "an-exact-attribute",
+        "nothing exact is left in a fitted object",
+        "dpcore/classification/estimators.py",
+        "        self.classes_ = fits.classes\n",
+        "        self.classes_ = fits.classes\n        self.longest_ = (X**2).sum(1).argmax()\n",
+        ("tests/test_fitted_attributes.py",),
+    ),
+    PlantedBug(
+        "squares-overflow",
+        "one extreme row aborts no release",
+        "dpcore/data/row_norms.py",
+        "    X, norms = tame(X, row_norms(X))",
+        "    norms = row_norms(X)",
+        ("tests/data/test_row_norms.py",),
+    ),
+    PlantedBug(
+        "clipping-not-below-the-bound",
+        "no shortened row exceeds its bound",
+        "dpcore/data/row_norms.py",
+        "    limit = (1 - slack) * bound",
+        "    limit = bound",
+        ("tests/data/test_row_norms.py",),
+    ),
+    PlantedBug(
+        "odds-towards-the-truth-only",
+        "the odds line counts both directions",
+        "dpcore/privacy/meaning.py",
+        "np.logaddexp(towards, away)",
+        "towards",
+        ("tests/privacy/test_meaning.py", "tests/privacy/test_card.py"),
+    ),
+    PlantedBug(
+        "mean-outside-the-supremum",
+        "one person moves the matrix and the mean together",
+        "dpcore/privacy/gaussian.py",
+        "return alone * (1 + relative**2 / 2)",
+        "return alone",
+        ("tests/privacy/test_gaussian.py", "tests/pca"),
+    ),
+    PlantedBug(
+        "counts-in-a-private-sentence",
+        "a sentence that says private says nothing of the rows",
+        "dpcore/data/preparation.py",
+        'f"Divided by the public bound {scale:.6g}; longer rows are clipped to it: this step "',
+        'f"Divided by the public bound {scale:.6g}; {n_clipped} are clipped to it: this step "',
+        ("tests/data/test_preparation.py",),
+    ),
+    PlantedBug(
+        "verdict-on-chains-unsaid",
+        "PPCA's verdict depends on the rows",
+        "dpcore/pca/exponential.py",
+        "_OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)",
+        "_OF_CHAINS = (Assumption.EXACT_DRAWS,)",
+        ("tests/experiments/test_assumptions.py", "tests/pca"),
+    ),
+    PlantedBug(
+        "nominal-bounds-prove",
+        "only an exact bound proves a breach",
+        "dpcore/privacy/audit.py",
+        "return self.epsilon_exact > self.case.epsilon",
+        "return self.epsilon > self.case.epsilon",
+        ("tests/privacy/test_audit.py",),
+    ),
+    # New ones.
+    PlantedBug(
+        "zero-out-sensitivity",
+        "replace-one moves a second moment by sqrt(2) c^2 / n",
+        "dpcore/privacy/gaussian.py",
+        "return math.sqrt(2.0) * row_norm_bound**2 / n_samples",
+        "return row_norm_bound**2 / n_samples",
+        ("tests/privacy/test_gaussian.py", _AUDIT),
+    ),
+    PlantedBug(
+        "one-stream-for-all-sites",
+        "no two sites share a stream",
+        "dpcore/pca/noisy_sites.py",
+        "rng=self.repetition.rng(Purpose.SITE_NOISE, site),",
+        "rng=self.repetition.rng(Purpose.SITE_NOISE, 0),",
+        ("tests/pca", _AUDIT),
+    ),
+    PlantedBug(
+        "lower-triangle-bare",
+        "every entry is noisy",
+        "dpcore/mechanisms/symmetric_noise.py",
+        "noise[..., row, row:] = noise[..., row:, row] = draws[..., start:stop]",
+        "noise[..., row, row:], noise[..., row:, row] = draws[..., start:stop], 0.0",
+        ("tests/mechanisms", _AUDIT),
+    ),
+    PlantedBug(
+        "isometric-diagonal-too-quiet",
+        "isometric noise has sigma on its diagonal",
+        "dpcore/mechanisms/symmetric_noise.py",
+        "noise[..., diagonal, diagonal] *= math.sqrt(2.0)",
+        "noise[..., diagonal, diagonal] *= 1.0",
+        ("tests/mechanisms", _AUDIT),
+    ),
+    PlantedBug(
+        "ppca-without-its-half",
+        "the exponential mechanism halves epsilon",
+        "dpcore/pca/exponential.py",
+        "concentration = n_samples * epsilon / (2 * row_norm_bound**2)",
+        "concentration = n_samples * epsilon / row_norm_bound**2",
+        ("tests/pca", _AUDIT),
+    ),
+    PlantedBug(
+        "cape-mean-with-the-matrix-noise",
+        "the mean under masks gets the noise its share pays for",
+        "dpcore/pca/cape.py",
+        "sigma = scales.noise_sigma / mean_weight(settings.mean_share, settings.row_norm_bound)",
+        "sigma = scales.noise_sigma",
+        ("tests/pca", _AUDIT),
+    ),
+    PlantedBug(
+        "aggregator-called-distrusted",
+        "a trusted holder is named as trusted",
+        "dpcore/pca/guarantees.py",
+        "    trusted=frozenset({Adversary.AGGREGATOR}),\n",
+        "",
+        ("tests/pca/test_guarantees.py",),
+    ),
+    PlantedBug(
+        "histograms-move-by-one",
+        "a replaced person changes two bins",
+        "dpcore/statistics/law.py",
+        "TWO_BINS = (2.0, math.sqrt(2.0))",
+        "TWO_BINS = (1.0, 1.0)",
+        ("tests/statistics", _AUDIT),
+    ),
+    PlantedBug(
+        "objective-spends-twice",
+        "minimiser and solver share one epsilon",
+        "dpcore/classification/perturbation.py",
+        "for_minimiser = epsilon - for_solver if epsilon < math.inf else epsilon",
+        "for_minimiser = epsilon",
+        ("tests/classification",),
+    ),
+    PlantedBug(
+        "cap-without-its-reserve",
+        "delta of unlike releases comes out of the cap's",
+        "dpcore/privacy/filter.py",
+        "return gaussian_mu(PrivacyBudget(self.epsilon, self.delta - self.reserve))",
+        "return gaussian_mu(PrivacyBudget(self.epsilon, self.delta))",
+        ("tests/privacy/test_filter.py",),
+    ),
+    PlantedBug(
+        "cap-admits-one-more",
+        "a cap refuses what exceeds it",
+        "dpcore/privacy/filter.py",
+        "return self.share(spent) <= _ROUNDING and",
+        "return self.share(spent) <= 2 and",
+        ("tests/privacy/test_filter.py", "tests/experiments/test_spending.py"),
+    ),
+    PlantedBug(
+        "pure-releases-enter-too-cheap",
+        "pure epsilon enters a cap through the corner of its trade-off curve",
+        "dpcore/privacy/meaning.py",
+        "return max(0.0, -2 * float(ndtri_exp(log_expit(-epsilon))))",
+        "return max(0.0, -1.9 * float(ndtri_exp(log_expit(-epsilon))))",
+        ("tests/privacy",),
+    ),
+    PlantedBug(
+        "statistics-share-a-stream",
+        "each column has noise of its own",
+        "dpcore/experiments/statistic_runs.py",
+        "        spec.column,\n",
+        "",
+        ("tests/experiments/test_statistic_runs.py",),
+    ),
+    PlantedBug(
+        "honest-sites-out-of-the-key",
+        "what shapes the noise is in the charge's key",
+        "dpcore/experiments/payments.py",
+        '"cape": (*GAUSSIAN, "masks", "honest_sites"),',
+        '"cape": (*GAUSSIAN, "masks"),',
+        ("tests/experiments/test_payment_keys.py",),
+    ),
+    PlantedBug(
+        "interrupts-cross-visitors",
+        "only results and ordinary errors cross visitors",
+        "dpcore/experiments/once_cache.py",
+        "if isinstance(error, Exception) and not isinstance(error, MemoryError):",
+        "if isinstance(error, BaseException):",
+        ("tests/experiments/test_once_cache.py",),
+    ),
+    PlantedBug(
+        "links-come-alive",
+        "foreign text stays text",
+        "pages/shared/plainly.py",
+        "if _MADE_LATER.search(word):",
+        "if False:",
+        ("tests/pages/test_plainly.py",),
+    ),
+)
+
+
+def catch(bug: PlantedBug) -> str | None:
+    """The first test that fails with the bug in; None when all pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "tree"
+        _copy_tracked_files(copy)
+        source = copy / bug.path
+        source.write_text(source.read_text("utf-8").replace(bug.sound, bug.planted), "utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *bug.guards],
+            cwd=copy,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_SECONDS,
+            check=False,
+        )
+    if done.returncode == 0:
+        return None
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0].split()[1] if failed else f"exit {done.returncode}"
+
+
+def _copy_tracked_files(target: Path) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(REPOSITORY / name, place)
+
+
+def main(names: list[str]) -> int:
+    chosen = [bug for bug in BUGS if not names or bug.name in names]
+    missed = 0
+    print("| bug | what it breaks | caught by | seconds |\n|---|---|---|---|")
+    for bug in chosen:
+        start = time.perf_counter()
+        test = catch(bug)
+        missed += test is None
+        seconds = time.perf_counter() - start
+        print(
+            f"| {bug.name} | {bug.breaks} | {test or '**nothing**'} | {seconds:.0f} |", flush=True
+        )
+    print(f"\n{len(chosen) - missed} of {len(chosen)} caught")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
