@@ -8,6 +8,7 @@ worked out in `dpcore.privacy.cape`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,7 @@ from dpcore.spectra import SiteMoments
 from dpcore.streams import Purpose, Repetition
 
 # Streams of MASK; lower numbers belong to the averages.
-_MASKS, _NOISES = 2, 3
+_MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
 # Masks without bound are drawn so many times as large as the noise.
 _UNBOUNDED = 1e5
 
@@ -137,12 +138,13 @@ class MaskedRound:
 
     Attributes
     ----------
-    masks : ndarray of shape (n_sites, n_features, n_features)
+    masks : ndarray of shape (n_sites, ...)
         e_s, which sum to zero.
-    noises : ndarray of shape (n_sites, n_features, n_features)
+    noises : ndarray of shape (n_sites, ...)
         g_s.
-    messages : ndarray of shape (n_sites, n_features, n_features)
-        (S n_s / N) A_s + e_s + g_s: their plain average is what `cape` decomposes, in law.
+    messages : ndarray of shape (n_sites, ...)
+        (S n_s / N) f_s + e_s + g_s, f_s a second moment or a mean: their plain average is what
+        `cape` goes on with, in law.
     """
 
     masks: np.ndarray
@@ -153,11 +155,7 @@ class MaskedRound:
 def masked_round(
     moments: SiteMoments, scales: CapeScales, *, noise: str, repetition: Repetition
 ) -> MaskedRound:
-    """Draw every site's mask and noise, and what it sends.
-
-    Each site draws from streams of its own; its mask is what it drew less the average of what
-    all drew. Masks without bound are drawn 10^5 times as large as the noise, from which a
-    message leaks 10^-10 of its mu squared.
+    """Draw every site's mask and noise, and what it sends: (n_sites, n_features, n_features).
 
     Parameters
     ----------
@@ -167,23 +165,58 @@ def masked_round(
     noise : {"triangle", "isometric"}
     repetition : Repetition
     """
+    n_features = moments.n_features
+
+    def drawn(sigma: float, rng: np.random.Generator) -> np.ndarray:
+        return symmetric_gaussian_noise(n_features, sigma, shape=noise, rng=rng)
+
+    return _round(moments, moments.second_moments, scales, drawn, (_MASKS, _NOISES), repetition)
+
+
+def masked_mean_round(
+    moments: SiteMoments, scales: CapeScales, *, weight: float, repetition: Repetition
+) -> MaskedRound:
+    """The round before it, in which the sites send their means: (n_sites, n_features).
+
+    Parameters
+    ----------
+    moments : SiteMoments
+    scales : CapeScales
+        Of the matrices; a mean gets `weight` times less of both.
+    weight : float
+        `dpcore.privacy.mean_weight` of its share; positive.
+    repetition : Repetition
+    """
+
+    def drawn(sigma: float, rng: np.random.Generator) -> np.ndarray:
+        return sigma / weight * rng.standard_normal(moments.n_features)
+
+    return _round(moments, moments.means, scales, drawn, (_MEAN_MASKS, _MEAN_NOISES), repetition)
+
+
+def _round(
+    moments: SiteMoments,
+    exact: np.ndarray,
+    scales: CapeScales,
+    drawn: Callable[[float, np.random.Generator], np.ndarray],
+    streams: tuple[int, int],
+    repetition: Repetition,
+) -> MaskedRound:
+    """Each site draws from streams of its own; its mask is what it drew less what all drew on
+    average. Masks without bound are drawn 10^5 times as large as the noise, from which a message
+    leaks 10^-10 of its mu squared.
+    """
     n_sites = moments.n_sites
-
-    def drawn(sigma: float, what: int) -> np.ndarray:
-        return np.stack(
-            [
-                symmetric_gaussian_noise(
-                    moments.n_features,
-                    sigma,
-                    shape=noise,
-                    rng=repetition.rng(Purpose.MASK, what, site),
-                )
-                for site in range(n_sites)
-            ]
+    masks, noises = (
+        np.stack(
+            [drawn(sigma, repetition.rng(Purpose.MASK, what, site)) for site in range(n_sites)]
         )
-
-    masks = drawn(min(scales.mask_sigma, _UNBOUNDED * scales.noise_sigma), _MASKS)
+        for sigma, what in zip(
+            (min(scales.mask_sigma, _UNBOUNDED * scales.noise_sigma), scales.noise_sigma),
+            streams,
+            strict=True,
+        )
+    )
     masks -= masks.mean(axis=0)
-    noises = drawn(scales.noise_sigma, _NOISES)
-    exact = (n_sites * moments.weights)[:, None, None] * moments.second_moments
-    return MaskedRound(masks, noises, exact + masks + noises)
+    sizes = (n_sites * moments.weights).reshape(-1, *(1,) * (exact.ndim - 1))
+    return MaskedRound(masks, noises, sizes * exact + masks + noises)

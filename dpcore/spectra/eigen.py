@@ -120,7 +120,7 @@ def proxy_aggregates(
     Parameters
     ----------
     proxies : sequence of ndarray of shape (intermediate_dim, n_features)
-        One a site: eigenvectors in rows, each times the root of its eigenvalue (DESIGN 4; the
+        One a site: eigenvectors in rows, each times the root of its eigenvalue (the
         transpose of the paper's P_s). The intermediate dimension may differ between sites.
     weights : ndarray of shape (n_sites,)
         At least 0.

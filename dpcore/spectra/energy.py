@@ -11,7 +11,7 @@ from dpcore.errors import ParameterError
 
 
 def captured_energy(components: np.ndarray, second_moment: np.ndarray) -> float:
-    """tr(V^T A V), the energy of A within the subspace (DESIGN 4).
+    """tr(V^T A V), the energy of A within the subspace.
 
     Parameters
     ----------

@@ -14,7 +14,13 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, encode_message, site_message
-from dpcore.pca.cape import cape, masked_round, noisy_mean_of_messages, release_scales
+from dpcore.pca.cape import (
+    cape,
+    masked_mean_round,
+    masked_round,
+    noisy_mean_of_messages,
+    release_scales,
+)
 from dpcore.pca.distributed import (
     dpdis,
     exact,
@@ -25,6 +31,7 @@ from dpcore.pca.distributed import (
     random,
 )
 from dpcore.pca.trusted import modsulq, ppca, sulq
+from dpcore.privacy import mean_weight
 from dpcore.spectra import SiteMoments, captured_energy, projector_distance, site_moments
 from dpcore.streams import Purpose, Repetition
 
@@ -214,6 +221,7 @@ def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
         protocol(draw)
     scales = release_scales(draw.settings, moments.n_sites, draw.n_people)
     masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
+    masked_mean_round(moments, scales, weight=1.0, repetition=draw.repetition)
     assert set(opened.values()) == {1}
     assert len([key for key in opened if key[0] is Purpose.SITE_NOISE]) == moments.n_sites
 
@@ -351,6 +359,26 @@ def test_messages_under_masks_average_to_what_cape_releases(
         sent = math.hypot(scales.noise_sigma, math.sqrt(2 / 3) * scales.mask_sigma)
         standard = alone[np.triu_indices(len(alone))] / sent
         assert stats.kstest(standard, "norm").pvalue > false_alarm
+
+
+def test_masked_means_average_to_the_mean_that_cape_centres_by(moments, settings_with, false_alarm):
+    """The mean gets its weight's share of the noise: standardised, all is normal, by KS."""
+    settings = settings_with(calibration="analytic", mean_share=0.2)
+    scales = release_scales(settings, 3, int(moments.n_samples.sum()))
+    weight = mean_weight(0.2)
+    rounds = [
+        masked_mean_round(
+            moments, scales, weight=weight, repetition=Repetition(secrets.randbits(60))
+        )
+        for _ in range(100)
+    ]
+    largest = max(np.abs(each.masks).max() for each in rounds)
+    for each in rounds:
+        np.testing.assert_allclose(each.masks.sum(axis=0), 0, atol=1e-12 * largest)
+    left = np.array([each.messages.mean(axis=0) for each in rounds])
+    left -= moments.weights @ moments.means
+    standard = left.ravel() * weight * math.sqrt(3) / scales.noise_sigma
+    assert stats.kstest(standard, "norm").pvalue > false_alarm
 
 
 @pytest.mark.parametrize("masks", ["published", "wide"])
