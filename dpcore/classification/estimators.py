@@ -44,7 +44,7 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         self._warn_of_fitted_preparation()
         X, y = validate_data(self, X, y, dtype=np.float64)
         seed = root_seed(self.random_state)
-        return self._trained(X, y, feature_stream(seed), self._noise_stream(seed, X.shape, y))
+        return self._trained(X, y, feature_stream(), self._noise_stream(seed, X.shape, y))
 
     def fit_drawing(
         self,
@@ -161,9 +161,10 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
     Warnings
     --------
     Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    the laboratory. An int is for one fit to one data set: other rows or labels under the same int
+    and settings get the same noise, which drops out of the difference, and so do folds of one size
+    and the tasks of a OneVsRestClassifier. Whatever it is, it is not saved: what pickle, joblib or
+    copy make has None; `get_params` gives it.
 
     Examples
     --------
@@ -236,9 +237,10 @@ class PrivateSVM(_PrivateLinearClassifier):
     Warnings
     --------
     Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    the laboratory. An int is for one fit to one data set: other rows or labels under the same int
+    and settings get the same noise, which drops out of the difference, and so do folds of one size
+    and the tasks of a OneVsRestClassifier. Whatever it is, it is not saved: what pickle, joblib or
+    copy make has None; `get_params` gives it.
 
     Examples
     --------

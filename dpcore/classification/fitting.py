@@ -16,7 +16,6 @@ from dpcore.classification.perturbation import METHODS
 from dpcore.classification.training import PrivateFits, train
 from dpcore.data.row_norms import check_norm_bound
 from dpcore.errors import ParameterError
-from dpcore.pca.private_estimator import root_seed
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose, root_of_release, stream
 
@@ -40,7 +39,7 @@ def fit_many(
     Parameters
     ----------
     estimator : PrivateLogisticRegression or PrivateSVM
-        Its `random_state` draws the random Fourier features, if any, shared by all fits.
+        Its `random_state` is not read: the noise is drawn from `rngs`.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     epsilons : sequence of float
@@ -64,7 +63,7 @@ def fit_many(
     (3, 4)
     """
     X, y = check_X_y(X, y, dtype=np.float64)
-    feature_rng = feature_stream(root_seed(estimator.random_state))
+    feature_rng = feature_stream()
     return fit_settings(estimator, X, y, epsilons, feature_rng, rngs)
 
 
@@ -107,9 +106,10 @@ def check_positive(name: str, value: object) -> None:
         raise ParameterError(name, "a positive number", value)
 
 
-def feature_stream(seed: int) -> np.random.Generator:
-    """Draws random features: without the rows, so that any number of fits may share them.
+def feature_stream() -> np.random.Generator:
+    """Draws random features: the same for every fit, without rows and without a seed.
 
-    They are saved with a fit, and tell nothing about its noise.
+    They need no secret and are saved with a fit. Drawn from its seed they would be a fingerprint,
+    by which whoever tries seeds finds the one that redraws the noise.
     """
-    return stream(root_of_release(seed, "features"), Purpose.TRAINING)
+    return stream(root_of_release(0, "random features"), Purpose.TRAINING)

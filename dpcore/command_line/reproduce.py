@@ -11,6 +11,7 @@ from dpcore.command_line.output import print_json, print_summary, versions
 from dpcore.command_line.reproduce2012 import reproduce_live, write_live
 from dpcore.command_line.sweeping import (
     add_sweep_options,
+    check_file,
     collect_with_progress,
     run_options,
     write_csv,
@@ -105,6 +106,7 @@ def _make_folder(folder: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ParameterError("out", f"a folder that can be made ({reason})", str(folder)) from error
+    check_file("out", folder / "summary.csv")
 
 
 def _figure(

@@ -176,8 +176,8 @@ def synthetic_views(
         raise ParameterError("n_samples", "at least 2", n_samples)
     if not 1 <= n_shared <= min(n_x, n_y):
         raise ParameterError("n_shared", f"in [1, min(n_x, n_y)={min(n_x, n_y)}]", n_shared)
-    if not 0 <= noise < math.inf:
-        raise ParameterError("noise", "finite and at least 0", noise)
+    if not 0 <= noise <= 1e12:
+        raise ParameterError("noise", "from 0 to 1e12", noise)
     amplitudes = np.linspace(1.0, 0.6, n_shared)
     x_basis = np.linalg.qr(rng.standard_normal((n_x, n_shared)))[0] * amplitudes
     y_basis = np.linalg.qr(rng.standard_normal((n_y, n_shared)))[0] * amplitudes

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit_cases import audit_cases
+from dpcore.experiments.limits import LARGEST_SEED
 from dpcore.privacy import Adversary, trade_off
 from dpcore.privacy.audit import (
     BATCH,
@@ -31,6 +32,7 @@ CONFIDENCE = 0.999
 # The curve of bounds starts here: four batches, the fewest that a jackknife is taken over.
 _FIRST_CHECKPOINT = 200
 _N_BARS = 60
+_MOST_TRIALS = 10_000_000
 
 
 class Attack:
@@ -61,8 +63,10 @@ class Attack:
         seed: int = 0,
     ):
         n_trials = case.n_trials if n_trials is None else n_trials
-        if not n_trials >= FEWEST_TRIALS:
-            raise ParameterError("trials", f"at least {FEWEST_TRIALS}", n_trials)
+        if not FEWEST_TRIALS <= n_trials <= _MOST_TRIALS:
+            raise ParameterError("trials", f"from {FEWEST_TRIALS} to {_MOST_TRIALS:,}", n_trials)
+        if not 0 <= seed <= LARGEST_SEED:
+            raise ParameterError("seed", f"from 0 to {LARGEST_SEED}", seed)
         if not 0.5 <= confidence < 1:
             raise ParameterError("confidence", "in [0.5, 1)", confidence)
         self.case = case

@@ -92,6 +92,9 @@ class CcaSpec:
             raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
         PrivacyBudget(self.epsilon, self.delta)
         require_counts(self, sites=1, repetitions=1, seed=0)
+        # Beyond these one view keeps none of the norm bound that double precision can tell from 0.
+        if not 1e-9 <= self.x_share <= 1 - 1e-9:
+            raise ParameterError("x_share", "in [1e-9, 1 - 1e-9]", self.x_share)
 
     @property
     def data_side(self) -> tuple:

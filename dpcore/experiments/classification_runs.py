@@ -32,7 +32,7 @@ from dpcore.experiments.learning import (
 from dpcore.experiments.methods import METHODS, PURE
 from dpcore.experiments.promises import promised_with
 from dpcore.pca import Draw, ReleaseSettings
-from dpcore.pca.guarantees import AT_AGGREGATOR, AT_SITES
+from dpcore.pca.guarantees import EVERY_SITE, HOLDER
 from dpcore.privacy import (
     Guarantee,
     Ledger,
@@ -210,13 +210,16 @@ def total_guarantee(spec: ClassificationSpec, outcome: Outcome) -> Guarantee:
     added = "; ".join(
         f"{guarantee.noise_added_by} ({stage})" for stage, guarantee in outcome.guarantees.items()
     )
+    epsilon = ledger.spent_by_person(spec.dataset).epsilon(delta)
     return Guarantee(
         asked,
-        ledger.spent_by_person(spec.dataset).epsilon(delta),
+        epsilon,
         delta,
         "composed",
         added,
         assumptions=tuple(dict.fromkeys(assumed)),
+        # Whoever trains holds all rows.
+        against=HOLDER.against(dict.fromkeys(HOLDER.sees, epsilon)),
     )
 
 
@@ -288,6 +291,7 @@ def _mean_guarantee(spec: ClassificationSpec, problem: LearningProblem) -> Guara
     smallest = int(problem.moments.n_samples.min())
     budget = _budget_of(mu)
     distributed = METHODS[spec.protocol].distributed
+    trust = EVERY_SITE if distributed else HOLDER
     return Guarantee(
         asked=budget,
         epsilon=budget.epsilon,
@@ -296,7 +300,8 @@ def _mean_guarantee(spec: ClassificationSpec, problem: LearningProblem) -> Guara
         noise_added_by="every site, to its own mean" if distributed else "the curator, to the mean",
         l2_sensitivity=2 / smallest,
         sigma=2 / smallest / mu,
-        assumptions=AT_SITES if distributed else AT_AGGREGATOR,
+        assumptions=trust.assumptions,
+        against=trust.against(dict.fromkeys(trust.sees, budget.epsilon)),
     )
 
 

@@ -115,6 +115,9 @@ class ClassificationSpec:
         require_counts(self, sites=1, repetitions=1, seed=0)
         if method(self.protocol).promise == NO_PROMISE:
             raise ParameterError("protocol", "one that keeps a promise", self.protocol)
+        if self.protocol == "local":
+            # The classifier learns from everybody, and so does the point they are centred around.
+            raise ParameterError("protocol", "one in which all sites take part", self.protocol)
 
     @property
     def training_share(self) -> float:

@@ -126,7 +126,10 @@ class OnceCache(Generic[T]):
         """The result if it is there; None where one would have to wait for it."""
         with self._lock:
             kept = self._results.get(key)
-        return kept.future.result() if kept is not None and kept.future.done() else None
+        if kept is None or not kept.future.done() or kept.future.cancelled():
+            return None
+        # An error is for those who waited for it.
+        return None if kept.future.exception() else kept.future.result()
 
     def clear(self) -> None:
         """Forget everything."""

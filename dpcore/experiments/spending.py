@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from dpcore.errors import ParameterError
 from dpcore.privacy import (
     EVERYONE,
+    BeyondCap,
     Bound,
     Cap,
     Ledger,
@@ -147,6 +148,12 @@ class Account:
 
     def _require_room(self, entries: dict[str, Payment]) -> None:
         if self.cap is not None:
+            drawn = _unit_draws(entries.values())
+            if any(drawn[draw] > 1 for draw in _unit_draws(_beyond(entries, self.payments))):
+                raise BeyondCap(
+                    "This scales noise that another release has scaled, and from both the data can "
+                    "be solved for: no cap admits them together. Redraw the noise first."
+                )
             self.cap.require(
                 self.bound_under_cap(),
                 self._bound(_beyond(entries, self.before)),
@@ -176,19 +183,17 @@ class Account:
     def n_releases(self) -> int:
         return sum(payment.draws for payment in self.payments.values())
 
-    @property
-    def holds_noise(self) -> bool:
-        """Whether one draw of unit noise serves several payments.
+    def holds_noise(self, others: Iterable[Account] = ()) -> bool:
+        """Whether one draw of unit noise serves several payments, of this account or of others.
 
         Whoever has both solves for what the noise should hide: together they promise nothing,
         and their sum is that of fresh draws.
         """
-        drawn = Counter(
-            (payment.stream, number)
-            for payment in self.payments.values()
-            if payment.stream
-            for number in payment.numbers
-        )
+        drawn = _unit_draws(self.payments.values())
+        for other in others:
+            if other is not self:
+                elsewhere = _unit_draws(other.payments.values())
+                drawn.update({draw: elsewhere[draw] for draw in drawn if draw in elsewhere})
         return max(drawn.values(), default=0) > 1
 
     @property
@@ -267,6 +272,16 @@ class Account:
 
 def _ledger_of(payments: Iterable[Payment]) -> Ledger:
     return Ledger(tuple(release for payment in payments for release in payment.composed()))
+
+
+def _unit_draws(payments: Iterable[Payment]) -> Counter[tuple[str, int]]:
+    """How many payments scale each draw of unit noise, where it may be held."""
+    return Counter(
+        (payment.stream, number)
+        for payment in payments
+        if payment.stream
+        for number in payment.numbers
+    )
 
 
 def _beyond(payments: dict[str, Payment], known: dict[str, Payment]) -> list[Payment]:

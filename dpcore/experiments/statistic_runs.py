@@ -205,7 +205,10 @@ def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) ->
     width = spec.high - spec.low
     rows = []
     for high in sorted({spec.high, *(spec.low + width * np.geomspace(0.05, 4.0, steps))}):
-        bounded = replace(spec, high=float(high))
+        try:
+            bounded = replace(spec, high=float(high))
+        except ParameterError:  # beyond what public bounds may be
+            continue
         bias = abs(
             float(clipping_bias(values, bounds=(bounded.low, bounded.high), statistic=spec.kind))
         )

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.tutorials import CODE, TUTORIALS, tutorial_notebook
-from pages.shared import runs_learning
+from pages.shared import runs_learning, spent
 from pages.shared.cards import chart, errors_shown, guarantee_card
 from pages.shared.parameters.table import ask
 
@@ -30,6 +30,8 @@ right.download_button(
 st.subheader(chosen.title)
 st.markdown(chosen.about)
 with errors_shown():
+    if key == "pca":
+        spent.uncovered("digits", "The PCA tutorial", "examples are not paid for")
     all_outputs = runs_learning.tutorial_outputs(key, epsilon)
     outputs = iter(all_outputs)
     for number, (kind, source) in enumerate(chosen.filled(epsilon)):

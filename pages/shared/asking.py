@@ -10,8 +10,10 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from dpcore.experiments.findings import counted
 from dpcore.experiments.run_cost import RunCost
+from dpcore.privacy import BeyondCap
 from pages.shared import runs_jobs, spent
 from pages.shared.background_jobs import Parts, View
+from pages.shared.plainly import said
 
 # Nobody is asked about a minute. Two hours of everybody's server are for the command line, and so
 # are rows beyond about 200 MB.
@@ -78,8 +80,8 @@ def start_button(
             "more, and keeps what arrived."
         )
         st.button("Start it", on_click=start, args=run, key=f"{page}_do_start", disabled=disabled)
-    if said := st.session_state.pop(f"_{page}_refused", None):
-        st.error(said)
+    if refused := st.session_state.pop(f"_{page}_refused", None):
+        st.error(said(refused))
 
 
 def start(
@@ -95,7 +97,12 @@ def start(
     except ParameterError as error:
         st.session_state[f"_{page}_refused"] = f"{error}."
         return None
-    spent.pay_ahead(charge)
+    try:
+        spent.pay_ahead(charge)
+    except BeyondCap as beyond:
+        view.cancel()
+        st.session_state[f"_{page}_refused"] = f"Not drawn. {beyond}"
+        return None
     return view
 
 

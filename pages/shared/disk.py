@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.experiments.store import Store
+from pages.shared.plainly import said
 
 
 def say_trouble() -> None:
@@ -12,4 +13,4 @@ def say_trouble() -> None:
     # There in every run, so that nothing below it changes its place.
     with st.container():
         if trouble := Store().trouble:
-            st.info(trouble, icon="💾")
+            st.info(said(trouble), icon="💾")

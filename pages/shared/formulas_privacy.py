@@ -15,19 +15,19 @@ WHAT_IS_COUNTED = """
   preparation, test errors. They are listed with a red badge. So are curves that a page draws
   beside its result: they study the method at settings nobody chose, and each of their draws would
   be a release. Under a cap they are left out.
-- **Not entered:** examples with invented people: *What ε promises*, *Audit*, *Tutorials*, *How
-  many people?*
+- **Not entered:** examples with invented people: *What ε promises*, *Audit*, *Tutorials* (but for
+  the digits of PCA, which are listed as beyond any budget), *How many people?*
 
 A payment is entered for everybody in the data set, also where only some take part in a run; it is
 a bound for each of them.
 
-Composition takes the noise of different releases as independent, as a real deployment must draw
-it, and so do a cap and the bound for whoever stops when it suits. In this laboratory the seed is
-held while you move a slider, so that settings can be compared. With real data that would be
-fatal: from $A + \\sigma_1 E$ and $A + \\sigma_2 E$ anybody can solve for $A$, without knowing
-the seed. Two releases that share their noise do not compose: their joint ε is infinite. A red
-line says so where it happened. *Redraw noise* draws afresh; the statistics of a column, and the
-estimators of `dpcore`, draw other noise at every setting.
+Composition takes the noise of different releases as independent, as a real deployment must draw it,
+and so do a cap and the bound for whoever stops when it suits. In this laboratory the seed is held
+while you move a slider, so that settings can be compared. With real data that would be fatal: from
+$A + \\sigma_1 E$ and $A + \\sigma_2 E$ anybody can solve for $A$, without knowing the seed. Two
+releases that share their noise do not compose: their joint ε is infinite. A red line says so where
+the ledger can see it. *Redraw noise* draws afresh; the statistics of a column, and the estimators
+of `dpcore`, draw other noise at every setting.
 """
 
 HOW_SPENDING_COMPOSES = r"""

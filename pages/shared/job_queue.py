@@ -23,7 +23,8 @@ _TURN_SECONDS = 20.0
 MOST_OF_A_VISITOR = 3
 MOST_GOING_ON = 100
 _MOST_ENDED = 24
-_MOST_ENDED_ROWS = 100_000
+# About 60 MB; those of others are on disk, and come back in a moment.
+_MOST_ENDED_ROWS = 20_000
 
 
 class Jobs:
@@ -114,7 +115,8 @@ class Jobs:
             if visitor not in job.left:
                 job.viewers[visitor] = self._clock()
             if not isinstance(job.error, ParameterError | OSError | None):
-                raise job.error
+                # Without the frames of earlier looks, which would pile up.
+                raise job.error.with_traceback(None)
             arrived = {name: tuple(items) for name, items in job.arrived.items()}
             state = "cancelled" if visitor in job.left and job.goes_on else job.state
             return Progress(arrived, state, "" if job.error is None else str(job.error))
@@ -127,7 +129,12 @@ class Jobs:
         with self._lock:
             if not job.goes_on or visitor not in job.viewers:
                 return
-            if job.viewers.keys() > {visitor}:
+            # A page that was left or reloaded looks no more, and keeps nothing going.
+            if any(
+                self._clock() - seen <= _LOOKING_SECONDS
+                for who, seen in job.viewers.items()
+                if who != visitor
+            ):
                 del job.viewers[visitor]
                 job.left.add(visitor)
             else:
@@ -177,8 +184,9 @@ class Jobs:
         job.has_rows.set()
 
     def _forget_ended(self) -> None:
-        """Keep the latest that ended; what goes on is never forgotten."""
-        ended = [job for job in reversed(self._jobs.values()) if not job.goes_on]
+        """Keep those that ended and were looked at last; what goes on is never forgotten."""
+        ended = [job for job in self._jobs.values() if not job.goes_on]
+        ended.sort(key=self._seen, reverse=True)
         n_rows = 0
         for number, job in enumerate(ended):
             n_rows += job.n_rows
@@ -198,7 +206,11 @@ class Jobs:
         for job in waiting[: max(self._places - running, 0)]:
             job.state, job.began = "running", self._clock()
             job.turns += 1
-            threading.Thread(target=self._run, args=(job,), daemon=True).start()
+            try:
+                threading.Thread(target=self._run, args=(job,), daemon=True).start()
+            except RuntimeError as error:  # no more threads: its place is for another
+                job.error = error
+                self._end(job, "failed")
 
     def _should_stop(self, job: Job) -> bool:
         with self._lock:

@@ -81,7 +81,8 @@ def started_job(page: str, sweeps: Sweeps) -> SweepsView | None:
 def watch(page: str, job: SweepsView, draw: Callable[[SweepProgress], None]) -> None:
     """Draw what has arrived, again and again while more arrives."""
     goes_on = job.progress().goes_on
-    every = _POLL_SECONDS if goes_on else None
+    # Large figures are drawn less often: everybody's pages share one interpreter.
+    every = max(_POLL_SECONDS, runs_jobs.cost_of(job.sweeps).rows / 20_000) if goes_on else None
     st.fragment(_watch, run_every=every)(page, job, draw, goes_on)
 
 

@@ -129,7 +129,7 @@ def watch(
     if work is not None:
         spent.follow((page, question), work.rows_so_far)
     progress = None if work is None else work.progress()
-    if progress is None or progress.state in ("cancelled", "unseen"):
+    if progress is None or progress.state in ("cancelled", "unseen", "failed"):
         label = "Run" if progress is None else "Go on"
         caption = f"Real runs on {dataset.title}, which take a while; Stop keeps what arrived"
         start_button(page, question, parts, cost, charge, label=label, caption=caption)

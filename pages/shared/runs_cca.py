@@ -20,6 +20,7 @@ from dpcore.experiments.cca_found import (
 from dpcore.experiments.cca_problem import CcaProblem, CcaSpec, build_cca_problem
 from dpcore.experiments.cca_views import ViewSource
 from dpcore.experiments.once_cache import OnceCache
+from pages.shared import turns
 from pages.shared.runs import waited_for
 
 Cell = tuple[ViewSource, CcaSpec, int]
@@ -37,7 +38,7 @@ def columns(dataset: str) -> tuple[str, ...]:
 def problem(source: ViewSource, spec: CcaSpec) -> CcaProblem:
     views(source)
     if _problems.peek(source, spec.data_side) is None:
-        with st.spinner("Computing the joint second moments …"):
+        with st.spinner("Computing the joint second moments …"), turns.others():
             return _problem(source, spec)
     return _problem(source, spec)
 

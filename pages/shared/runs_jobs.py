@@ -148,9 +148,7 @@ def _progress_of_sweeps(sweeps: Sweeps, progress: Progress) -> SweepProgress:
     names = [str(number) for number in range(len(sweeps))]
     latest = [progress.arrived[name][-1] for name in names if progress.arrived.get(name)]
     done, stored = sum(event.done for event in latest), sum(event.stored for event in latest)
-    total = sum(
-        cell.spec.repetitions for sweep in sweeps for cell in sweep.cells() if cell.spec is not None
-    )
+    total = cost_of(sweeps).draws
     computed = done - stored
     seconds = sum(event.seconds for event in latest)
     return SweepProgress(

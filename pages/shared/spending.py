@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import streamlit as st
 
@@ -123,9 +124,9 @@ def under_cap(account: Account) -> None:
         )
 
 
-def held(account: Account) -> None:
+def held(account: Account, others: Iterable[Account]) -> None:
     """What the laboratory did that a deployment must not, where it did."""
-    if account.holds_noise:
+    if account.holds_noise(others):
         not_private(
             "Noise that was held",
             "several of these results scale one draw of noise, so that settings can be compared, "

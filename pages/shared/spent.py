@@ -221,6 +221,11 @@ def sentence(dataset: str, title: str, delta: float) -> str:
         f"ε = **{say_number(epsilon)}** at δ = {delta:g}. For whoever stops when it suits: "
         f"ε = **{say_number(book.odometer_epsilon(delta))}**."
     )
+    if book.holds_noise(accounts().values()):
+        words += (
+            " Noise was held between them: that is what they would cost with fresh noise, and "
+            "these together hide nothing."
+        )
     if book.cap is None:
         return words
     return (

@@ -30,7 +30,7 @@ for name in sorted(accounts, key=lambda name: name != choice.dataset.name):
     rows = account.rows(choice.spec.delta)
     if rows:
         spending.total(account, rows, title)
-        spending.held(account)
+        spending.held(account, accounts.values())
         spending.under_cap(account)
         spending.running(rows, name)
         spending.table(rows)

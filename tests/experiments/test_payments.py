@@ -358,10 +358,10 @@ def test_one_site_alone_spares_the_others_here_too():
 def test_noise_that_is_held_while_something_moves_is_owned_up_to(change, holds):
     spec = replace(SPEC, protocols=("dpdis",))
     book = account(*of(spec))
-    assert not book.holds_noise
+    assert not book.holds_noise()
     for payment in of(replace(spec, **change)):
         book.pay(payment)
-    assert book.holds_noise == holds
+    assert book.holds_noise() == holds
 
 
 def test_typed_numbers_of_one_length_hold_their_noise_and_columns_do_not():
@@ -370,7 +370,7 @@ def test_typed_numbers_of_one_length_hold_their_noise_and_columns_do_not():
     for numbers in ((1.0, 2.0, 3.0), (1.0, 2.0, 9.0)):
         guarantee = release(np.array(numbers), spec).guarantee
         book.pay(of_statistic(None, ("typed", *numbers), "the numbers", spec, guarantee))
-    assert book.holds_noise
+    assert book.holds_noise()
     errors = [
         release(np.array(numbers), spec).value - np.mean(numbers)
         for numbers in ((1.0, 2.0, 3.0), (1.0, 2.0, 9.0))
@@ -380,4 +380,4 @@ def test_typed_numbers_of_one_length_hold_their_noise_and_columns_do_not():
     for column in (3, 4):
         own = replace(spec, column=f"digits/{column}")
         columns.pay(of_statistic("digits", ("digits", column), "pixel", own, guarantee))
-    assert not columns.holds_noise
+    assert not columns.holds_noise()

@@ -148,14 +148,28 @@ def test_what_is_left_for_pure_releases_is_said_while_all_is_pure(open_page):
 
 
 def test_a_sweep_that_fits_is_paid_before_it_begins(open_page):
-    query = {"protocols": "DPdisPCA", "tradeoffs_values_epsilon": "0.1, 0.2"}
+    # Every K reads the same noisy matrices.
+    query = {
+        "protocols": "DPdisPCA",
+        "tradeoffs_field": "components",
+        "tradeoffs_values_components": "5, 10",
+    }
     at = set_cap(open_page("learn/start", **SHORT, **query), 5.0)
     visit(at, "explore/tradeoffs")
     assert paid(at) == 0
     button(at, "Run").click().run()
-    assert paid(at) == 4
+    assert paid(at) == 2
     visit(at, "use/ledger")
-    assert paid(at) == 4
+    assert paid(at) == 2
+
+
+def test_no_cap_admits_two_releases_of_one_noise(open_page):
+    """They were admitted at the sum of their costs, and gave the data away together."""
+    at = set_cap(open_page("learn/start", protocols="DPdisPCA", epsilon="0.1", **SHORT), 5.0)
+    visit(at, "explore/playground")
+    assert not refusal(at) and paid(at) == 2
+    at.select_slider(key="epsilon").set_value(0.2).run()
+    assert "scales noise that another release has scaled" in refusal(at) and paid(at) == 2
 
 
 def test_a_cap_can_be_removed_and_is_the_visitors_own(open_page):

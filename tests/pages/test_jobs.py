@@ -151,6 +151,28 @@ def test_runs_that_ended_push_out_no_run_that_goes_on(jobs, monkeypatch):
     assert len(jobs._jobs) <= job_queue._MOST_ENDED + looked_at + 2
 
 
+def test_a_long_run_that_just_ended_outlives_short_ones_that_began_later(jobs, clock, monkeypatch):
+    """It was the first to be forgotten: those kept were the latest to begin."""
+    monkeypatch.setattr(jobs, "_places", 2)
+    long = Work()
+    view = jobs.start("me", "long", long.parts)
+    for number in range(2 * job_queue._MOST_ENDED):
+        clock.now += 1
+        view.progress()
+        short = Work()
+        short.end()
+        other = jobs.start("you", number, short.parts)
+        wait_until(lambda other=other: other.progress().state == "finished")
+    long.end()
+    wait_until(lambda: state(jobs, "long") == "finished")
+    clock.now += job_queue._LOOKING_SECONDS + 1
+    last = Work()
+    last.end()
+    jobs.start("you", "last", last.parts)
+    wait_until(lambda: state(jobs, "last") == "finished")
+    assert jobs.find("me", "long").progress().state == "finished"
+
+
 def test_what_nobody_looks_at_for_two_minutes_ends_and_keeps_its_rows(jobs, clock):
     work = Work()
     view = jobs.start("me", "key", work.parts)
