@@ -23,6 +23,7 @@ _TURN_SECONDS = 20.0
 MOST_OF_A_VISITOR = 3
 MOST_GOING_ON = 100
 _MOST_ENDED = 24
+_KEPT_SECONDS = 60.0
 # About 60 MB; those of others are on disk, and come back in a moment.
 _MOST_ENDED_ROWS = 20_000
 
@@ -191,7 +192,8 @@ class Jobs:
         for number, job in enumerate(ended):
             n_rows += job.n_rows
             too_many = number >= _MOST_ENDED or (number and n_rows > _MOST_ENDED_ROWS)
-            if too_many and not self._is_looked_at(job):
+            # A page that waits for its turn on a busy server may be a while in coming back.
+            if too_many and self._clock() - self._seen(job) > _KEPT_SECONDS:
                 del self._jobs[job.key]
 
     def _waiting(self) -> list[Job]:

@@ -140,15 +140,15 @@ def test_runs_that_ended_push_out_no_run_that_goes_on(jobs, monkeypatch):
     monkeypatch.setattr(jobs, "_places", 2)
     long = Work()
     view = jobs.start("me", "long", long.parts)
-    for number in range(3 * job_queue._MOST_ENDED):
-        jobs._clock.now += 1  # the long one is looked at no more; nobody waits for its place
+    step = 0.8
+    for number in range(6 * job_queue._MOST_ENDED):
+        jobs._clock.now += step  # the long one is looked at no more; nobody waits for its place
         short = Work()
         short.end()
         other = jobs.start("you", number, short.parts)
         wait_until(lambda other=other: other.progress().state == "finished")
     assert jobs.find("me", "long") is not None and view.progress().state == "running"
-    looked_at = job_queue._LOOKING_SECONDS
-    assert len(jobs._jobs) <= job_queue._MOST_ENDED + looked_at + 2
+    assert len(jobs._jobs) <= job_queue._MOST_ENDED + job_queue._KEPT_SECONDS / step + 2
 
 
 def test_a_long_run_that_just_ended_outlives_short_ones_that_began_later(jobs, clock, monkeypatch):
@@ -165,7 +165,7 @@ def test_a_long_run_that_just_ended_outlives_short_ones_that_began_later(jobs, c
         wait_until(lambda other=other: other.progress().state == "finished")
     long.end()
     wait_until(lambda: state(jobs, "long") == "finished")
-    clock.now += job_queue._LOOKING_SECONDS + 1
+    clock.now += job_queue._KEPT_SECONDS + 1
     last = Work()
     last.end()
     jobs.start("you", "last", last.parts)
