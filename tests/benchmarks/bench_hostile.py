@@ -62,10 +62,10 @@ async def move_sliders(address: str, until: float, seen: Seen, rng: random.Rando
 
 
 async def run_sweeps(address: str, until: float, seen: Seen, rng: random.Random) -> None:
-    """Run sweeps that take a few seconds, and watch each to its end."""
-    async with visitor(address, "tradeoffs") as tab:
-        while time.monotonic() < until:
-            query = f"repetitions=20&sites={rng.randint(2, 60)}&people={rng.choice((100, 350))}"
+    """Run sweeps that take a few seconds, each in a tab of its own, and watch them to their end."""
+    while time.monotonic() < until:
+        query = f"repetitions=20&sites={rng.randint(2, 60)}&people={rng.choice((100, 350))}"
+        async with visitor(address, "tradeoffs") as tab:
             page = await tab.run(query)
             if "Run" not in page.buttons:
                 continue  # settings that no address can ask for
@@ -76,6 +76,9 @@ async def run_sweeps(address: str, until: float, seen: Seen, rng: random.Random)
                 await asyncio.sleep(page.every)
                 if "Cancel" not in part.buttons:
                     page = await tab.run(query)
+                    if "press Run" in page.words:
+                        # The page had asked to be drawn once more, and this was that run.
+                        page = await tab.run(query)
                     seen.check("press Run" not in page.words, "a run was lost at its end")
                     seen.check("exception" not in page.kinds, f"a sweep: {page.words[-200:]!r}")
             seen.runs += 1
