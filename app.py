@@ -12,6 +12,8 @@ import streamlit as st
 from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
+from pages.shared.one_heap import share_one_heap
+
 
 def show_page() -> None:
     """One run of the script: the page the address asks for, its controls in the sidebar."""
@@ -50,6 +52,7 @@ else:
     # To compare it with where a visitor comes from, Streamlit asks a public service for this
     # machine's address. Nothing here calls outside.
     net_util.get_external_ip = net_util.get_internal_ip
+    share_one_heap()
     # The first visitor's browser is busy with Streamlit itself for a second: time to import.
     threading.Thread(target=import_module, args=("pages.shared.warm",), daemon=True).start()
     app = st.App(__file__)

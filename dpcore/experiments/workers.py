@@ -18,7 +18,6 @@ from threading import Event
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.cluster import on_cluster
-from dpcore.experiments.heap import one_heap
 from dpcore.experiments.problem import ProblemSource
 from dpcore.experiments.store import Claim, Store
 from dpcore.experiments.units import Finished, Unit, run_unit
@@ -127,7 +126,6 @@ def _in_threads(
         checkpoint()
         return unit, run_unit(unit, problems, checkpoint, threads=threads)
 
-    one_heap()
     units = iter(units)
     # The first alone, its sites shared out: whoever watches waits for this one.
     for unit in itertools.islice(units, 1):

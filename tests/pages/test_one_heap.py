@@ -1,4 +1,4 @@
-"""The threads of a sweep share a heap where the C library can be told to."""
+"""The threads of the server share a heap where the C library can be told to."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import threading
 import numpy as np
 import pytest
 
-from dpcore.experiments import heap
+from pages.shared import one_heap
 
 
 def test_a_c_library_that_cannot_is_left_alone(monkeypatch):
-    monkeypatch.setattr(heap.ctypes, "CDLL", lambda name: object())
-    heap.one_heap()
+    monkeypatch.setattr(one_heap.ctypes, "CDLL", lambda name: object())
+    one_heap.share_one_heap()
 
 
 @pytest.mark.skipif(
@@ -22,8 +22,8 @@ def test_a_c_library_that_cannot_is_left_alone(monkeypatch):
     reason="only the GNU C library has heaps for threads",
 )
 def test_the_c_library_takes_it_and_threads_still_get_memory():
-    assert ctypes.CDLL(None).mallopt(heap._M_ARENA_MAX, 1) == 1
-    heap.one_heap()
+    assert ctypes.CDLL(None).mallopt(one_heap._M_ARENA_MAX, 1) == 1
+    one_heap.share_one_heap()
     sums = []
     threads = [
         threading.Thread(target=lambda n=n: sums.append(np.full((500, 500), n).sum()))
