@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.shared.one_heap import share_one_heap
+from pages.server.one_heap import share_one_heap
 
 
 def show_page() -> None:
@@ -21,8 +21,9 @@ def show_page() -> None:
     # by another visitor's page. Every page comes by here, and waits for it to be whole.
     import pandas  # noqa: F401
 
-    from pages.shared import address, controls, disk, turns
-    from pages.shared.navigation import DEFAULT_PAGE, PAGES
+    from pages.server import page_lock, store_trouble
+    from pages.sidebar import controls, url_check
+    from pages.sidebar.navigation import DEFAULT_PAGE, PAGES
 
     st.set_page_config(
         page_title="DP-PCA Lab",
@@ -34,11 +35,11 @@ def show_page() -> None:
         page = st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
         sections.setdefault(place.section, []).append(page)
     page = st.navigation(sections, expanded=True)
-    with turns.taken():
-        asked = address.corrected()
+    with page_lock.taken():
+        asked = url_check.corrected()
         controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
-        with address.checked(asked):
-            disk.say_trouble()
+        with url_check.checked(asked):
+            store_trouble.say_trouble()
             page.run()
 
 
@@ -54,5 +55,5 @@ else:
     net_util.get_external_ip = net_util.get_internal_ip
     share_one_heap()
     # The first visitor's browser is busy with Streamlit itself for a second: time to import.
-    threading.Thread(target=import_module, args=("pages.shared.warm",), daemon=True).start()
+    threading.Thread(target=import_module, args=("pages.server.preload",), daemon=True).start()
     app = st.App(__file__)

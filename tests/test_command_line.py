@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from dpcore.command_line import main
-from dpcore.experiments.limits import EPSILONS
-from dpcore.experiments.methods import METHODS
-from dpcore.experiments.papers import FIGURES
-from dpcore.experiments.run import run
-from dpcore.experiments.spec import SPEC_FIELDS, RunSpec
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.papers.dpdispca_figures import FIGURES
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.runs import run
+from dpcore.experiments.pca.spec import SPEC_FIELDS, RunSpec
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RUN = ["run", "--dataset", "digits", "--sites", "3", "--repetitions", "2", "--protocol"]

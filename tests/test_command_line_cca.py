@@ -7,9 +7,9 @@ import json
 import pytest
 
 from dpcore.command_line import main
-from dpcore.experiments.cca_curves import cca_sweep
-from dpcore.experiments.cca_problem import CCA_SPEC_FIELDS, CcaSpec
-from dpcore.experiments.cca_views import CutViews, SyntheticViews
+from dpcore.experiments.cca.curves import cca_sweep
+from dpcore.experiments.cca.spec import CCA_SPEC_FIELDS, CcaSpec
+from dpcore.experiments.cca.views import CutViews, SyntheticViews
 
 SMALL = ["--repetitions", "2", "--noise", "isometric"]
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import Normalizer
 from dpcore.cca import PROTOCOLS, distributed_cca
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
 from dpcore.errors import ParameterError
-from dpcore.experiments.methods import METHODS
+from dpcore.experiments.pca.methods import METHODS
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import AnalyzeGaussPCA, Draw, ReleaseSettings
 from dpcore.pca.noisy_sites import noise_of

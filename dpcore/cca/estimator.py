@@ -10,8 +10,8 @@ from dpcore.cca.bounds import bound_views
 from dpcore.cca.distributed import distributed_cca
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.estimators.private_estimator import PrivateEstimator, RandomState
 from dpcore.pca.noisy_sites import noise_of
-from dpcore.pca.private_estimator import PrivateEstimator, RandomState
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import site_moments
 from dpcore.streams import Repetition

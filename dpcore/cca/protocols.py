@@ -14,9 +14,15 @@ import numpy as np
 
 from dpcore.cca.release import joint_moment_sigma
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.cape import masked_guarantee, masked_scales
-from dpcore.pca.guarantees import EVERY_SITE, FIRST_SITE, HOLDER, Trust, gaussian_guarantee
-from dpcore.pca.messages import message_length
+from dpcore.pca.messages.encoding import message_length
+from dpcore.pca.protocols.cape import masked_guarantee, masked_scales
+from dpcore.pca.protocols.guarantees import (
+    EVERY_SITE,
+    FIRST_SITE,
+    HOLDER,
+    Trust,
+    gaussian_guarantee,
+)
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import noisy_second_moment, proxy_of
 from dpcore.privacy import CapeScales, Guarantee, l2_sensitivity_of_second_moment

@@ -17,7 +17,7 @@ from dpcore.classification.fitting import check_positive, feature_stream, fit_se
 from dpcore.classification.losses import LOGISTIC, Loss, huber_hinge
 from dpcore.classification.training import winners
 from dpcore.errors import ParameterError
-from dpcore.pca.private_estimator import PrivateEstimator, root_seed
+from dpcore.pca.estimators.private_estimator import PrivateEstimator, root_seed
 from dpcore.streams import Purpose, root_of_release, stream
 
 KERNELS = ("linear", "gaussian")

@@ -21,9 +21,9 @@ from dpcore.command_line.output import (
 )
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.run import run
-from dpcore.experiments.store import Store
-from dpcore.experiments.sweep import check_feasible
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.sweep import check_feasible
+from dpcore.experiments.pca.runs import run
 
 DESCRIPTION = """\
 Differentially private distributed PCA from the command line.

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from dpcore.command_line.output import ASIDE, print_json, versions
 from dpcore.errors import ParameterError
-from dpcore.experiments.attack import CONFIDENCE, Attack, named_cases, slug_of
+from dpcore.experiments.audit.attack import CONFIDENCE, Attack, named_cases, slug_of
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, AuditResult
 

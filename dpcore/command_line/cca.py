@@ -10,9 +10,9 @@ from dpcore.cca import PROTOCOLS
 from dpcore.cca.bounds import MODES
 from dpcore.command_line.output import print_json, versions, with_progress
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca_curves import AXES, Row, cca_sweep, epsilon_reaching
-from dpcore.experiments.cca_problem import CcaSpec
-from dpcore.experiments.cca_views import (
+from dpcore.experiments.cca.curves import AXES, Row, cca_sweep, epsilon_reaching
+from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.cca.views import (
     SYNTHETIC,
     CutViews,
     SyntheticViews,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from dpcore.experiments.methods import METHODS, method
-from dpcore.experiments.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
+from dpcore.experiments.pca.methods import METHODS, method
+from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
-from dpcore.pca.encodings import NATIVE, PRECISIONS, ROUNDED
+from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
 from dpcore.privacy import CALIBRATIONS
 
 

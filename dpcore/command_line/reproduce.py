@@ -17,13 +17,13 @@ from dpcore.command_line.sweeping import (
     write_csv,
 )
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.claims import Verdict, check_claims, check_dimension
-from dpcore.experiments.methods import METHODS
-from dpcore.experiments.papers import FIGURES, PaperFigure, paper_figure
-from dpcore.experiments.papers2012 import FIGURES_2012
-from dpcore.experiments.published import compare_with_published, published_points_of
-from dpcore.experiments.run import Row
-from dpcore.experiments.sweep import SweepResult
+from dpcore.experiments.engine.sweep import SweepResult
+from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims, check_dimension
+from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure, paper_figure
+from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
+from dpcore.experiments.papers.published_points import compare_with_published, published_points_of
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.runs import Row
 from dpcore.pca import TRUNCATIONS
 
 ALL = "all"
@@ -194,9 +194,9 @@ def _finding(name: str, claim: str, holds: str, sentence: str) -> Row:
 def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:
     # Here and not above, because the drawing library takes half a second that most commands
     # have no use for.
-    from dpcore.figures.energy import energy_curves
     from dpcore.figures.style import look_of
-    from dpcore.figures.svg import energy_curves_svg
+    from dpcore.figures.tradeoffs.energy import energy_curves
+    from dpcore.figures.tradeoffs.svg import energy_curves_svg
 
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / f"{figure.name}.csv", rows)

@@ -10,9 +10,9 @@ from pathlib import Path
 from dpcore.command_line.output import with_progress
 from dpcore.command_line.sweeping import run_options, write_csv
 from dpcore.errors import ParameterError
-from dpcore.experiments.claims import Verdict
-from dpcore.experiments.papers2012 import LiveFigure, live_figure
-from dpcore.experiments.run import Row
+from dpcore.experiments.papers.dpdispca_claims import Verdict
+from dpcore.experiments.papers.nips2012_figures import LiveFigure, live_figure
+from dpcore.experiments.pca.runs import Row
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def reproduce_live(name: str, arguments: argparse.Namespace) -> Reproduced:
 def write_live(folder: Path, found: Reproduced) -> None:
     """CSV, HTML and SVG of one figure."""
     # The drawing library takes half a second that most commands have no use for.
-    from dpcore.figures.central import accuracy_dots
-    from dpcore.figures.energy import energy_curves
-    from dpcore.figures.svg import accuracy_dots_svg, energy_curves_svg
+    from dpcore.figures.families.central import accuracy_dots
+    from dpcore.figures.tradeoffs.energy import energy_curves
+    from dpcore.figures.tradeoffs.svg import accuracy_dots_svg, energy_curves_svg
 
     figure = found.figure
     folder.mkdir(parents=True, exist_ok=True)

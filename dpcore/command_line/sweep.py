@@ -17,11 +17,16 @@ from dpcore.command_line.sweeping import (
     run_options,
     write_csv,
 )
-from dpcore.experiments.findings import bytes_in_words
-from dpcore.experiments.plan import AXES, Answer, search
-from dpcore.experiments.rate import rate_points, rate_sweeps
-from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
-from dpcore.experiments.sweep import VARIABLE_FIELDS, Sweep
+from dpcore.experiments.analysis.byte_frontier import rate_points, rate_sweeps
+from dpcore.experiments.analysis.target_search import AXES, Answer, search
+from dpcore.experiments.engine.result_store import (
+    FOLDER_VARIABLE,
+    SIZE_VARIABLE,
+    Store,
+    StoreSummary,
+)
+from dpcore.experiments.engine.sweep import VARIABLE_FIELDS, Sweep
+from dpcore.experiments.pca.sentences import bytes_in_words
 
 STANDARD_OUTPUT = "-"
 NOTHING = 1

@@ -13,10 +13,8 @@ from tqdm import tqdm
 
 from dpcore.command_line.output import ASIDE
 from dpcore.errors import ParameterError
-from dpcore.experiments.run import Row
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.store import Store
-from dpcore.experiments.sweep import (
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.sweep import (
     VARIABLE_FIELDS,
     Finished,
     Sweep,
@@ -24,6 +22,8 @@ from dpcore.experiments.sweep import (
     in_order,
     run_sweep,
 )
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.spec import RunSpec
 
 _WHOLE = ("sites", "samples", "components", "intermediate_dim", "honest_sites", "seed",
           "people_per_site")  # fmt: skip

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpcore.data import (
+from dpcore.data.dataset import Dataset
+from dpcore.data.official import LocalFile, OfficialFile, locate
+from dpcore.data.readers import (
     bundled,
     census,
     covertype,
     insurance,
     kddcup,
     localization,
+    mfeat,
     pictures,
     synthetic,
-    views,
 )
-from dpcore.data.dataset import Dataset
-from dpcore.data.official import LocalFile, OfficialFile, locate
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ _ENTRIES = (
         2_000,
         649,
         None,
-        (Source(views.load_mfeat, views.MFEAT_FILES),),
+        (Source(mfeat.load_mfeat, mfeat.MFEAT_FILES),),
     ),
 )
 CATALOG = {entry.name: entry for entry in _ENTRIES}

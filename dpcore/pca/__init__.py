@@ -3,8 +3,8 @@
 from importlib import import_module
 
 from dpcore.pca.aggregator import aggregate
-from dpcore.pca.messages import MessageError, decode_message, encode_message
-from dpcore.pca.rounds import Draw
+from dpcore.pca.draw import Draw
+from dpcore.pca.messages.encoding import MessageError, decode_message, encode_message
 from dpcore.pca.settings import MASKS, TRUNCATIONS, ReleaseSettings
 from dpcore.pca.site import SiteMessage, site_message
 from dpcore.pca.subspace import Subspace
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 _ESTIMATORS = {
-    "AnalyzeGaussPCA": "central_estimators",
-    "DistributedPCA": "estimators",
-    "ExponentialPCA": "central_estimators",
-    "ModSulqPCA": "central_estimators",
-    "SulqPCA": "central_estimators",
+    "AnalyzeGaussPCA": "central",
+    "DistributedPCA": "distributed",
+    "ExponentialPCA": "central",
+    "ModSulqPCA": "central",
+    "SulqPCA": "central",
 }
 
 
@@ -41,5 +41,5 @@ def __getattr__(name: str) -> type:
     # The estimators' base classes take longer to import than all of dpcore, and neither the
     # dashboard nor the command line needs them.
     if name in _ESTIMATORS:
-        return getattr(import_module(f"dpcore.pca.{_ESTIMATORS[name]}"), name)
+        return getattr(import_module(f"dpcore.pca.estimators.{_ESTIMATORS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

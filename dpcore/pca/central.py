@@ -18,7 +18,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.guarantees import HOLDER, gaussian_guarantee
+from dpcore.pca.protocols.guarantees import HOLDER, gaussian_guarantee
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
-from dpcore.pca.guarantees import AT_AGGREGATOR, HOLDER
+from dpcore.pca.protocols.guarantees import AT_AGGREGATOR, HOLDER
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 
 _OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)

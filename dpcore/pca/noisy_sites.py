@@ -16,8 +16,8 @@ from threading import Lock
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.pca.encodings import rounding_step
-from dpcore.pca.messages import sent
+from dpcore.pca.messages.encoding import sent
+from dpcore.pca.messages.names import rounding_step
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import (
     NoiseScales,

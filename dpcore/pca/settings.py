@@ -8,7 +8,7 @@ from numbers import Integral
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import NOISE_SHAPES
-from dpcore.pca.encodings import rounding_step
+from dpcore.pca.messages.names import rounding_step
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
 
 TRUNCATIONS = ("svd", "psd")
@@ -44,7 +44,7 @@ class ReleaseSettings:
         themselves; None is all but one, and one of one.
     encoding : str
         How messages are put into bytes: "native", a precision, or "rounded:K" for whole matrices
-        (`dpcore.pca.messages.encode_message`).
+        (`dpcore.pca.messages.encoding.encode_message`).
 
     Raises
     ------

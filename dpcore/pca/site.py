@@ -157,7 +157,7 @@ def site_message(
     n_samples : int
         n, taken as public.
     settings : ReleaseSettings
-        `mean_share` is not read: centring needs the other sites' means (`dpcore.pca.rounds`).
+        `mean_share` is not read: centring needs the other sites' means (`dpcore.pca.draw`).
     rng : numpy.random.Generator
         The site's own; no two sites may share it.
     whole : bool

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.data import list_datasets
-from dpcore.figures.network import network_svg
-from pages.shared.cards import is_dark
-from pages.shared.navigation import PAGES, page_path
+from dpcore.figures.families.network import network_svg
+from pages.sidebar.navigation import PAGES, page_path
+from pages.widgets.cards import is_dark
 
 WHAT_THIS_IS = """
 Several hospitals hold people's data that may not be pooled, and want the principal components of

@@ -5,10 +5,11 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.experiments.tutorials import CODE, TUTORIALS, tutorial_notebook
-from pages.shared import runs_learning, spent
-from pages.shared.cards import chart, errors_shown, guarantee_card
-from pages.shared.parameters.table import ask
+from dpcore.experiments.teaching.tutorials import CODE, TUTORIALS, tutorial_notebook
+from pages.parameters.table import ask
+from pages.server import learning_cache
+from pages.widgets import session_ledger
+from pages.widgets.cards import chart, errors_shown, guarantee_card
 
 st.title("Tutorials")
 st.markdown(
@@ -31,8 +32,8 @@ st.subheader(chosen.title)
 st.markdown(chosen.about)
 with errors_shown():
     if key == "pca":
-        spent.uncovered("digits", "The PCA tutorial", "examples are not paid for")
-    all_outputs = runs_learning.tutorial_outputs(key, epsilon)
+        session_ledger.uncovered("digits", "The PCA tutorial", "examples are not paid for")
+    all_outputs = learning_cache.tutorial_outputs(key, epsilon)
     outputs = iter(all_outputs)
     for number, (kind, source) in enumerate(chosen.filled(epsilon)):
         if kind != CODE:

@@ -19,9 +19,9 @@ import time
 import numpy as np
 from scipy import stats
 
-from dpcore.experiments.audit_cases import audit_cases
-from dpcore.experiments.audit_cases_cape import cape_cases
-from dpcore.experiments.audit_cases_noise import N_FEATURES, second_moment_case
+from dpcore.experiments.audit.cape_cases import cape_cases
+from dpcore.experiments.audit.cases import audit_cases
+from dpcore.experiments.audit.noise_cases import N_FEATURES, second_moment_case
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import PrivacyBudget
 from dpcore.privacy.audit import audit

@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from dpcore.data import load_dataset, synthetic_views, two_views
-from dpcore.experiments.cca_curves import cca_sweep, epsilon_reaching, run_cca_repetition
-from dpcore.experiments.cca_problem import CcaSpec, build_cca_problem
+from dpcore.experiments.cca.curves import cca_sweep, epsilon_reaching, run_cca_repetition
+from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 REACH = np.logspace(4, 9, 6)

@@ -28,10 +28,10 @@ import numpy as np
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
-from dpcore.experiments.papers import paper_figure
-from dpcore.experiments.problem import Problem, load_prepared, sites_of
-from dpcore.experiments.run import local_problem, run, run_repetition
-from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.papers.dpdispca_figures import paper_figure
+from dpcore.experiments.pca.problem import Problem, load_prepared, sites_of
+from dpcore.experiments.pca.runs import local_problem, run, run_repetition
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw
 from dpcore.privacy import PrivacyBudget, published_sigma

@@ -77,7 +77,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "playground-forgets-to-pay",
         "whatever is shown is charged",
-        "pages/explore/playground.py",
+        "pages/explore/playground/page.py",
         "    spent.pay_run(spec, spec.repetitions)\n    rows",
         "    rows",
         ("tests/pages/test_what_is_shown_is_paid.py",),
@@ -93,7 +93,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "saved-with-its-seed",
         "nothing that is saved undoes the noise",
-        "dpcore/pca/private_estimator.py",
+        "dpcore/pca/estimators/private_estimator.py",
         'super().__getstate__() | {"random_state": None}',
         "super().__getstate__()",
         ("tests/test_saved_estimators.py",),
@@ -125,7 +125,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "pipelines-go-unnoticed",
         "each row depends on its person alone",
-        "dpcore/pca/private_estimator.py",
+        "dpcore/pca/estimators/private_estimator.py",
         "return pipeline.steps[:position]",
         "return pipeline.steps[:0]",
         ("tests/pca/test_preparation_warning.py",),
@@ -133,7 +133,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "rows-of-their-own-unsaid",
         "the card names that assumption",
-        "dpcore/pca/guarantees.py",
+        "dpcore/pca/protocols/guarantees.py",
         "    Assumption.ROW_OF_ONE_PERSON,\n",
         "",
         ("tests/experiments/test_assumptions.py", "tests/pages/test_promise.py"),
@@ -246,7 +246,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "cape-mean-with-the-matrix-noise",
         "the mean under masks gets the noise its share pays for",
-        "dpcore/pca/cape.py",
+        "dpcore/pca/protocols/cape.py",
         "sigma = scales.noise_sigma / mean_weight(settings.mean_share, settings.row_norm_bound)",
         "sigma = scales.noise_sigma",
         ("tests/pca", _AUDIT),
@@ -254,7 +254,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "aggregator-called-distrusted",
         "a trusted holder is named as trusted",
-        "dpcore/pca/guarantees.py",
+        "dpcore/pca/protocols/guarantees.py",
         "    trusted=frozenset({Adversary.AGGREGATOR}),\n",
         "",
         ("tests/pca/test_guarantees.py",),
@@ -302,7 +302,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "statistics-share-a-stream",
         "each column has noise of its own",
-        "dpcore/experiments/statistic_runs.py",
+        "dpcore/experiments/learning/statistic_runs.py",
         "        spec.column,\n",
         "",
         ("tests/experiments/test_statistic_runs.py",),
@@ -310,7 +310,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "honest-sites-out-of-the-key",
         "what shapes the noise is in the charge's key",
-        "dpcore/experiments/payments.py",
+        "dpcore/experiments/ledger/pca_charges.py",
         '"cape": (*GAUSSIAN, "masks", "honest_sites"),',
         '"cape": (*GAUSSIAN, "masks"),',
         ("tests/experiments/test_payment_keys.py",),
@@ -318,7 +318,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "interrupts-cross-visitors",
         "only results and ordinary errors cross visitors",
-        "dpcore/experiments/once_cache.py",
+        "dpcore/experiments/engine/once_cache.py",
         "if isinstance(error, Exception) and not isinstance(error, MemoryError):",
         "if isinstance(error, BaseException):",
         ("tests/experiments/test_once_cache.py",),
@@ -326,7 +326,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "links-come-alive",
         "foreign text stays text",
-        "pages/shared/plainly.py",
+        "pages/widgets/plain_text.py",
         "if _MADE_LATER.search(word):",
         "if False:",
         ("tests/pages/test_plainly.py",),

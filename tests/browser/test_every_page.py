@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.shared.navigation import PAGES
+from pages.sidebar.navigation import PAGES
 
 NAMES = [place.address for place in PAGES.values()]
 

@@ -19,7 +19,7 @@ from dpcore.cca import (
     noise_floor,
 )
 from dpcore.data import load_dataset, two_views
-from dpcore.data.views import VIEWS
+from dpcore.data.readers.mfeat import VIEWS
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.data import bundled, list_datasets, load_dataset, synthetic
+from dpcore.data import list_datasets, load_dataset
+from dpcore.data.readers import bundled, synthetic
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.data import census, insurance, kddcup, localization, select_views, views
-from dpcore.data.encodings import Nominal, Number, encode, feature_names, parse_lines
+from dpcore.data import select_views
 from dpcore.data.official import LocalFile, OfficialFile
+from dpcore.data.readers import census, insurance, kddcup, localization, mfeat
+from dpcore.data.readers.code_books import Nominal, Number, encode, feature_names, parse_lines
 from dpcore.errors import DataUnavailable, ParameterError
 
 PATH = Path("table.data")
@@ -40,7 +41,7 @@ def test_a_table_becomes_numbers_by_its_code_book():
 def test_blocks_leave_no_trace(monkeypatch):
     text = "".join(f"{2 + i % 3}, {COLOUR.levels[i % 3]}, {i}, {i}, yes\n" for i in range(50))
     whole, _ = _encode(text)
-    monkeypatch.setattr("dpcore.data.encodings.BLOCK", 7)
+    monkeypatch.setattr("dpcore.data.readers.code_books.BLOCK", 7)
     np.testing.assert_array_equal(_encode(text)[0], whole)
 
 
@@ -97,15 +98,15 @@ def test_the_census_code_book_is_the_official_description(shared_datasets):
 
 
 def test_views_are_chosen_by_name_and_keep_their_columns(tmp_path, monkeypatch):
-    monkeypatch.setattr(views, "_N_ROWS", 20)
-    monkeypatch.setattr(views, "_ROWS_PER_DIGIT", 2)
+    monkeypatch.setattr(mfeat, "_N_ROWS", 20)
+    monkeypatch.setattr(mfeat, "_ROWS_PER_DIGIT", 2)
     files = []
-    for number, (view, (n_features, scale)) in enumerate(views.VIEWS.items()):
+    for number, (view, (n_features, scale)) in enumerate(mfeat.VIEWS.items()):
         path = tmp_path / view
         np.savetxt(path, np.full((20, n_features), number * scale), fmt="%.3f")
         files.append(LocalFile(path, OfficialFile(view)))
-    dataset = views.load_mfeat(tuple(files))
-    assert dataset.n_features == 649 and list(dataset.views) == list(views.VIEWS)
+    dataset = mfeat.load_mfeat(tuple(files))
+    assert dataset.n_features == 649 and list(dataset.views) == list(mfeat.VIEWS)
     chosen = select_views(dataset, "zer", "fou")
     assert chosen.n_features == 47 + 76
     assert chosen.views == {"zer": slice(0, 47), "fou": slice(47, 123)}

@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.data import covertype, load_dataset, pictures
+from dpcore.data import load_dataset
 from dpcore.data.catalog import CATALOG
+from dpcore.data.readers import covertype, pictures
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 

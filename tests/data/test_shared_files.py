@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from test_bundled_data import assert_agrees_with_the_catalogue
 
-from dpcore.data import list_datasets, load_dataset, official, pictures, prepare
+from dpcore.data import list_datasets, load_dataset, official, prepare
 from dpcore.data.catalog import CATALOG
+from dpcore.data.readers import pictures
 from dpcore.errors import DataUnavailable
 
 PARTS = {"covtype": 20_000, "localization": 16_486, "census": 99_762}

@@ -11,15 +11,21 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.adversary import (
+from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS
+from dpcore.experiments.teaching.adversary_test import (
     belief_columns,
     densities,
     errors_at,
     promise,
     trade_off_rows,
 )
-from dpcore.experiments.limits import DELTAS, EPSILONS
-from dpcore.experiments.one_person import ANGLES, N_PEOPLE, direction_law, first_direction, turned
+from dpcore.experiments.teaching.moving_one_person import (
+    ANGLES,
+    N_PEOPLE,
+    direction_law,
+    first_direction,
+    turned,
+)
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.privacy import PrivacyBudget, best_guess, gaussian_trade_off, guarantee_mu
 

@@ -8,17 +8,17 @@ import pytest
 from dpcore.cca import PROTOCOLS
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.two_views import synthetic_views
-from dpcore.experiments.cca_curves import draw_pairs
-from dpcore.experiments.cca_problem import CcaSpec, build_cca_problem
-from dpcore.experiments.classification_runs import (
+from dpcore.experiments.cca.curves import draw_pairs
+from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
+from dpcore.experiments.learning.classification_runs import (
     local_learning_problem,
     run_pipeline,
     total_guarantee,
 )
-from dpcore.experiments.learning import ClassificationSpec
-from dpcore.experiments.methods import METHODS
-from dpcore.experiments.run import draw_subspaces, local_problem
-from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.learning.classification_spec import ClassificationSpec
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Assumption, Guarantee
 from dpcore.statistics import MECHANISMS, private_histogram, private_mean
 

@@ -10,13 +10,7 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
-from dpcore.experiments.attack import (
-    Attack,
-    attackers,
-    cases_by_family,
-    named_cases,
-    verdict,
-)
+from dpcore.experiments.audit.attack import Attack, attackers, cases_by_family, named_cases, verdict
 from dpcore.privacy import Adversary
 
 SOUND, FLAWED, LEARNT = (

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.experiments import bounded_folder as bounded_folder_module
-from dpcore.experiments.bounded_folder import BoundedFolder
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store
-from dpcore.experiments.sweep import Sweep, collect, run_sweep
+from dpcore.experiments.engine import bounded_folder as bounded_folder_module
+from dpcore.experiments.engine.bounded_folder import BoundedFolder
+from dpcore.experiments.engine.result_store import FOLDER_VARIABLE, SIZE_VARIABLE, Store
+from dpcore.experiments.engine.sweep import Sweep, collect, run_sweep
+from dpcore.experiments.pca.spec import RunSpec
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SWEEP = Sweep(RunSpec(repetitions=2, protocols=("pooled",)), (("epsilon", (0.5, 1.0)),))
@@ -53,7 +53,7 @@ def test_whatever_the_system_refuses_rows_are_computed(tmp_path, monkeypatch, ra
     elif call == "mkstemp":
         monkeypatch.setattr(bounded_folder_module.tempfile, "mkstemp", _refusing(number))
     elif call == "flock":
-        monkeypatch.setattr("dpcore.experiments.store.fcntl.flock", _refusing(number))
+        monkeypatch.setattr("dpcore.experiments.engine.result_store.fcntl.flock", _refusing(number))
     else:
         monkeypatch.setattr(os, call, _refusing(number))
     assert _ratios(collect(SWEEP, store=store)) == ratios

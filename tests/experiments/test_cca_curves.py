@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose
 from dpcore.cca import canonical_pairs
 from dpcore.data import load_dataset, synthetic_views, two_views
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.cca_curves import cca_sweep, epsilon_reaching, run_cca_repetition
-from dpcore.experiments.cca_problem import CcaSpec, build_cca_problem
+from dpcore.experiments.cca.curves import cca_sweep, epsilon_reaching, run_cca_repetition
+from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.spectra import SiteMoments
 
 DATASETS = Path(__file__).resolve().parents[3] / "shared" / "datasets"

@@ -12,18 +12,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca_curves import run_cca_repetition
-from dpcore.experiments.cca_findings import (
+from dpcore.experiments.cca.curves import run_cca_repetition
+from dpcore.experiments.cca.evaluation import exact_found, find_pairs, project_people
+from dpcore.experiments.cca.export import cca_script
+from dpcore.experiments.cca.sentences import (
     captured,
     cca_comparison,
     cca_headline,
     half_captured,
     half_in_words,
 )
-from dpcore.experiments.cca_found import exact_found, find_pairs, project_people
-from dpcore.experiments.cca_problem import CcaSpec, build_cca_problem
-from dpcore.experiments.cca_recipes import cca_script
-from dpcore.experiments.cca_views import COLUMN_HALVES, CutViews, SyntheticViews, cut_from_text
+from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
+from dpcore.experiments.cca.views import COLUMN_HALVES, CutViews, SyntheticViews, cut_from_text
 
 SPEC = CcaSpec(protocols=("pooled", "full"), sites=3, noise="isometric", repetitions=2)
 

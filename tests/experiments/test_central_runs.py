@@ -11,15 +11,8 @@ from scipy.stats import ks_2samp
 
 from dpcore.data import load_dataset, prepare
 from dpcore.errors import ParameterError
-from dpcore.experiments.central import (
-    VARIANTS,
-    central_problem,
-    central_spec,
-    nearest_basis,
-    run_batch,
-)
-from dpcore.experiments.chain_runs import first_passing, running_diagnostics, watch
-from dpcore.experiments.complexity import (
+from dpcore.experiments.central.chain_runs import first_passing, running_diagnostics, watch
+from dpcore.experiments.central.people_needed import (
     DIMENSIONS,
     MECHANISMS,
     ComplexitySpec,
@@ -28,8 +21,15 @@ from dpcore.experiments.complexity import (
     is_covered_by_theorem_4,
     measure,
 )
-from dpcore.experiments.run import run_repetition
-from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.central.runs import (
+    VARIANTS,
+    central_problem,
+    central_spec,
+    nearest_basis,
+    run_batch,
+)
+from dpcore.experiments.pca.runs import run_repetition
+from dpcore.experiments.pca.spec import RunSpec
 
 
 def problem_of(spec):

@@ -14,8 +14,8 @@ from scipy import stats
 
 from dpcore.data.held_out import load_halves
 from dpcore.errors import ParameterError
-from dpcore.experiments import classification_runs
-from dpcore.experiments.classification_runs import (
+from dpcore.experiments.learning import classification_runs
+from dpcore.experiments.learning.classification_runs import (
     CENTRING,
     PCA,
     TRAINING,
@@ -26,8 +26,7 @@ from dpcore.experiments.classification_runs import (
     stage_budgets,
     total_guarantee,
 )
-from dpcore.experiments.classification_views import confusion_matrix, mistakes, plane_of
-from dpcore.experiments.learning import (
+from dpcore.experiments.learning.classification_spec import (
     CENTRED_NORM_BOUND,
     EXACT,
     PIPELINES,
@@ -37,10 +36,11 @@ from dpcore.experiments.learning import (
     ClassificationSpec,
     canonical,
 )
-from dpcore.experiments.learning_recipes import classification_notebook, classification_script
+from dpcore.experiments.learning.export import classification_notebook, classification_script
+from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.cape import cape_guarantee
-from dpcore.pca.guarantees import promised_by_holder
+from dpcore.pca.protocols.cape import cape_guarantee
+from dpcore.pca.protocols.guarantees import promised_by_holder
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma
 
 ZERO_OR_ONE = ClassificationSpec(classes=(0, 1), repetitions=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.findings import (
+from dpcore.experiments.pca.sentences import (
     bytes_in_words,
     comparison,
     counted,

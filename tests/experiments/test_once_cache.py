@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from dpcore.experiments.once_cache import OnceCache, bytes_held
+from dpcore.experiments.engine.once_cache import OnceCache, bytes_held
 
 
 class Interrupted(BaseException):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.claims import check_claims
-from dpcore.experiments.overview import panel_state, stored_draws
-from dpcore.experiments.papers import PaperFigure
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.store import Store
-from dpcore.experiments.sweep import Sweep, collect
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.papers.dpdispca_claims import check_claims
+from dpcore.experiments.papers.dpdispca_figures import PaperFigure
+from dpcore.experiments.papers.panels_overview import panel_state, stored_draws
+from dpcore.experiments.pca.spec import RunSpec
 
 PANEL = PaperFigure(
     "tiny",

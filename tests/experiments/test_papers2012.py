@@ -10,14 +10,14 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
-from dpcore.data.encodings import Number
-from dpcore.data.kddcup import COLUMNS
+from dpcore.data.readers.code_books import Number
+from dpcore.data.readers.kddcup import COLUMNS
 from dpcore.errors import ParameterError
-from dpcore.experiments.central import central_problem, run_batch
-from dpcore.experiments.claims2012 import check_sample_curve, welch
-from dpcore.experiments.papers2012 import FIGURES_2012, live_figure
-from dpcore.experiments.store import Store
-from dpcore.experiments.table1 import (
+from dpcore.experiments.central.runs import central_problem, run_batch
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.papers.nips2012_claims import check_sample_curve, welch
+from dpcore.experiments.papers.nips2012_figures import FIGURES_2012, live_figure
+from dpcore.experiments.papers.nips2012_table1 import (
     PROTOCOLS,
     TASKS,
     Table1,
@@ -213,7 +213,7 @@ def test_a_figure_that_was_stopped_goes_on_where_it_was(monkeypatch, tmp_path):
         computed.append(spec)
         return run_batch(spec, problem, **options)
 
-    monkeypatch.setattr("dpcore.experiments.papers2012.run_batch", counting)
+    monkeypatch.setattr("dpcore.experiments.papers.nips2012_figures.run_batch", counting)
     figure, store = live_figure("2012-fig2"), Store(tmp_path)
     batches = len(figure.values) * len(figure.draws)
     stopped = figure.rows(repetitions=3, store=store)

@@ -10,18 +10,18 @@ from dataclasses import fields, replace
 
 import pytest
 
-from dpcore.experiments.cca_problem import CcaSpec
-from dpcore.experiments.cca_views import CutViews, SyntheticViews
-from dpcore.experiments.central import VARIANTS, central_spec
-from dpcore.experiments.learning import ClassificationSpec
-from dpcore.experiments.payments import of_plan, of_rows, of_run, together
-from dpcore.experiments.payments_learning import of_pipeline, of_statistic
-from dpcore.experiments.payments_pairs import of_pairs
-from dpcore.experiments.run import run
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.spending import Account, Payment
-from dpcore.experiments.statistic_runs import StatisticSpec
-from dpcore.experiments.sweep import Sweep, collect
+from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.cca.views import CutViews, SyntheticViews
+from dpcore.experiments.central.runs import VARIANTS, central_spec
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.learning.classification_spec import ClassificationSpec
+from dpcore.experiments.learning.statistic_runs import StatisticSpec
+from dpcore.experiments.ledger.account import Account, Payment
+from dpcore.experiments.ledger.cca_charges import of_pairs
+from dpcore.experiments.ledger.learning_charges import of_pipeline, of_statistic
+from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, of_run, together
+from dpcore.experiments.pca.runs import run
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Guarantee
 
 HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")

@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 
 from dpcore.data.two_views import synthetic_views
-from dpcore.experiments.cca_curves import draw_pairs
-from dpcore.experiments.cca_problem import CcaSpec, build_cca_problem
-from dpcore.experiments.cca_views import CutViews, SyntheticViews
-from dpcore.experiments.central import VARIANTS, central_problem, central_spec, run_batch
-from dpcore.experiments.classification_runs import (
+from dpcore.experiments.cca.curves import draw_pairs
+from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
+from dpcore.experiments.cca.views import CutViews, SyntheticViews
+from dpcore.experiments.central.runs import VARIANTS, central_problem, central_spec, run_batch
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.learning.classification_runs import (
     local_learning_problem,
     promised_stages,
     run_pipeline,
     total_guarantee,
 )
-from dpcore.experiments.learning import (
+from dpcore.experiments.learning.classification_spec import (
     EXACT,
     PRIVATE,
     RANDOM,
@@ -28,15 +29,14 @@ from dpcore.experiments.learning import (
     ClassificationSpec,
     canonical,
 )
-from dpcore.experiments.payments import of_rows, of_run
-from dpcore.experiments.payments_learning import TYPED_NUMBERS, of_pipeline, of_statistic
-from dpcore.experiments.payments_pairs import dataset_of, of_pairs
-from dpcore.experiments.problem import load_prepared
-from dpcore.experiments.run import draw_subspaces, local_problem, run
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.spending import Account
-from dpcore.experiments.statistic_runs import StatisticSpec, release
-from dpcore.experiments.sweep import Sweep, collect
+from dpcore.experiments.learning.statistic_runs import StatisticSpec, release
+from dpcore.experiments.ledger.account import Account
+from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
+from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_pipeline, of_statistic
+from dpcore.experiments.ledger.pca_charges import of_rows, of_run
+from dpcore.experiments.pca.problem import load_prepared
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 
 DELTA = 0.01

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.noise_curve import NoiseCurve, noise_multiplier
-from dpcore.experiments.plan import (
+from dpcore.experiments.analysis.noise_curve import NoiseCurve, noise_multiplier
+from dpcore.experiments.analysis.target_search import (
     Answer,
     Tried,
     fewest_people,
@@ -21,8 +21,8 @@ from dpcore.experiments.plan import (
     smallest_epsilon,
     smallest_intermediate_dim,
 )
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.sweep import Sweep, collect
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.pca.spec import RunSpec
 
 SPEC = RunSpec(repetitions=3)
 EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)

@@ -8,16 +8,16 @@ import pytest
 
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
-from dpcore.experiments.classification_runs import (
+from dpcore.experiments.learning.classification_runs import (
     local_learning_problem,
     promised_stages,
     run_pipeline,
 )
-from dpcore.experiments.learning import PIPELINES, ClassificationSpec
-from dpcore.experiments.methods import METHODS
-from dpcore.experiments.promises import promised
-from dpcore.experiments.run import draw_subspaces, local_problem
-from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.learning.classification_spec import PIPELINES, ClassificationSpec
+from dpcore.experiments.ledger.promises import promised
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem
+from dpcore.experiments.pca.spec import RunSpec
 
 (DIGITS,) = (status for status in list_datasets() if status.name == "digits")
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.experiments.recipes import (
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.pca.export import (
     notebook_of,
     notebook_of_sweeps,
     script_of,
     script_of_sweeps,
 )
-from dpcore.experiments.run import run
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.sweep import Sweep, collect
+from dpcore.experiments.pca.runs import run
+from dpcore.experiments.pca.spec import RunSpec
 
 REPOSITORY = Path(__file__).parents[2]
 SPEC = RunSpec(protocols=("dpdis", "pooled"), truncation="psd", repetitions=2, seed=3)

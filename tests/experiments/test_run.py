@@ -14,10 +14,10 @@ import pytest
 
 from dpcore.data import Dataset, prepare
 from dpcore.errors import ParameterError
-from dpcore.experiments.methods import METHODS
-from dpcore.experiments.problem import build_problem, sites_of
-from dpcore.experiments.run import run
-from dpcore.experiments.spec import RunSpec
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.problem import build_problem, sites_of
+from dpcore.experiments.pca.runs import run
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.spectra import captured_energy
 
 # DESIGN section 3: what figures, sweeps and readers of the JSON rely on.

@@ -8,9 +8,9 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.spec import SPEC_FIELDS, ProblemKey, RunSpec
-from dpcore.experiments.statistic_runs import StatisticSpec
-from dpcore.experiments.sweep import Sweep
+from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.learning.statistic_runs import StatisticSpec
+from dpcore.experiments.pca.spec import SPEC_FIELDS, ProblemKey, RunSpec
 
 DATA_SIDE = {
     "dataset",

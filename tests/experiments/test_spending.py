@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.payments import of_run
-from dpcore.experiments.run import draw_subspaces, local_problem
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.spending import Account, Payment
+from dpcore.experiments.ledger.account import Account, Payment
+from dpcore.experiments.ledger.pca_charges import of_run
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import (
     EVERYONE,
     BeyondCap,

@@ -10,8 +10,8 @@ from scipy import stats
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.learning_recipes import statistic_notebook, statistic_script
-from dpcore.experiments.statistic_runs import (
+from dpcore.experiments.learning.export import statistic_notebook, statistic_script
+from dpcore.experiments.learning.statistic_runs import (
     KINDS,
     StatisticSpec,
     bound_trade_off,

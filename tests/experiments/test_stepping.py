@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.experiments.run import draw_subspaces, local_problem, run_repetition
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.stepping import STEPS, Walk, walk
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetition
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.teaching.algorithm1_steps import STEPS, Walk, walk
 from dpcore.pca import encode_message
 
 SPECS = {

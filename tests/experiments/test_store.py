@@ -15,19 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.experiments import store as store_module
-from dpcore.experiments import workers
-from dpcore.experiments.problem import local_problem
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.store import (
+from dpcore.experiments.engine import executor
+from dpcore.experiments.engine import result_store as store_module
+from dpcore.experiments.engine.result_store import (
     FOLDER_VARIABLE,
     SIZE_VARIABLE,
     Store,
     cache_folder,
     size_in_bytes,
 )
-from dpcore.experiments.sweep import Sweep, collect, run_sweep
-from dpcore.experiments.units import run_unit, units_of
+from dpcore.experiments.engine.sweep import Sweep, collect, run_sweep
+from dpcore.experiments.engine.work_units import run_unit, units_of
+from dpcore.experiments.pca.problem import local_problem
+from dpcore.experiments.pca.spec import RunSpec
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SWEEP = Sweep(
@@ -52,7 +52,7 @@ def count_units(monkeypatch) -> list:
         computed.append(unit)
         return run_unit(unit, *arguments, **options)
 
-    monkeypatch.setattr(workers, "run_unit", counting)
+    monkeypatch.setattr(executor, "run_unit", counting)
     return computed
 
 

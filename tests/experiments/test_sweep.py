@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments import units as units_module
-from dpcore.experiments.blas import one_blas_thread
-from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.problem import build_problem
-from dpcore.experiments.run import local_problem, run
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.sweep import Cell, Sweep, collect, run_sweep
-from dpcore.experiments.units import run_unit, units_of
+from dpcore.experiments.engine import work_units as units_module
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.sweep import Cell, Sweep, collect, run_sweep
+from dpcore.experiments.engine.work_units import run_unit, units_of
+from dpcore.experiments.pca.problem import build_problem
+from dpcore.experiments.pca.runs import local_problem, run
+from dpcore.experiments.pca.spec import RunSpec
 
 SPEC = RunSpec(repetitions=2)
 GRID = Sweep(
@@ -93,7 +93,7 @@ def test_blas_threads_change_nothing():
 
 
 def _build_fresh(key):
-    from dpcore.experiments.problem import load_prepared
+    from dpcore.experiments.pca.problem import load_prepared
 
     with one_blas_thread():
         return build_problem(key, load_prepared(key.dataset, key.preparation))
@@ -243,7 +243,7 @@ def test_a_stop_is_answered_at_once_and_what_arrived_stays(monkeypatch):
             release.wait(30)
         return run_unit(unit, problems)
 
-    monkeypatch.setattr("dpcore.experiments.workers.run_unit", slow)
+    monkeypatch.setattr("dpcore.experiments.engine.executor.run_unit", slow)
     stop = threading.Event()
     arrived = []
     for event in run_sweep(Sweep(replace(SPEC, repetitions=5)), should_stop=stop.is_set):

@@ -11,10 +11,10 @@ import time
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments import cluster as cluster_module
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.store import Store
-from dpcore.experiments.sweep import Sweep, collect, in_order, run_sweep
+from dpcore.experiments.engine import dask_backend as cluster_module
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.sweep import Sweep, collect, in_order, run_sweep
+from dpcore.experiments.pca.spec import RunSpec
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.tutorials import (
+from dpcore.experiments.teaching.tutorials import (
     CODE,
     TUTORIALS,
     run_cells,

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.figures.cca import SHARE_RANGE, correlation_curves, correlation_dots, direction_bars
-from dpcore.figures.scatter import people_scatter
+from dpcore.figures.components.scatter import people_scatter
+from dpcore.figures.families.cca import (
+    SHARE_RANGE,
+    correlation_curves,
+    correlation_dots,
+    direction_bars,
+)
 
 TITLES = {"pooled": "Pooled", "full": "Full"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.figures.central import accuracy_dots, variant_dots
-from dpcore.figures.chains import energy_traces, running_diagnostic
-from dpcore.figures.complexity import people_needed
+from dpcore.figures.families.central import accuracy_dots, variant_dots
+from dpcore.figures.families.chains import energy_traces, running_diagnostic
+from dpcore.figures.tradeoffs.people_needed import people_needed
 
 
 def variant_row(label, protocol, share):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.images import component_strip, diverging, greys, picture_strip
+from dpcore.figures.components.images import component_strip, diverging, greys, picture_strip
 
 
 def pixels(png: bytes) -> np.ndarray:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.data import census, covertype, insurance, kddcup, localization, pictures, views
 from dpcore.data.dataset import Dataset
-from dpcore.data.encodings import Nominal
 from dpcore.data.official import LocalFile, OfficialFile, read_idx
+from dpcore.data.readers import census, covertype, insurance, kddcup, localization, mfeat, pictures
+from dpcore.data.readers.code_books import Nominal
 from dpcore.errors import DataUnavailable
 
 ROWS = 6
@@ -78,7 +78,7 @@ LOADERS: dict[str, tuple[Callable, tuple[bytes, ...]]] = {
             b"\n".join(line.rpartition(b"\t")[2] for line in _INSURED.splitlines()),
         ),
     ),
-    "mfeat": (views.load_mfeat, tuple(_rows_of(n) for n, _ in views.VIEWS.values())),
+    "mfeat": (mfeat.load_mfeat, tuple(_rows_of(n) for n, _ in mfeat.VIEWS.values())),
 }
 
 
@@ -88,11 +88,11 @@ def small_files():
         for module, name in (
             (pictures, "_N_ROWS"), (kddcup, "_N_ROWS"), (localization, "_N_ROWS"),
             (census, "_N_ROWS"), (insurance, "_N_TRAINING"), (insurance, "_N_EVALUATION"),
-            (insurance, "_N_POLICIES"), (views, "_N_ROWS"), (covertype, "_N_PART"),
+            (insurance, "_N_POLICIES"), (mfeat, "_N_ROWS"), (covertype, "_N_PART"),
         ):  # fmt: skip
             patch.setattr(module, name, ROWS)
-        patch.setattr(views, "_ROWS_PER_DIGIT", 1)
-        patch.setattr(views, "np", _TenDigits())
+        patch.setattr(mfeat, "_ROWS_PER_DIGIT", 1)
+        patch.setattr(mfeat, "np", _TenDigits())
         yield
 
 

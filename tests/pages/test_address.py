@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pages.shared.choice import DEFAULTS
-from pages.shared.parameters.sidebar import SIDEBAR
+from pages.parameters.sidebar import SIDEBAR
+from pages.sidebar.selection import DEFAULTS
 
 
 @pytest.mark.parametrize(

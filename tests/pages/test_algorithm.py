@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.stepping import STEPS
-from pages.shared.stepping import WORDS
+from dpcore.experiments.teaching.algorithm1_steps import STEPS
+from pages.learn.algorithm.step_pieces import WORDS
 
 
 def heading(at) -> str:

@@ -7,7 +7,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-LEDGER = "pages/use/ledger.py"
+LEDGER = "pages/use/ledger/page.py"
 SHORT = {"repetitions": "2"}
 # Smaller than what any page asks for at first.
 SMALL = 0.05

@@ -22,7 +22,7 @@ def page(**controls) -> AppTest:
     at.query_params["repetitions"] = "2"
     for name, value in controls.items():
         at.query_params[name] = value
-    return at.switch_page("pages/explore/cca.py").run()
+    return at.switch_page("pages/explore/cca/page.py").run()
 
 
 def texts(at: AppTest) -> str:

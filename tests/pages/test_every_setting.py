@@ -11,13 +11,14 @@ import os
 import pytest
 
 from dpcore.data.catalog import CATALOG
-from dpcore.experiments.attack import cases_by_family, slug_of
-from dpcore.experiments.cca_views import SYNTHETIC
-from pages.shared import auditing, planning
-from pages.shared.choice import DEFAULTS, EVERYBODY
-from pages.shared.navigation import PAGES
-from pages.shared.parameters.kinds import Number, OneOf, Switch
-from pages.shared.parameters.table import DECLARED, parameters
+from dpcore.experiments.audit.attack import cases_by_family, slug_of
+from dpcore.experiments.cca.views import SYNTHETIC
+from pages.learn.audit import panels as audit_panels
+from pages.parameters.kinds import Number, OneOf, Switch
+from pages.parameters.table import DECLARED, parameters
+from pages.sidebar.navigation import PAGES
+from pages.sidebar.selection import DEFAULTS, EVERYBODY
+from pages.use.plan import panels as plan_panels
 from tests.pages.looking import assert_whole
 
 EVERYTHING = "DPCORE_EVERY_SETTING" in os.environ
@@ -55,8 +56,8 @@ LARGEST_K = {entry.name: min(entry.n_features, 100) for entry in CATALOG.values(
 
 @pytest.fixture(autouse=True)
 def in_the_foreground(monkeypatch):
-    monkeypatch.setattr(planning, "_AT_ONCE", 0)
-    monkeypatch.setattr(auditing, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(plan_panels, "_AT_ONCE", 0)
+    monkeypatch.setattr(audit_panels, "_SLICE_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
-from pages.shared import auditing, planning
-from pages.shared.navigation import PAGES
-from pages.shared.parameters.kinds import Number, OneOf, Switch
-from pages.shared.parameters.table import parameters
-from pages.shared.plainly import plainly
+from pages.learn.audit import panels as audit_panels
+from pages.parameters.kinds import Number, OneOf, Switch
+from pages.parameters.table import parameters
+from pages.sidebar.navigation import PAGES
+from pages.use.plan import panels as plan_panels
+from pages.widgets.plain_text import plainly
 from tests.pages.looking import HOSTILE, assert_whole, sentences
 
 EXAMPLES = int(os.environ.get("DPCORE_FUZZ_EXAMPLES", "300"))
@@ -99,8 +100,8 @@ def addresses(draw, page: str) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def only_asked(monkeypatch):
     """Nothing goes on in the background, and no attack takes longer than a look at it."""
-    monkeypatch.setattr(planning, "_AT_ONCE", 0)
-    monkeypatch.setattr(auditing, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(plan_panels, "_AT_ONCE", 0)
+    monkeypatch.setattr(audit_panels, "_SLICE_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("page", PAGES)

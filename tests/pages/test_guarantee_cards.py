@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dpcore.privacy import ASSUMED, STATED
-from pages.shared.navigation import PAGES
+from pages.sidebar.navigation import PAGES
 
 ANCHORS = {each.anchor for each in (*STATED.values(), *ASSUMED.values())}
 # Where nothing private is shown: the way in, the books, theorems, and an attack on a claim.

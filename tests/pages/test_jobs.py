@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.problem import Problems
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.sweep import Sweep
-from pages.shared import background_jobs, job_queue
-from pages.shared.background_jobs import Parts, ShouldStop
-from pages.shared.job_queue import MOST_OF_A_VISITOR, Jobs
-from pages.shared.runs_jobs import ReadingAhead, parts_of_sweeps
+from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.pca.problem import Problems
+from dpcore.experiments.pca.spec import RunSpec
+from pages.server import background_jobs, job_queue
+from pages.server.background_jobs import Parts, ShouldStop
+from pages.server.job_queue import MOST_OF_A_VISITOR, Jobs
+from pages.server.visitors_jobs import ReadingAhead, parts_of_sweeps
 
 LONG = Sweep(RunSpec(repetitions=5000), (("epsilon", (0.1, 1.0)),))
 

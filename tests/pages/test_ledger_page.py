@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.privacy import PrivacyBudget, composed_mu, gaussian_epsilon, gaussian_mu
 
-LEDGER = "pages/use/ledger.py"
+LEDGER = "pages/use/ledger/page.py"
 FEW = {"repetitions": "2"}
 
 
@@ -155,7 +155,7 @@ def test_central_algorithms_pay_purely_or_not(open_page):
 
 def test_pairs_are_paid_by_the_people_the_playground_is_about(open_page):
     at = open_page("explore/playground", **FEW, protocols="Pooled, trusted", sites="1")
-    at.switch_page("pages/explore/cca.py").run()
+    at.switch_page("pages/explore/cca/page.py").run()
     assert not at.exception
     assert "Shown so far of Digits 8 × 8: 4 releases" in total(at)
     table = ledger(at)
@@ -195,7 +195,7 @@ def test_a_sweep_is_paid_also_by_somebody_who_does_not_wait_for_it(open_page):
     assert sorted(table["epsilon"]) == [0.5, 0.5, 1, 1, 2, 2]
     everything = spent(at)
     # The Playground at the middle value shows draws of the sweep.
-    at.switch_page("pages/explore/playground.py").run()
+    at.switch_page("pages/explore/playground/page.py").run()
     ledger(at)
     assert spent(at) == everything
 
@@ -204,7 +204,7 @@ def test_a_search_is_paid_and_messages_of_one_noise_once(open_page):
     at = open_page("explore/bytes", **FEW)
     until(at, lambda at: not any(b.label == "Stop" for b in at.button))
     assert "Shown so far of Digits 8 × 8: 2 releases" in total(at)
-    at.switch_page("pages/use/plan.py").run()
+    at.switch_page("pages/use/plan/page.py").run()
     until(at, lambda at: not any(b.label == "Stop" for b in at.button))
     assert not at.exception
     # Every epsilon of the search is another noise, and so is every number of people of the map.
@@ -233,7 +233,7 @@ def test_demonstrations_are_not_entered(open_page):
 
 def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
     at = open_page("explore/playground")
-    at.switch_page("pages/explore/eigen_images.py").run()
+    at.switch_page("pages/explore/eigen_images/page.py").run()
     table = ledger(at)
     said = "\n".join(m.value for m in at.markdown)
     assert "is what a plan of exactly these" in said
@@ -251,11 +251,11 @@ def test_forgetting_empties_the_books_of_one_data_set_whatever_is_in_them(open_p
     for page in ("explore/classification", "explore/central", "explore/cca"):
         at.switch_page(f"pages/{page}.py").run()
     at.button_group(key="cca_cut").set_value("left and right").run()
-    at.switch_page("pages/explore/statistics.py").run()
+    at.switch_page("pages/explore/statistics/page.py").run()
     at.button_group(key="stat_source").set_value("typed").run()
     ledger(at)
     assert len(at.dataframe) == 2
     button(at, "Forget everything shown of Digits").click().run()
     assert len(at.dataframe) == 1
-    at.switch_page("pages/explore/statistics.py").run()
+    at.switch_page("pages/explore/statistics/page.py").run()
     assert "Shown so far of the typed numbers: 1 release." in total(at)

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from pages.shared import one_heap
+from pages.server import one_heap
 
 
 def test_a_c_library_that_cannot_is_left_alone(monkeypatch):

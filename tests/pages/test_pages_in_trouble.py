@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import streamlit as st
 
-from dpcore.data.insurance import INSURANCE_FILES
-from dpcore.experiments.store import Store
-from pages.shared.navigation import PAGES
+from dpcore.data.readers.insurance import INSURANCE_FILES
+from dpcore.experiments.engine.result_store import Store
+from pages.sidebar.navigation import PAGES
 
 FILES = sorted(place.path.removeprefix("pages/").removesuffix(".py") for place in PAGES.values())
 

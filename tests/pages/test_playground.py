@@ -109,14 +109,14 @@ def test_published_preparation_is_never_called_private():
 
 
 def test_eigen_images_have_a_row_for_each_epsilon():
-    at = opened("pages/explore/eigen_images.py")
+    at = opened("pages/explore/eigen_images/page.py")
     text = words(at)
     for row in ("Exact PCA", "ε = ∞", "ε = 10", "ε = 2", "ε = 0.1"):
         assert f">{row}</figcaption>" in text
 
 
 def test_rebuilding_from_more_components_misses_less():
-    at = opened("pages/explore/eigen_images.py")
+    at = opened("pages/explore/eigen_images/page.py")
 
     def missing() -> float:
         line = next(v for v in (m.value for m in at.markdown) if v.startswith("Missing from"))
@@ -128,7 +128,7 @@ def test_rebuilding_from_more_components_misses_less():
 
 
 def test_start_maps_every_page_and_every_data_set():
-    from pages.shared.navigation import PAGES
+    from pages.sidebar.navigation import PAGES
 
     at = opened("pages/learn/start.py")
     text = words(at)
@@ -138,7 +138,7 @@ def test_start_maps_every_page_and_every_data_set():
 
 
 def test_the_readme_names_every_page():
-    from pages.shared.navigation import PAGES
+    from pages.sidebar.navigation import PAGES
 
     readme = (Path(APP).parent / "README.md").read_text()
     assert [p.title for p in PAGES.values() if f"**{p.title}**" not in readme] == []

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 APP = str(Path(__file__).parents[2] / "app.py")
-PAGE = "pages/use/reproduce_2012.py"
+PAGE = "pages/use/reproduce_2012/page.py"
 
 
 @pytest.fixture(autouse=True)

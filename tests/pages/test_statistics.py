@@ -11,7 +11,7 @@ def page(monkeypatch, tmp_path) -> AppTest:
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
     at = AppTest.from_file("../../app.py", default_timeout=30)
     at.run()
-    at.switch_page("pages/explore/statistics.py").run()
+    at.switch_page("pages/explore/statistics/page.py").run()
     return at
 
 

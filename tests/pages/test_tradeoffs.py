@@ -9,12 +9,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.command_line.sweeping import parse_vary
-from dpcore.experiments.spec import RunSpec
-from dpcore.experiments.sweep import Sweep, collect
-from pages.shared import runs, runs_jobs
-from pages.shared.job_queue import Jobs
-from pages.shared.runs_jobs import SWEEPS, SweepProgress, SweepsView, find_sweeps, parts_of_sweeps
-from pages.shared.sweeping import command_of
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.pca.spec import RunSpec
+from pages.explore.tradeoffs.sweep_controls import command_of
+from pages.server import result_cache, visitors_jobs
+from pages.server.job_queue import Jobs
+from pages.server.visitors_jobs import (
+    SWEEPS,
+    SweepProgress,
+    SweepsView,
+    find_sweeps,
+    parts_of_sweeps,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +67,7 @@ def test_a_sweep_runs_to_its_end_and_is_there_on_coming_back(open_page):
     next(each for each in at.select_slider if each.key == "epsilon").set_value(0.1).run()
     assert "at **ε = 10**" in texts(at)
     at.switch_page("pages/learn/start.py").run()
-    at.switch_page("pages/explore/tradeoffs.py").run()
+    at.switch_page("pages/explore/tradeoffs/page.py").run()
     assert not at.exception
     assert "at **ε = 10**" in texts(at)
 
@@ -98,11 +104,11 @@ def test_absent_data_says_how_to_get_them(open_page):
 @pytest.fixture
 def run_sweeps(monkeypatch):
     """run_sweeps(*sweeps) -> their view, for a visitor of a server of its own."""
-    monkeypatch.setattr(runs_jobs, "JOBS", Jobs(2))
-    monkeypatch.setattr(runs, "visitor", lambda: "me")
+    monkeypatch.setattr(visitors_jobs, "JOBS", Jobs(2))
+    monkeypatch.setattr(result_cache, "visitor", lambda: "me")
 
     def start(*sweeps: Sweep) -> SweepsView:
-        runs_jobs.start(SWEEPS, sweeps, lambda: parts_of_sweeps(sweeps))
+        visitors_jobs.start(SWEEPS, sweeps, lambda: parts_of_sweeps(sweeps))
         return find_sweeps(sweeps)
 
     return start
@@ -173,7 +179,7 @@ def test_too_many_settings_are_one_sentence(open_page):
 def test_the_servers_cluster_is_asked_when_it_has_one(run_sweeps, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "pages.shared.runs_jobs.run_sweep",
+        "pages.server.visitors_jobs.run_sweep",
         lambda sweep, **options: asked.append(options["scheduler"]) or iter(()),
     )
     monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://scheduler:8786")

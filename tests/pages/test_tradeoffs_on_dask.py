@@ -7,8 +7,8 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.experiments.sweep import collect
-from pages.shared import runs_jobs
+from dpcore.experiments.engine.sweep import collect
+from pages.server import visitors_jobs
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
 
@@ -50,11 +50,11 @@ def numbers(rows):
 
 
 @pytest.fixture
-def found(monkeypatch) -> list[runs_jobs.SweepsView]:
+def found(monkeypatch) -> list[visitors_jobs.SweepsView]:
     """What the page looked at."""
-    views, find = [], runs_jobs.find_sweeps
+    views, find = [], visitors_jobs.find_sweeps
     monkeypatch.setattr(
-        runs_jobs, "find_sweeps", lambda sweeps: views.append(find(sweeps)) or views[-1]
+        visitors_jobs, "find_sweeps", lambda sweeps: views.append(find(sweeps)) or views[-1]
     )
     return views
 
@@ -62,7 +62,7 @@ def found(monkeypatch) -> list[runs_jobs.SweepsView]:
 def test_the_app_runs_its_sweeps_on_the_cluster(open_page, cluster, found, monkeypatch):
     monkeypatch.setenv("DPCORE_SCHEDULER", cluster.scheduler_address)
     computed_here = []
-    monkeypatch.setattr("dpcore.experiments.workers.run_unit", computed_here.append)
+    monkeypatch.setattr("dpcore.experiments.engine.executor.run_unit", computed_here.append)
     at = run_to_the_end(open_page("explore/tradeoffs", **QUICK))
     assert not at.exception and not at.error and not computed_here
     assert f"computed on the Dask cluster at {cluster.scheduler_address}" in captions(at)
@@ -78,7 +78,7 @@ def test_a_scheduler_out_of_reach_is_one_sentence_and_what_there_was_is_kept(
 ):
     at = run_to_the_end(open_page("explore/tradeoffs", **QUICK))
     assert "computed on this server's" in captions(at)
-    monkeypatch.setattr("dpcore.experiments.cluster._PATIENCE", 0.5)
+    monkeypatch.setattr("dpcore.experiments.engine.dask_backend._PATIENCE", 0.5)
     monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://127.0.0.1:9")
     # Everything asked for is in the store: the cluster need not be there.
     at.run()

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pages.shared import turns
+from pages.server import page_lock
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def beside():
 
 
 def waits_for_a_turn() -> None:
-    while not turns._waiting:
+    while not page_lock._waiting:
         time.sleep(0.001)
 
 
@@ -35,10 +35,10 @@ def test_one_at_a_time(beside):
     order = []
 
     def other():
-        with turns.taken():
+        with page_lock.taken():
             order.append("other")
 
-    with turns.taken():
+    with page_lock.taken():
         thread = beside(other)
         waits_for_a_turn()
         order.append("mine")
@@ -46,24 +46,24 @@ def test_one_at_a_time(beside):
     assert order == ["mine", "other"]
 
 
-@pytest.mark.parametrize("pause", [turns.give_way, turns.breath])
+@pytest.mark.parametrize("pause", [page_lock.give_way, page_lock.breath])
 def test_a_pause_lets_others_in_if_they_wait_and_gives_the_turn_back(beside, pause):
     done = threading.Event()
 
     def other():
-        with turns.taken():
+        with page_lock.taken():
             done.set()
 
-    with turns.taken():
-        if pause is turns.give_way:
+    with page_lock.taken():
+        if pause is page_lock.give_way:
             beside(other)
             waits_for_a_turn()
             while not done.is_set():
                 pause()
         else:
             pause()
-        assert turns._TURN.locked()
-    assert not turns._TURN.locked()
+        assert page_lock._TURN.locked()
+    assert not page_lock._TURN.locked()
 
 
 def test_while_one_waits_for_a_data_set_others_have_their_turn(beside):
@@ -71,39 +71,39 @@ def test_while_one_waits_for_a_data_set_others_have_their_turn(beside):
     done = threading.Event()
 
     def other():
-        with turns.taken():
-            assert turns._ours.held
+        with page_lock.taken():
+            assert page_lock._ours.held
             done.set()
 
-    with turns.taken():
-        with turns.others():
+    with page_lock.taken():
+        with page_lock.others():
             beside(other)
             assert done.wait(10)
-        assert turns._ours.held
-    assert not turns._TURN.locked()
+        assert page_lock._ours.held
+    assert not page_lock._TURN.locked()
 
 
 def test_a_page_that_fails_gives_its_turn_back():
-    with pytest.raises(ZeroDivisionError), turns.taken():
+    with pytest.raises(ZeroDivisionError), page_lock.taken():
         raise ZeroDivisionError
-    assert not turns._TURN.locked()
+    assert not page_lock._TURN.locked()
 
 
 def test_nobody_waits_for_long(beside, monkeypatch):
-    monkeypatch.setattr(turns, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(page_lock, "_PATIENCE_SECONDS", 0.01)
     served = threading.Event()
 
     def other():
-        with turns.taken():
+        with page_lock.taken():
             served.set()
 
-    with turns.taken():
+    with page_lock.taken():
         beside(other)
         assert served.wait(10)
-    assert not turns._TURN.locked()
+    assert not page_lock._TURN.locked()
 
 
 def test_without_a_turn_a_pause_takes_none():
-    turns.breath()
-    turns.give_way()
-    assert not turns._TURN.locked()
+    page_lock.breath()
+    page_lock.give_way()
+    assert not page_lock._TURN.locked()

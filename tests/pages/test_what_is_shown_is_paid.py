@@ -1,6 +1,6 @@
 """Whatever a page gets hold of that has noise in it is in the ledger when the page is done.
 
-Pages come by private results through the caches of `pages/shared/runs*.py` alone. Every public
+Pages come by private results through the caches of `pages/server` alone. Every public
 function there is sorted below: what it hands over has to be paid, or entered as beyond any
 budget, or has nothing private in it. While a page runs, each hand-over is written down, and so is
 every stream of noise that is opened in any other way; what was written down is then compared with
@@ -23,17 +23,17 @@ import numpy as np
 import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-import pages.shared
-from dpcore.experiments import statistic_runs
-from dpcore.experiments.classification_runs import promised_stages
-from dpcore.experiments.learning import canonical
-from dpcore.experiments.payments import joined, of_rows, of_run
-from dpcore.experiments.payments_learning import of_pipeline
-from dpcore.experiments.payments_pairs import dataset_of, of_pairs
-from dpcore.experiments.spending import Payment
+import pages.server
+from dpcore.experiments.learning import statistic_runs
+from dpcore.experiments.learning.classification_runs import promised_stages
+from dpcore.experiments.learning.classification_spec import canonical
+from dpcore.experiments.ledger.account import Payment
+from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
+from dpcore.experiments.ledger.learning_charges import of_pipeline
+from dpcore.experiments.ledger.pca_charges import joined, of_rows, of_run
 from dpcore.streams import Purpose
-from pages.shared import runs, runs_cca, runs_learning
-from pages.shared.navigation import PAGES
+from pages.server import cca_cache, learning_cache, result_cache
+from pages.sidebar.navigation import PAGES
 
 NOISE = {
     Purpose.SITE_NOISE,
@@ -49,7 +49,7 @@ CURVES, CHAINS = "Curves beside the result", "Traces of PPCA's chains"
 
 def of_subspaces(found, spec, repetition=0) -> list[Payment]:
     guarantees = {key: subspace.guarantee for key, subspace in found.items()}
-    people = runs.problem(spec.problem_key()).n_samples
+    people = result_cache.problem(spec.problem_key()).n_samples
     return numbered(of_run(spec, guarantees, people, 1), {repetition})
 
 
@@ -58,12 +58,12 @@ def numbered(payments: list[Payment], numbers: set[int]) -> list[Payment]:
 
 
 def of_walk(found, spec, site) -> list[Payment]:
-    return of_subspaces(runs.subspaces(spec), spec)
+    return of_subspaces(result_cache.subspaces(spec), spec)
 
 
 def of_found(found, source, spec, protocol) -> list[Payment]:
     guarantees = {protocol: found[0][0].guarantee}
-    people = int(runs_cca.problem(source, spec).moments.n_samples.sum())
+    people = int(cca_cache.problem(source, spec).moments.n_samples.sum())
     return of_pairs(source, spec, guarantees, people, spec.repetitions)
 
 
@@ -72,7 +72,7 @@ def of_learnt(found, specs, **_) -> list[Payment]:
         payment
         for spec in map(canonical, specs)
         for payment in of_pipeline(
-            spec, promised_stages(spec, runs_learning.problem(spec.key())), spec.repetitions
+            spec, promised_stages(spec, learning_cache.problem(spec.key())), spec.repetitions
         )
     ]
 
@@ -87,14 +87,14 @@ def of_batch(found, cell) -> list[Payment]:
 
 # What each function hands over that has to be paid.
 RESULTS: dict[str, Callable[..., list[Payment]]] = {
-    "runs.rows": lambda found, spec: of_rows(found),
-    "runs.subspaces": of_subspaces,
-    "runs_steps.steps": of_walk,
-    "runs_central.rows": lambda found, cells, **_: of_rows(found),
-    "runs_central.batch": of_batch,
-    "runs_cca.found": of_found,
-    "runs_learning.rows": of_learnt,
-    "runs_learning.outcome": of_outcome,
+    "result_cache.rows": lambda found, spec: of_rows(found),
+    "result_cache.subspaces": of_subspaces,
+    "steps_cache.steps": of_walk,
+    "central_cache.rows": lambda found, cells, **_: of_rows(found),
+    "central_cache.batch": of_batch,
+    "cca_cache.found": of_found,
+    "learning_cache.rows": of_learnt,
+    "learning_cache.outcome": of_outcome,
 }
 
 
@@ -104,58 +104,63 @@ def of_cells(found, *_) -> list[str]:
 
 # What each hands over that nobody asked for: whose data, and as what it has to be entered.
 BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
-    "runs.finished_rows": (CURVES, of_cells),
-    "runs_central.finished": (CURVES, of_cells),
-    "runs_cca.finished_rows": (
+    "result_cache.finished_rows": (CURVES, of_cells),
+    "central_cache.finished": (CURVES, of_cells),
+    "cca_cache.finished_rows": (
         CURVES,
         lambda found, wanted: [dataset_of(source) for source, _, _ in wanted if found[0]],
     ),
-    "runs_learning.finished": (CURVES, of_cells),
-    "runs_learning.errors_of": (
+    "learning_cache.finished": (CURVES, of_cells),
+    "learning_cache.errors_of": (
         CURVES,
         lambda found, identity, *_: [
             "the typed numbers" if identity[0] == "typed" else identity[0]
         ],
     ),
-    "runs_panels.panel_states": (
+    "panels_cache.panel_states": (
         CURVES,
         lambda states: [state.figure.base.dataset for state in states if state.draws],
     ),
-    "runs_central.chains": (CHAINS, lambda found, spec, *_: [spec.dataset]),
+    "central_cache.chains": (CHAINS, lambda found, spec, *_: [spec.dataset]),
 }
 # Rows of these arrive while one looks, and are paid as they come.
 FOLLOWED = {
-    "runs_jobs.find": lambda job: job.rows_so_far()[0],
-    "runs_jobs.find_sweeps": lambda job: job.view.rows_so_far()[0],
+    "visitors_jobs.find": lambda job: job.rows_so_far()[0],
+    "visitors_jobs.find_sweeps": lambda job: job.view.rows_so_far()[0],
 }
 # No row of any data set, or nothing but what is exact and carries its badge.
 FREE = {
-    "runs.one_blas_thread", "runs.visitor",
-    "runs.prepared", "runs.problem", "runs.feature_names", "runs.statement", "runs.person",
-    "runs.as_measured", "runs.shown", "runs.dataset_statuses", "runs.cells",
-    "runs_cca.views", "runs_cca.columns", "runs_cca.problem", "runs_cca.exact", "runs_cca.cells",
-    "runs_central.problem", "runs_central.measured", "runs_central.finished_measurements",
-    "runs_learning.halves", "runs_learning.problem", "runs_learning.columns",
-    "runs_learning.column", "runs_learning.tutorial_outputs", "runs_learning.cells",
-    "runs_jobs.cost_of", "runs_jobs.goes_on", "runs_jobs.scheduler", "runs_jobs.run_options",
-    "runs_jobs.read_ahead",
+    "result_cache.one_blas_thread", "result_cache.visitor",
+    "result_cache.prepared", "result_cache.problem", "result_cache.feature_names",
+    "result_cache.statement", "result_cache.person",
+    "result_cache.as_measured", "result_cache.shown", "result_cache.dataset_statuses",
+    "result_cache.cells",
+    "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
+    "cca_cache.cells",
+    "central_cache.problem", "central_cache.measured", "central_cache.finished_measurements",
+    "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
+    "learning_cache.column", "learning_cache.tutorial_outputs", "learning_cache.cells",
+    "visitors_jobs.cost_of", "visitors_jobs.goes_on", "visitors_jobs.scheduler",
+    "visitors_jobs.run_options",
+    "visitors_jobs.read_ahead",
 }  # fmt: skip
 # Compute or begin what others hand over, or cut up what they have handed over.
 INSIDE = {
-    "runs.waited_for", "runs.counting", "runs.cell_rows", "runs.compute_for",
-    "runs_cca.people", "runs_cca.cell_rows", "runs_central.cell_rows",
-    "runs_learning.cell_row", "runs_learning.guarantee_of", "runs_steps.picture",
-    "runs_jobs.start", "runs_jobs.sweep_part", "runs_jobs.parts_of_sweeps",
+    "result_cache.waited_for", "result_cache.counting", "result_cache.cell_rows",
+    "result_cache.compute_for",
+    "cca_cache.people", "cca_cache.cell_rows", "central_cache.cell_rows",
+    "learning_cache.cell_row", "learning_cache.guarantee_of", "steps_cache.picture",
+    "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",
 }  # fmt: skip
 
 
 def public_functions() -> dict[str, object]:
     """Every function that the caches offer to pages, cached ones too."""
     found = {}
-    for module in pkgutil.iter_modules(pages.shared.__path__):
-        if not module.name.startswith("runs"):
+    for module in pkgutil.iter_modules(pages.server.__path__):
+        if not module.name.endswith(("_cache", "visitors_jobs")):
             continue
-        module = importlib.import_module(f"pages.shared.{module.name}")
+        module = importlib.import_module(f"pages.server.{module.name}")
         for name, value in vars(module).items():
             if name.startswith("_") or inspect.isclass(value) or not callable(value):
                 continue
@@ -182,7 +187,7 @@ class Recorder:
         for name, function in public_functions().items():
             module, _, attribute = name.partition(".")
             wrapped = self._wrapped(name, function)
-            monkeypatch.setattr(f"pages.shared.{module}.{attribute}", wrapped)
+            monkeypatch.setattr(f"pages.server.{module}.{attribute}", wrapped)
         monkeypatch.setattr(
             statistic_runs, "release", self._wrapped("release", statistic_runs.release)
         )
@@ -306,14 +311,14 @@ def test_so_does_every_run_beside_a_page(open_page, recorder, name):
 
 
 def test_a_forgotten_payment_is_found(open_page, recorder, monkeypatch):
-    monkeypatch.setattr("pages.shared.spent.pay_run", lambda *_, **__: None)
+    monkeypatch.setattr("pages.widgets.session_ledger.pay_run", lambda *_, **__: None)
     at = open_page("explore/playground", **SHORT)
     with pytest.raises(AssertionError, match="is not paid"):
         recorder.check(at)
 
 
 def test_curves_that_are_not_entered_are_found(open_page, recorder, monkeypatch):
-    monkeypatch.setattr("pages.shared.spent.curves", lambda *_: True)
+    monkeypatch.setattr("pages.widgets.session_ledger.curves", lambda *_: True)
     at = open_page("explore/playground", **SHORT).run()
     with pytest.raises(AssertionError, match="Curves beside the result"):
         recorder.check(at)

@@ -26,12 +26,12 @@ from dpcore.pca import (
     ReleaseSettings,
     SulqPCA,
 )
-from dpcore.pca.distributed import dpdis
-from dpcore.pca.estimator_base import bounded_rows
-from dpcore.pca.estimators import PROTOCOLS
+from dpcore.pca.estimators.base import bounded_rows
+from dpcore.pca.estimators.distributed import PROTOCOLS
 from dpcore.pca.exponential import ppca as ppca_release
 from dpcore.pca.noisy_sites import noise_of
-from dpcore.pca.trusted import modsulq, ppca, sulq
+from dpcore.pca.protocols.distributed import dpdis
+from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 from dpcore.spectra import projector_distance, site_moments
 from dpcore.streams import Repetition, root_of_release
@@ -195,7 +195,7 @@ def test_chains_that_did_not_converge_promise_nothing_and_warn(rows, monkeypatch
     def stopped(*arguments, **options):
         return ppca_release(*arguments, max_sweeps=8, min_ess=1e9, **options)
 
-    monkeypatch.setattr("dpcore.pca.trusted.draw_ppca", stopped)
+    monkeypatch.setattr("dpcore.pca.protocols.trusted.draw_ppca", stopped)
     with pytest.warns(ConvergenceWarning, match="promises nothing.*depends on the rows"):
         found = ExponentialPCA(3, random_state=0).fit(rows)
     assert not found.guarantee_.is_private

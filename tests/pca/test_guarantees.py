@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.pca import Draw
-from dpcore.pca.cape import cape, cape_guarantee, masked_round, release_scales
-from dpcore.pca.distributed import dpdis, exact, full, local, pooled, random
-from dpcore.pca.guarantees import HOLDER, second_moment_guarantee
+from dpcore.pca.protocols.cape import cape, cape_guarantee, masked_round, release_scales
+from dpcore.pca.protocols.distributed import dpdis, exact, full, local, pooled, random
+from dpcore.pca.protocols.guarantees import HOLDER, second_moment_guarantee
+from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import NoiseScales, noise_scales
-from dpcore.pca.trusted import modsulq, ppca, sulq
 from dpcore.privacy import (
     Adversary,
     PrivacyBudget,

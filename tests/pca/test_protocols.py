@@ -14,14 +14,14 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, encode_message, site_message
-from dpcore.pca.cape import (
+from dpcore.pca.protocols.cape import (
     cape,
     masked_mean_round,
     masked_round,
     noisy_mean_of_messages,
     release_scales,
 )
-from dpcore.pca.distributed import (
+from dpcore.pca.protocols.distributed import (
     dpdis,
     exact,
     full,
@@ -30,7 +30,7 @@ from dpcore.pca.distributed import (
     pooled,
     random,
 )
-from dpcore.pca.trusted import modsulq, ppca, sulq
+from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.privacy import mean_weight
 from dpcore.spectra import SiteMoments, captured_energy, projector_distance, site_moments
 from dpcore.streams import Purpose, Repetition

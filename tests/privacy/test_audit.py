@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit_cases_noise import second_moment_case
-from dpcore.experiments.audit_neighbours import worst_second_moments
+from dpcore.experiments.audit.noise_cases import second_moment_case
+from dpcore.experiments.audit.worst_neighbours import worst_second_moments
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import (
     PrivacyBudget,
@@ -228,7 +228,7 @@ def test_the_museum_is_fenced_off():
         for path in (root / folder).rglob("*.py")
         if "mechanisms.flawed" in path.read_text(encoding="utf-8")
     }
-    assert importers == {"dpcore/experiments/audit_cases.py"}
+    assert importers == {"dpcore/experiments/audit/cases.py"}
 
 
 @pytest.mark.parametrize(

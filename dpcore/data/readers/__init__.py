@@ -1,0 +1,1 @@
+"""A reader for each data set: official files, or numbers made here, as a `Dataset`."""

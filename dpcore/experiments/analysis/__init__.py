@@ -1,0 +1,1 @@
+"""Questions asked of many runs: targets, frontiers, maps, shares of a budget."""

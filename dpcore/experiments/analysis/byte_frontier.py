@@ -1,0 +1,114 @@
+"""Captured energy for the bytes a site really sends.
+
+Two families of messages, both post-processing of the same noisy second moment: proxies at an R
+and a precision, and the whole matrix with dithered rounding to a step of k sigma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
+
+STEPS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+RATIOS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+
+
+@dataclass(frozen=True)
+class RatePoint:
+    """One way to send a message.
+
+    Parameters
+    ----------
+    family : str
+        "proxy" or "whole matrix".
+    encoding : str
+    intermediate_dim : int or None
+        R of a proxy.
+    bytes_per_site : float
+        Mean length of a site's message.
+    energy, least, greatest : float
+        Energy ratio: mean, and extremes over the draws.
+    is_best : bool
+        No other way sends fewer bytes and captures as much.
+    """
+
+    family: str
+    encoding: str
+    intermediate_dim: int | None
+    bytes_per_site: float
+    energy: float
+    least: float
+    greatest: float
+    is_best: bool = False
+
+    @property
+    def label(self) -> str:
+        """ "R = 100, float32", "step 1 σ", "as it is"."""
+        if self.family == "proxy":
+            return f"R = {self.intermediate_dim}, {self.encoding}"
+        if self.encoding.startswith(ROUNDED):
+            return f"step {self.encoding.removeprefix(ROUNDED)} σ"
+        return "as it is" if self.encoding == NATIVE else self.encoding
+
+
+def rate_sweeps(
+    spec: RunSpec,
+    *,
+    ratios: Sequence[float] = RATIOS,
+    precisions: Sequence[str] = PRECISIONS,
+    steps: Sequence[float] = STEPS,
+) -> tuple[Sweep, Sweep]:
+    """The two sweeps of a frontier: proxies over R / K and precision, whole matrices over the step.
+
+    They meet the same draws of noise; run both and hand all their rows to `rate_points`.
+    """
+    rounded = tuple(f"{ROUNDED}{step:g}" for step in steps)
+    return (
+        Sweep(
+            replace(spec, protocols=("dpdis",)),
+            (("intermediate_ratio", tuple(ratios)), ("encoding", tuple(precisions))),
+        ),
+        Sweep(replace(spec, protocols=("full",)), (("encoding", (NATIVE, *rounded)),)),
+    )
+
+
+def rate_points(rows: Sequence[Row]) -> tuple[RatePoint, ...]:
+    """Points of the energy-against-bytes plane, fewest bytes first, with the frontier marked.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of "dpdis" and "full", equal but for R and encoding.
+    """
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        is_proxy = row["protocol"] == "dpdis"
+        rank = row["intermediate_dim"] if is_proxy else None
+        groups.setdefault((is_proxy, row["encoding"], rank), []).append(row)
+    points = []
+    for (is_proxy, encoding, rank), members in groups.items():
+        energies = [row["energy_ratio"] for row in members]
+        points.append(
+            RatePoint(
+                "proxy" if is_proxy else "whole matrix",
+                encoding,
+                rank,
+                fmean(row["bytes_sent"] / row["sites"] for row in members),
+                fmean(energies),
+                min(energies),
+                max(energies),
+            )
+        )
+    points.sort(key=lambda point: (point.bytes_per_site, -point.energy))
+    best = float("-inf")
+    marked = []
+    for point in points:
+        marked.append(replace(point, is_best=point.energy > best))
+        best = max(best, point.energy)
+    return tuple(marked)

@@ -1,0 +1,283 @@
+"""The trade-off turned round: what does a target energy cost?
+
+The smallest epsilon, the fewest people at a site, the smallest R or the most sites that reach a
+target, by bisection over real runs. Every run of a search meets the same draws of noise, so that
+captured energy is as good as monotone along the axis and one draw's answer can be told from
+another's.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from dpcore.data import dataset_status
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.pca.methods import method
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import counted, percent
+from dpcore.experiments.pca.spec import RunSpec
+
+# Values on the axis of a search: this many in each factor of ten, 10 % apart.
+_PER_DECADE = 24
+_EPSILON_DECADES = (-3, 2)
+_MOST_SITES = 100
+AXES = ("epsilon", "people_per_site", "intermediate_dim", "sites")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One run of a search.
+
+    Parameters
+    ----------
+    value : float or int
+    energies : tuple of float
+        Energy ratio of each draw.
+    rows : tuple of dict
+    """
+
+    value: float
+    energies: tuple[float, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a target costs.
+
+    Parameters
+    ----------
+    spec : RunSpec
+        What was held.
+    protocol, field : str
+    target : float
+    value : float, int or None
+        The cheapest value at which the draws reach the target on average; None if none does.
+    luckiest, unluckiest : float, int or None
+        The same for the draw that needs least, and for the one that needs most.
+    tried : tuple of Tried
+        Every run of the search, in the order of the axis.
+    """
+
+    spec: RunSpec
+    protocol: str
+    field: str
+    target: float
+    value: float | None
+    luckiest: float | None
+    unluckiest: float | None
+    tried: tuple[Tried, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The answer for a slide."""
+        spec, title = self.spec, method(self.protocol).title
+        wanted = f"{percent(self.target)} of the optimum with {title} at {_held(spec, self.field)}"
+        if self.value is None:
+            best = max(self.tried, key=lambda tried: fmean(tried.energies))
+            return (
+                f"{wanted} is out of reach: the most is {percent(fmean(best.energies))}, "
+                f"at {_named(self.field, best.value)}."
+            )
+        takes = "is kept up to" if self.field == "sites" else "takes"
+        range_ = ""
+        if self.luckiest != self.unluckiest:
+            ends = (self.luckiest, self.unluckiest)
+            known = sorted(value for value in ends if value is not None)
+            least, most = known[0], known[-1]
+            last = "out of reach" if len(known) < len(ends) else f"{most:,.3g}"
+            range_ = f" (single draws: {least:,.3g} to {last})"
+        return f"{wanted} {takes} {_named(self.field, self.value)}{range_}."
+
+
+def search(
+    spec: RunSpec,
+    field: str,
+    target: float,
+    *,
+    protocol: str = "dpdis",
+    values: Sequence[float] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **options: object,
+) -> Iterator[Tried | Answer]:
+    """Look for the cheapest value of a field that reaches a target.
+
+    Bisection supposes that energy grows with epsilon, with the people of a site and with R, and
+    falls with the number of sites. For R it need not under svd truncation, and one decomposition
+    serves all; there every value is run and the smallest that reaches the target is taken.
+
+    Parameters
+    ----------
+    spec : RunSpec
+        What is held; its repetitions are the draws.
+    field : {"epsilon", "people_per_site", "intermediate_dim", "sites"}
+        With "sites" the people in all are held, otherwise the sites.
+    target : float
+        In (0, 1), a share of the optimum.
+    protocol : str
+    values : sequence of numbers, optional
+        Where to look; by default the whole range the data set allows, 10 % apart.
+    should_stop : callable
+        Ends the search without an answer.
+    **options
+        As for `run_sweep`.
+
+    Yields
+    ------
+    Tried
+        As they are run.
+    Answer
+        Last, unless stopped.
+
+    Raises
+    ------
+    ParameterError
+        If the field or target is unknown or no value can run.
+    """
+    if field not in AXES:
+        raise ParameterError("field", f"one of {', '.join(AXES)}", field)
+    if not 0 < target < 1:
+        raise ParameterError("target", "between 0 and 1", target)
+    base = replace(spec, protocols=(protocol,))
+    cells = Sweep(base, ((field, tuple(values or _axis(spec, field))),)).cells()
+    feasible = sorted(cell.values[0][1] for cell in cells if cell.spec is not None)
+    if not feasible:
+        raise ParameterError(field, "possible to run", cells[0].reason if cells else None)
+    if field == "sites":
+        feasible.reverse()  # dearest last: the most sites are what one wants
+    known: dict[float, Tried] = {}
+
+    def run(wanted: Sequence[float]) -> list[Tried]:
+        rows = collect(
+            Sweep(base, ((field, tuple(wanted)),)), should_stop=should_stop, **options
+        ).rows
+        for value in wanted:
+            own = tuple(row for row in rows if row[field] == value)
+            known[value] = Tried(value, tuple(row["energy_ratio"] for row in own), own)
+        return [known[value] for value in wanted]
+
+    if field == "intermediate_dim":
+        tried = run(feasible)
+        if should_stop():
+            return
+        yield from tried
+    reached = {
+        "mean": lambda tried: fmean(tried.energies) >= target,
+        "luckiest": lambda tried: max(tried.energies) >= target,
+        "unluckiest": lambda tried: min(tried.energies) >= target,
+    }
+    found: dict[str, float | None] = {}
+    for name, is_enough in reached.items():
+        if field == "intermediate_dim":
+            found[name] = next((value for value in feasible if is_enough(known[value])), None)
+            continue
+        low, high = -1, len(feasible)  # the first that is enough is in (low, high]
+        while high - low > 1:
+            middle = _middle(feasible, known, low, high)
+            if feasible[middle] not in known:
+                (tried_one,) = run([feasible[middle]])
+                if should_stop():
+                    return
+                yield tried_one
+            low, high = (low, middle) if is_enough(known[feasible[middle]]) else (middle, high)
+        found[name] = feasible[high] if high < len(feasible) else None
+    yield Answer(
+        spec,
+        protocol,
+        field,
+        target,
+        found["mean"],
+        found["luckiest"],
+        found["unluckiest"],
+        tuple(known[value] for value in sorted(known)),
+    )
+
+
+def find(spec: RunSpec, field: str, target: float, **options: object) -> Answer:
+    """The answer of a `search` that nobody stops."""
+    *_, answer = search(spec, field, target, **options)
+    return answer
+
+
+def smallest_epsilon(spec: RunSpec, target: float, **options: object) -> Answer:
+    """The most private epsilon that reaches a target; as `search`."""
+    return find(spec, "epsilon", target, **options)
+
+
+def fewest_people(spec: RunSpec, target: float, **options: object) -> Answer:
+    """The fewest people at each site that reach a target; as `search`."""
+    return find(spec, "people_per_site", target, **options)
+
+
+def smallest_intermediate_dim(spec: RunSpec, target: float, **options: object) -> Answer:
+    """The smallest R that reaches a target; as `search`."""
+    return find(spec, "intermediate_dim", target, **options)
+
+
+def most_sites(spec: RunSpec, target: float, **options: object) -> Answer:
+    """The most sites the same people can be spread over and still reach a target."""
+    return find(spec, "sites", target, **options)
+
+
+def iso_energy_sweep(
+    spec: RunSpec, epsilons: Sequence[float], people_per_site: Sequence[int]
+) -> Sweep:
+    """The sweep behind an iso-energy map over (epsilon, people per site)."""
+    return Sweep(spec, (("people_per_site", tuple(people_per_site)), ("epsilon", tuple(epsilons))))
+
+
+def _middle(feasible: list, known: dict, low: int, high: int) -> int:
+    # What has been run already narrows the interval for nothing.
+    inside = [i for i in range(low + 1, high) if feasible[i] in known]
+    middle = (low + high) // 2
+    if not inside:
+        return middle
+    return inside[min(bisect_left(inside, middle), len(inside) - 1)]
+
+
+def _axis(spec: RunSpec, field: str) -> tuple[float, ...]:
+    status = dataset_status(spec.dataset)
+    if field == "epsilon":
+        low, high = (_PER_DECADE * decade for decade in _EPSILON_DECADES)
+        return tuple(float(f"{10 ** (i / _PER_DECADE):.3g}") for i in range(low, high + 1))
+    if field == "sites":
+        people = status.n_samples if spec.samples is None else spec.samples
+        return tuple(range(1, min(_MOST_SITES, people // 2) + 1))
+    if field == "intermediate_dim":
+        return _whole_numbers(1, status.n_features)
+    return _whole_numbers(2, status.n_samples // spec.sites)
+
+
+def _whole_numbers(least: int, most: int) -> tuple[int, ...]:
+    count = math.ceil(_PER_DECADE * math.log10(most / least)) if most > least else 1
+    steps = {round(least * (most / least) ** (i / count)) for i in range(count + 1)}
+    return tuple(sorted(steps))
+
+
+def _named(field: str, value: float) -> str:
+    return {
+        "epsilon": f"ε = {value:.3g}",
+        "people_per_site": f"{value:,.0f} people per site",
+        "intermediate_dim": f"R = {value:.0f}",
+        "sites": counted(int(value), "site"),
+    }[field]
+
+
+def _held(spec: RunSpec, field: str) -> str:
+    status = dataset_status(spec.dataset)
+    people = status.n_samples if spec.samples is None else spec.samples
+    if field == "sites":
+        parts = [f"{people:,} people in all"]
+    else:
+        parts = [counted(spec.sites, "site")]
+        if field != "people_per_site":
+            parts[0] += f" of {people // spec.sites:,} people"
+    if field != "epsilon":
+        parts.append(f"ε = {spec.epsilon:g}")
+    parts.append(f"δ = {spec.delta:g}")
+    return ", ".join(parts)

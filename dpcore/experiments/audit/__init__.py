@@ -1,0 +1,1 @@
+"""Attacks on every mechanism of this house, on its worst neighbours."""

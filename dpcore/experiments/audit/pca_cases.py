@@ -1,0 +1,272 @@
+"""Private PCA as the register runs it, to be audited.
+
+With K = D components a subspace and its eigenvalues give back the whole noisy matrix, so that
+the attack loses nothing by looking at what a protocol releases. Claims are those of the release's
+own guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.data import Dataset, prepare
+from dpcore.experiments.audit.worst_neighbours import (
+    BUDGET,
+    DISTRIBUTED,
+    PROTOCOL_TRIALS,
+    RESULT_AND_OWN_NOISE,
+    TURN,
+    along,
+    among_others,
+    claim,
+    one_by_one,
+    seen_by_a_site,
+    worst_second_moments,
+)
+from dpcore.experiments.pca.methods import method
+from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
+from dpcore.pca.exponential import PpcaRelease, ppca
+from dpcore.privacy import Adversary, PrivacyBudget
+from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.spectra import SiteMoments, site_moments
+from dpcore.streams import Purpose, Repetition
+
+CENTRAL = "Central PCA"
+_D = 3
+SETTINGS = ReleaseSettings(BUDGET, _D, _D, calibration="analytic", noise="isometric")
+# Rows arrive in other units and too long: preparation brings them under the bound.
+_UNITS, _TOO_LONG = 5.0, 3.0
+
+
+def distributed_cases() -> tuple[AuditCase, ...]:
+    """The result of one site, whose noise nobody else's hides; then two sites, where the
+    aggregator reads both messages, and the second site takes its own off the result."""
+    wide = replace(SETTINGS, masks="wide")
+    alone = protocol_case("local", "one site alone", SETTINGS, n_sites=2)
+    return (
+        protocol_case("dpdis", "DPdisPCA", SETTINGS),
+        protocol_case("full", "full matrices", SETTINGS),
+        *(
+            two_sites_case(key, name, adversary)
+            for key, name in (("dpdis", "DPdisPCA"), ("full", "full matrices"))
+            for adversary in (Adversary.AGGREGATOR, Adversary.SITE)
+        ),
+        alone,
+        seen_by_a_site(alone),
+        protocol_case("cape", "CAPE average, wide masks", wide, n_sites=4),
+    )
+
+
+def central_cases() -> tuple[AuditCase, ...]:
+    """SuLQ's noise is far above what it promises: at these asked epsilons about 1 is left.
+
+    Whoever adds the noise holds all rows and is trusted; the others see the result.
+    """
+    drawn = (
+        protocol_case("pooled", "pooled, trusted", SETTINGS, n_sites=2),
+        protocol_case("ag", "Analyze Gauss", SETTINGS),
+        protocol_case("sulq", "SuLQ", replace(SETTINGS, budget=PrivacyBudget(15.0, 0.01))),
+        protocol_case("modsulq", "MOD-SuLQ", replace(SETTINGS, budget=PrivacyBudget(5.0, 0.01))),
+        ppca_case(),
+    )
+    return (*drawn, *map(seen_by_a_site, drawn), ppca_by_chains_case(), random_case())
+
+
+def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: int = 1) -> AuditCase:
+    """A protocol of the register that releases a noisy matrix, from raw rows on."""
+    protocol = method(key)
+    moments, moments_prime = (prepared_sites(axis, n_sites) for axis in np.eye(_D)[:2])
+
+    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return protocol.release(
+            Draw(
+                moments,
+                settings,
+                repetition,
+                proxies=protocol.wants_proxies,
+                average=protocol.wants_average,
+            )
+        )
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(lambda repetition: rebuilt(release(moments, repetition)))
+
+    return AuditCase(
+        name=name,
+        family=DISTRIBUTED if protocol.distributed else CENTRAL,
+        covers=f"pca.{key}",
+        n_trials=PROTOCOL_TRIALS,
+        **claim(release(moments, Repetition(0)).guarantee),
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=along(moments.second_moments[0] - moments_prime.second_moments[0]),
+        is_gaussian=True,
+        neighbours=TURN,
+    )
+
+
+def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
+    """One of two sites is attacked, by whoever reads what it sends or by the other site.
+
+    A release is what that adversary makes of its view: the two matrices it has been sent, or the
+    result and, from its own rows and its own stream, what it sent itself.
+    """
+    protocol, whole = method(key), key == "full"
+    moments, moments_prime = (prepared_sites(axis, 2) for axis in np.eye(_D)[:2])
+
+    def sent(moments: SiteMoments, repetition: Repetition, site: int) -> np.ndarray:
+        message = site_message(
+            moments.second_moments[site],
+            int(moments.n_samples[site]),
+            SETTINGS,
+            rng=repetition.rng(Purpose.SITE_NOISE, site),
+            whole=whole,
+        ).values
+        return message if whole else message @ message.T
+
+    def result(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return protocol.release(
+            Draw(moments, SETTINGS, repetition, proxies=not whole, average=whole)
+        )
+
+    def view(moments: SiteMoments, repetition: Repetition) -> np.ndarray:
+        if adversary is Adversary.AGGREGATOR:
+            return np.stack([sent(moments, repetition, site) for site in (0, 1)])
+        return np.stack([rebuilt(result(moments, repetition)), sent(moments, repetition, 1)])
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(lambda repetition: view(moments, repetition))
+
+    score = along(moments.second_moments[0] - moments_prime.second_moments[0])
+    share, own = moments.weights
+
+    def of_the_first_site(views: np.ndarray) -> np.ndarray:
+        if adversary is Adversary.AGGREGATOR:
+            return score(views[:, 0])
+        return score((views[:, 0] - own * views[:, 1]) / share)
+
+    by_aggregator = adversary is Adversary.AGGREGATOR
+    return AuditCase(
+        name=name,
+        family=DISTRIBUTED,
+        covers=f"pca.{key}",
+        n_trials=PROTOCOL_TRIALS,
+        **claim(result(moments, Repetition(0)).guarantee, adversary),
+        sees="every site's message" if by_aggregator else RESULT_AND_OWN_NOISE,
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=of_the_first_site,
+        is_gaussian=True,
+        neighbours="One person's row at the first site turns from the first axis to the second.",
+    )
+
+
+def ppca_case(*, epsilon: float = 3.0) -> AuditCase:
+    """One direction in the plane. Somebody on the second axis already makes the first one rare
+    enough to tell, and not too rare to be seen: e^2 to 1 at best, of the e^3 that is promised.
+    """
+    settings = replace(SETTINGS, budget=PrivacyBudget(epsilon), n_components=1, intermediate_dim=1)
+    moments, moments_prime = (
+        site_moments(np.eye(2)[[axis, 1]], (np.arange(2),)) for axis in (0, 1)
+    )
+
+    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return method("ppca").release(Draw(moments, settings, repetition))
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(lambda repetition: release(moments, repetition).components)
+
+    return AuditCase(
+        name="PPCA, one component",
+        family=CENTRAL,
+        covers="pca.ppca",
+        n_trials=PROTOCOL_TRIALS,
+        **claim(release(moments, Repetition(0)).guarantee),
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=lambda directions: np.square(directions[:, 0, 0]),
+        neighbours=f"{TURN} One other person is there.",
+    )
+
+
+def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
+    """Two directions of four, by Markov chains: as many draws as chains that start at random.
+
+    Each gets as many effective draws as in a release of four chains.
+    """
+    moments = [np.diag(np.eye(4)[[axis, 1, 2]].mean(axis=0)) for axis in (0, 1)]
+
+    def draws(moment: np.ndarray, rng: np.random.Generator, n: int) -> PpcaRelease:
+        return ppca(moment, 3, epsilon, 2, rng=rng, n_chains=2 * n, min_ess=12.5 * 2 * n)
+
+    def sampler(moment: np.ndarray) -> Sampler:
+        return lambda rng, n: draws(moment, rng, n).draw.states[:n]
+
+    return AuditCase(
+        name="PPCA, two components by chains",
+        family=CENTRAL,
+        covers="pca.ppca",
+        n_trials=PROTOCOL_TRIALS,
+        **claim(draws(moments[0], np.random.default_rng(0), 50).guarantee),
+        sampler_d=sampler(moments[0]),
+        sampler_d_prime=sampler(moments[1]),
+        statistic=lambda frames: (
+            np.square(frames[:, :, 0]).sum(1) - np.square(frames[:, :, 1]).sum(1)
+        ),
+        neighbours=f"{TURN} One other person is there, one on the third.",
+    )
+
+
+def random_case() -> AuditCase:
+    """A direction that nobody's row has a say in."""
+    moments = [
+        SiteMoments(moment[None], np.zeros((1, 2)), np.array([50]))
+        for moment in worst_second_moments(2, 50)
+    ]
+    settings = replace(SETTINGS, n_components=1, intermediate_dim=1)
+
+    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
+        return method("random").release(Draw(moments, settings, repetition))
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(lambda repetition: release(moments, repetition).components)
+
+    return AuditCase(
+        name="random subspace",
+        family=CENTRAL,
+        covers="pca.random",
+        n_trials=PROTOCOL_TRIALS,
+        **claim(release(moments[0], Repetition(0)).guarantee),
+        sampler_d=sampler(moments[0]),
+        sampler_d_prime=sampler(moments[1]),
+        statistic=lambda directions: np.square(directions[:, 0, 0]),
+        neighbours=TURN,
+    )
+
+
+def prepared_sites(row: np.ndarray, n_sites: int) -> SiteMoments:
+    """Moments of sites that hold `row`, at the first, and others; made from raw, long rows."""
+    at_sites = [among_others(row), *[among_others(np.eye(_D)[0])] * (n_sites - 1)]
+    rows = np.vstack(at_sites)
+    raw = Dataset(
+        name="worst",
+        title="Worst neighbours",
+        X=_TOO_LONG * _UNITS * rows,
+        labels=None,
+        label_names=None,
+        feature_names=tuple("abc"),
+        image_shape=None,
+        default_components=None,
+        provenance="Made up for an audit.",
+        is_part=False,
+        public_norm_bound=_UNITS,
+    )
+    sites = np.array_split(np.arange(len(rows)), n_sites)
+    return site_moments(prepare(raw, mode="private").X, sites)
+
+
+def rebuilt(subspace: Subspace) -> np.ndarray:
+    """The matrix whose eigenpairs these are."""
+    return (subspace.components.T * subspace.eigenvalues) @ subspace.components

@@ -1,0 +1,98 @@
+"""Private mean, variance and histogram on their worst neighbours, to be audited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dpcore.experiments.audit.worst_neighbours import BUDGET, along, capped, claim
+from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.statistics import (
+    MECHANISMS,
+    PrivateStatistic,
+    private_histogram,
+    private_mean,
+    private_variance,
+)
+
+FAMILY = "Statistics"
+_N = 50
+# Outside the bounds [0, 1], so that clipping has its part.
+_FAR = 7.0
+
+
+def statistics_cases() -> tuple[AuditCase, ...]:
+    """Every statistic under both kinds of noise; means of several columns too."""
+    everybody_low, one_high = np.zeros(_N), np.zeros(_N)
+    everybody_low[0], one_high[0] = -_FAR, _FAR
+    one_high_in_all, low_in_all = np.zeros((_N, 3)), np.zeros((_N, 3))
+    one_high_in_all[0] = _FAR
+    bounds = {"bounds": (0.0, 1.0)}
+    changes = (
+        ("mean", private_mean, one_high, everybody_low, bounds),
+        ("mean of three columns", private_mean, one_high_in_all, low_in_all, bounds),
+        ("variance", private_variance, one_high, everybody_low, bounds),
+        ("histogram", private_histogram, one_high, everybody_low, {"edges": [0.0, 0.25, 0.5, 1.0]}),
+    )
+    return tuple(
+        statistic_case(f"{name}, {mechanism.capitalize()} noise", function, mechanism, *change)
+        for name, function, *change in changes
+        for mechanism in MECHANISMS
+    )
+
+
+def statistic_case(
+    name: str,
+    function: Callable[..., PrivateStatistic],
+    mechanism: str,
+    values: np.ndarray,
+    values_prime: np.ndarray,
+    options: dict[str, object],
+) -> AuditCase:
+    """One of the three statistics, released by the function that users call."""
+
+    def release(values: np.ndarray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
+        return function(
+            values,
+            epsilon=epsilon,
+            delta=BUDGET.delta,
+            mechanism=mechanism,
+            rng=rng,
+            **options,
+        )
+
+    def sampler(values: np.ndarray) -> Sampler:
+        return lambda rng, n: np.stack(
+            [np.atleast_1d(release(values, BUDGET.epsilon, rng).value) for _ in range(n)]
+        )
+
+    rng = np.random.default_rng(0)
+    exact, exact_prime = (
+        np.atleast_1d(release(rows, math.inf, rng).value) for rows in (values, values_prime)
+    )
+    released = release(values, BUDGET.epsilon, rng)
+    guarantee = released.guarantee
+    scale = np.atleast_1d(released.scale)
+
+    def laplace_likelihood_ratio(releases: np.ndarray) -> np.ndarray:
+        nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
+        return capped(np.sum(nearer / scale, axis=1))
+
+    is_gaussian = mechanism == "gaussian"
+    # One number orders releases as its likelihood ratio does, and makes the better picture.
+    projects = is_gaussian or exact.size == 1
+    return AuditCase(
+        name=name,
+        family=FAMILY,
+        covers=f"statistics.{function.__name__}.{mechanism}",
+        **claim(guarantee),
+        sees="the released statistic",
+        sampler_d=sampler(values),
+        sampler_d_prime=sampler(values_prime),
+        statistic=along(exact - exact_prime) if projects else laplace_likelihood_ratio,
+        is_gaussian=is_gaussian,
+        neighbours="One person's value drops from far above the bounds to the lower one; all "
+        "others are there.",
+    )

@@ -1,0 +1,1 @@
+"""Runs of private canonical correlation analysis."""

@@ -1,0 +1,158 @@
+"""What one draw of private CCA found, judged on the true data and shown on people.
+
+The directions and the private correlations are the release. Everything that measures them on the
+true data, projects people or clusters them reads people's rows, and is not private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.cca import CanonicalPairs, measured_correlations
+from dpcore.data.two_views import TwoViewDataset
+from dpcore.experiments.cca.curves import Row, draw_pairs, row_of
+from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
+from dpcore.privacy import Guarantee
+from dpcore.streams import Purpose, stream
+
+_MOST_PEOPLE = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPairs:
+    """Directions of both views, and what they are worth.
+
+    Attributes
+    ----------
+    x_rotations, y_rotations : ndarray of shape (n_x, n_components) and (n_y, n_components)
+        For bounded rows, signs as in the exact pairs.
+    x_pattern, y_pattern : ndarray of the same shapes
+        Covariance of each column with the score, from the moment the directions came from: what
+        a direction responds to. Private as the directions are.
+    claimed : ndarray of shape (n_components,)
+        Correlations as the release states them.
+    measured : ndarray of shape (n_components,)
+        Canonical correlations of the two projected views on the true data.
+    x_agreement, y_agreement : ndarray of shape (n_components,)
+        |correlation| of each score with the exact pair's, on the true data.
+    guarantee : Guarantee or None
+        Covers directions, patterns and `claimed`; None for the exact pairs.
+    """
+
+    x_rotations: np.ndarray
+    y_rotations: np.ndarray
+    x_pattern: np.ndarray
+    y_pattern: np.ndarray
+    claimed: np.ndarray
+    measured: np.ndarray
+    x_agreement: np.ndarray
+    y_agreement: np.ndarray
+    guarantee: Guarantee | None = None
+
+
+def exact_found(problem: CcaProblem) -> FoundPairs:
+    """The exact pairs, in the same shape as a private draw."""
+    ones = np.ones(len(problem.exact))
+    n_x = problem.n_x
+    return FoundPairs(
+        problem.exact_x,
+        problem.exact_y,
+        problem.reference[:n_x, :n_x] @ problem.exact_x,
+        problem.reference[n_x:, n_x:] @ problem.exact_y,
+        problem.exact,
+        problem.exact,
+        ones,
+        ones,
+    )
+
+
+def find_pairs(
+    spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
+) -> tuple[FoundPairs, Row]:
+    """One draw of one protocol, judged, and its tidy row."""
+    pairs = draw_pairs(spec, problem, protocol, repetition)
+    return _judged(pairs, problem), row_of(spec, problem, protocol, repetition, pairs)
+
+
+def _judged(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:
+    n_x = problem.n_x
+    true_x, true_y = problem.reference[:n_x, :n_x], problem.reference[n_x:, n_x:]
+    x_agreement = _correlations(pairs.x_rotations, problem.exact_x, true_x)
+    y_agreement = _correlations(pairs.y_rotations, problem.exact_y, true_y)
+    # A pair may be turned round as a whole, both its directions together.
+    signs = np.where(x_agreement + y_agreement < 0, -1.0, 1.0)
+    x_rotations, y_rotations = pairs.x_rotations * signs, pairs.y_rotations * signs
+    return FoundPairs(
+        x_rotations,
+        y_rotations,
+        pairs.joint_moment[:n_x, :n_x] @ x_rotations,
+        pairs.joint_moment[n_x:, n_x:] @ y_rotations,
+        pairs.correlations,
+        measured_correlations(x_rotations, y_rotations, problem.reference).spans,
+        np.abs(x_agreement),
+        np.abs(y_agreement),
+        pairs.guarantee,
+    )
+
+
+def _correlations(found: np.ndarray, exact: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    across = np.einsum("dk,dk->k", found, moment @ exact)
+    lengths = np.einsum("dk,dk->k", found, moment @ found) * np.einsum(
+        "dk,dk->k", exact, moment @ exact
+    )
+    return across / np.sqrt(np.where(lengths > 0, lengths, np.inf))
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedPeople:
+    """Scores of some people along given directions, and a clustering of them. Not private.
+
+    Attributes
+    ----------
+    x_scores, y_scores : ndarray of shape (n_people, n_components)
+        Mean 0 and standard deviation 1 over the people drawn.
+    labels : ndarray of int, shape (n_people,), or None
+    nmi, calinski_harabasz : float or None
+        Of k-means on the scores of both views; `calinski_harabasz` is that of the true groups in
+        this projection. None without labels of at least two groups.
+    """
+
+    x_scores: np.ndarray
+    y_scores: np.ndarray
+    labels: np.ndarray | None
+    nmi: float | None
+    calinski_harabasz: float | None
+
+
+def project_people(
+    views: TwoViewDataset, problem: CcaProblem, found: FoundPairs, *, seed: int
+) -> ProjectedPeople:
+    """Up to 2,000 people, drawn by the seed, along given directions."""
+    from dpcore.cca.clustering import cluster_scores
+
+    drawn = stream(seed, Purpose.SAMPLE).permutation(views.n_samples)[:_MOST_PEOPLE]
+    scores = [
+        np.asarray(view[drawn], dtype=float) @ (rotations * scale)
+        for view, rotations, scale in (
+            (views.X, found.x_rotations, problem.x_scale),
+            (views.Y, found.y_rotations, problem.y_scale),
+        )
+    ]
+    labels = None if views.labels is None else views.labels[drawn]
+    quality = None
+    if labels is not None and labels.min() < labels.max():
+        # As released: the length of a direction says how far its noise can be trusted.
+        quality = cluster_scores(np.hstack(scores), labels, rng=stream(seed, Purpose.TRAINING))
+    return ProjectedPeople(
+        *(_standard(view) for view in scores),
+        labels,
+        None if quality is None else quality.nmi,
+        None if quality is None else quality.calinski_harabasz_of_labels,
+    )
+
+
+def _standard(scores: np.ndarray) -> np.ndarray:
+    deviations = scores.std(axis=0)
+    return (scores - scores.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)

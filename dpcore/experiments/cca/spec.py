@@ -1,0 +1,257 @@
+"""What a private CCA experiment asks for, and its data side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from dpcore.cca import PROTOCOLS, bound_views, canonical_pairs, measured_correlations
+from dpcore.cca.bounds import MODES
+from dpcore.data import split_sites
+from dpcore.data.two_views import TwoViewDataset
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.control_ranges import require_counts
+from dpcore.pca import ReleaseSettings
+from dpcore.privacy import PrivacyBudget
+from dpcore.spectra import SiteMoments, second_moment, site_moments
+from dpcore.streams import Purpose, stream
+
+_RANDOM_DRAWS = 64
+# Rows turned to double precision at a time: a large table would take twice its room otherwise.
+_BLOCK_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class CcaSpec:
+    """One cell of a CCA experiment.
+
+    Parameters
+    ----------
+    protocols : tuple of str
+        Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
+    epsilon, delta : float
+        Asked of each protocol, under replace-one.
+    sites : int
+        S.
+    split, concentration
+        How people are spread over sites, as in `dpcore.data.split_sites`; the concentration is of
+        the Dirichlet split.
+    samples : int or None
+        N, people in all; None takes everybody.
+    components : int
+        K, pairs of directions.
+    intermediate_dim : int or None
+        R of "dpdis"; None takes 4 K, or the number of columns if that is smaller.
+    calibration, noise, truncation, masks, honest_sites
+        As in `dpcore.pca.ReleaseSettings`; "published" is the poster's tau.
+    floor : "auto" or float
+        As in `dpcore.cca.distributed_cca`.
+    preparation : {"published", "private"}
+        Published centring and scaling read the rows and are not private. Private clips to public
+        bounds and centres by a private mean.
+    x_norm_bound, y_norm_bound : float or None
+        Public bounds of the private preparation, about the data set's public centres; None takes
+        the data set's.
+    x_share : float
+        Part of the squared norm bound given to the first view.
+    mean_share : float
+        Share of the budget, in mu squared, for the private mean.
+    repetitions : int
+    seed : int
+    """
+
+    protocols: tuple[str, ...] = ("pooled",)
+    epsilon: float = 1.0
+    delta: float = 0.01
+    sites: int = 1
+    samples: int | None = None
+    components: int = 3
+    intermediate_dim: int | None = None
+    calibration: str = "published"
+    noise: str = "triangle"
+    truncation: str = "svd"
+    masks: str = "published"
+    honest_sites: int | None = None
+    floor: float | str = "auto"
+    preparation: str = "published"
+    x_norm_bound: float | None = None
+    y_norm_bound: float | None = None
+    x_share: float = 0.5
+    mean_share: float = 0.1
+    split: str = "equal"
+    concentration: float = 1.0
+    repetitions: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
+            raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
+        if self.preparation not in MODES:
+            raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
+        PrivacyBudget(self.epsilon, self.delta)
+        require_counts(self, sites=1, repetitions=1, seed=0)
+        # Beyond these one view keeps none of the norm bound that double precision can tell from 0.
+        if not 1e-9 <= self.x_share <= 1 - 1e-9:
+            raise ParameterError("x_share", "in [1e-9, 1 - 1e-9]", self.x_share)
+
+    @property
+    def data_side(self) -> tuple:
+        """What a problem depends on: specs with equal data sides share their site moments."""
+        return tuple(getattr(self, name) for name in _DATA_SIDE)
+
+    def as_published(self) -> CcaSpec:
+        """The same with the poster's noise: its calibration, its shape, nothing cut off."""
+        return replace(self, calibration="published", noise="triangle", truncation="svd")
+
+    def settings(self, n_features: int) -> ReleaseSettings:
+        """The release settings, with R filled in for this many columns of both views."""
+        intermediate = self.intermediate_dim
+        if intermediate is None:
+            intermediate = min(4 * self.components, n_features)
+        return ReleaseSettings(
+            budget=PrivacyBudget(self.epsilon, self.delta),
+            n_components=self.components,
+            intermediate_dim=intermediate,
+            calibration=self.calibration,
+            noise=self.noise,
+            truncation=self.truncation,
+            mean_share=self.mean_share if self.preparation == "private" else 0.0,
+            masks=self.masks,
+            honest_sites=self.honest_sites,
+        )
+
+
+CCA_SPEC_FIELDS = tuple(field.name for field in fields(CcaSpec))
+_DATA_SIDE = (
+    "sites",
+    "samples",
+    "components",
+    "preparation",
+    "x_norm_bound",
+    "y_norm_bound",
+    "x_share",
+    "split",
+    "concentration",
+    "seed",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CcaProblem:
+    """Site moments and the exact answer; nothing here grows with N.
+
+    Attributes
+    ----------
+    dataset : str
+    n_x : int
+        Columns of the first view.
+    moments : SiteMoments
+        Of the bounded rows [x y] of the people drawn.
+    reference : ndarray of shape (n_x + n_y, n_x + n_y), float64
+        Centred joint moment of everybody's bounded rows: what correlations are measured on,
+        whoever was drawn.
+    exact_x, exact_y : ndarray of shape (n_x, n_components) and (n_y, n_components)
+    exact : ndarray of shape (n_components,)
+        Canonical correlations of `reference`.
+    random : ndarray of shape (n_components,)
+        Mean correlations that random directions capture on `reference`: the floor.
+    x_scale, y_scale : float
+        What the rows were multiplied by; a direction in original units carries the same factor.
+    statement : str
+        Whether the preparation is private.
+    """
+
+    dataset: str
+    n_x: int
+    moments: SiteMoments
+    reference: np.ndarray
+    exact_x: np.ndarray
+    exact_y: np.ndarray
+    exact: np.ndarray
+    random: np.ndarray
+    x_scale: float
+    y_scale: float
+    statement: str
+
+    @property
+    def random_share(self) -> float:
+        """Share of the total correlation that random directions capture."""
+        total = self.exact.sum()
+        return float(self.random.sum() / total) if total > 0 else math.nan
+
+
+def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
+    """The data side of a spec: bounded rows, people drawn, their sites, the exact pairs.
+
+    Raises
+    ------
+    ParameterError
+        If the spec asks for more people, pairs or sites than there are.
+    """
+    people = views.n_samples if spec.samples is None else spec.samples
+    if not 2 * spec.sites <= people <= views.n_samples:
+        raise ParameterError("samples", f"in [{2 * spec.sites}, {views.n_samples}]", people)
+    bounded = bound_views(
+        views.X,
+        views.Y,
+        x_share=spec.x_share,
+        mode=spec.preparation,
+        x_norm_bound=spec.x_norm_bound or views.x_norm_bound,
+        y_norm_bound=spec.y_norm_bound or views.y_norm_bound,
+        x_centre=views.x_centre,
+        y_centre=views.y_centre,
+    )
+    rows = bounded.joined
+    # A prefix of one permutation, so that a larger sample contains the smaller one.
+    drawn = stream(spec.seed, Purpose.SAMPLE).permutation(views.n_samples)[:people]
+    skewed = spec.split == "dirichlet"
+    sites = split_sites(
+        people,
+        spec.sites,
+        how=spec.split,
+        labels=views.labels[drawn] if skewed and views.labels is not None else None,
+        concentration=spec.concentration if skewed else None,
+        rng=stream(spec.seed, Purpose.SPLIT),
+    )
+    mean = rows.mean(axis=0, dtype=np.float64)
+    reference = _second_moment_in_double(rows) - np.outer(mean, mean)
+    x_rotations, y_rotations, exact = canonical_pairs(reference, views.n_x, spec.components)
+    return CcaProblem(
+        dataset=views.name,
+        n_x=views.n_x,
+        moments=site_moments(rows, [drawn[members] for members in sites]),
+        reference=reference,
+        exact_x=x_rotations,
+        exact_y=y_rotations,
+        exact=exact,
+        random=_random_spans(reference, views.n_x, spec.components, spec.seed),
+        x_scale=bounded.x_scale,
+        y_scale=bounded.y_scale,
+        statement=bounded.statement,
+    )
+
+
+def _second_moment_in_double(rows: np.ndarray) -> np.ndarray:
+    """The exact answer divides by small eigenvalues, which products in float32 would drown."""
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS].astype(np.float64, copy=False)
+        total += len(block) * second_moment(block)
+    return total / len(rows)
+
+
+def _random_spans(reference: np.ndarray, n_x: int, n_components: int, seed: int) -> np.ndarray:
+    rng = stream(seed, Purpose.SUBSPACE)
+    return np.mean(
+        [
+            measured_correlations(
+                rng.standard_normal((n_x, n_components)),
+                rng.standard_normal((len(reference) - n_x, n_components)),
+                reference,
+            ).spans
+            for _ in range(_RANDOM_DRAWS)
+        ],
+        axis=0,
+    )

@@ -1,0 +1,126 @@
+"""How many people a private first component needs: bounds beside measurements, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.pca.runs import Row
+from dpcore.pca.sample_complexity import (
+    gapped_spectrum,
+    lower_bound_least_correlation,
+    measured_sample_size,
+    modsulq_necessary_shape,
+    ppca_sufficient_samples,
+    pure_dp_necessary_samples,
+)
+from dpcore.streams import Purpose, stream
+
+DIMENSIONS = (10, 20, 40, 80)
+MECHANISMS = ("ppca", "modsulq")
+# Of the SUBSPACE streams.
+_MEASUREMENT = 3
+_PRECISION = 0.03
+
+
+@dataclass(frozen=True)
+class ComplexitySpec:
+    """The question: n for which epsilon, delta (MOD-SuLQ alone), gap and correlation.
+
+    `failure_probability` is theorem 3's eta; `repetitions` is the number of runs at each n.
+    """
+
+    epsilon: float = 0.1
+    delta: float = 0.01
+    gap: float = 0.3
+    correlation: float = 0.9
+    failure_probability: float = 0.05
+    repetitions: int = 100
+    seed: int = 0
+
+
+def measure(spec: ComplexitySpec, mechanism: str, n_features: int) -> Row:
+    """The n at which a mechanism's mean correlation reaches the asked one, by running it."""
+    found = measured_sample_size(
+        mechanism,
+        gapped_spectrum(n_features, spec.gap),
+        spec.epsilon,
+        spec.correlation,
+        delta=spec.delta if mechanism == "modsulq" else None,
+        n_repetitions=spec.repetitions,
+        relative_precision=_PRECISION,
+        rng=stream(
+            spec.seed, Purpose.SUBSPACE, _MEASUREMENT, MECHANISMS.index(mechanism), n_features
+        ),
+    )
+    return {
+        "protocol": mechanism,
+        "features": n_features,
+        "epsilon": spec.epsilon,
+        "delta": spec.delta if mechanism == "modsulq" else 0.0,
+        "gap": spec.gap,
+        "correlation": spec.correlation,
+        "samples": found.n_samples,
+        "mean_correlation": found.mean_correlation,
+        "standard_error": found.standard_error,
+        "repetitions": spec.repetitions,
+        "seed": spec.seed,
+    }
+
+
+def bounds(
+    spec: ComplexitySpec, dimensions: Sequence[int], measured: Sequence[Row] = ()
+) -> list[Row]:
+    """Theorems 3, 4 and 5 over the dimension, in rows of bound, features and samples.
+
+    Theorem 4 speaks of correlations close to 1 alone, and is left out where it is silent.
+    Theorem 5 gives a growth without its constant: it is drawn through the first measured point
+    of MOD-SuLQ, and left out before there is one.
+    """
+    rows: list[Row] = []
+    anchor = next((row for row in measured if row["protocol"] == "modsulq"), None)
+    for d in dimensions:
+        points = {
+            "theorem 3": ppca_sufficient_samples(
+                d,
+                spec.epsilon,
+                spec.gap,
+                spec.correlation,
+                leading_eigenvalue=gapped_spectrum(d, spec.gap)[0],
+                failure_probability=spec.failure_probability,
+            )
+        }
+        if is_covered_by_theorem_4(spec, d):
+            points["theorem 4"] = pure_dp_necessary_samples(
+                d, spec.epsilon, spec.gap, spec.correlation
+            )
+        if anchor is not None:
+            shape = modsulq_necessary_shape(d, spec.epsilon, spec.delta)
+            there = modsulq_necessary_shape(anchor["features"], spec.epsilon, spec.delta)
+            points["theorem 5"] = anchor["samples"] * shape / there
+        rows += [{"bound": name, "features": d, "samples": n} for name, n in points.items()]
+    return rows
+
+
+def is_covered_by_theorem_4(spec: ComplexitySpec, n_features: int) -> bool:
+    """Whether theorem 4 says anything here."""
+    least = lower_bound_least_correlation(n_features)
+    return spec.gap <= 0.5 and least <= spec.correlation
+
+
+def growth(rows: Sequence[Row], protocol: str) -> float:
+    """The exponent p of n ~ d^p, least squares through the logarithms.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two points.
+    """
+    points = [(row["features"], row["samples"]) for row in rows if row["protocol"] == protocol]
+    if len(points) < 2:
+        raise ParameterError("rows", "at least two points", len(points))
+    d, n = np.log(np.array(points, dtype=float)).T
+    return float(np.polyfit(d, n, 1)[0])

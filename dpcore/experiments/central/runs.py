@@ -1,0 +1,220 @@
+"""Algorithms that hold all rows in one place, many draws at a time.
+
+What `dpcore.experiments.pca.runs` gives one repetition after the other, and PPCA in a form that a
+page can wait for: the last states of many Markov chains on one law are as many draws, while a call
+of its own for each would pay for its warm-up and its diagnosis every time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.data import Prepared
+from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.pca.problem import Problem, build_problem, sites_of
+from dpcore.experiments.pca.runs import Row, draw_subspaces, row_of
+from dpcore.experiments.pca.spec import ProblemKey, RunSpec
+from dpcore.pca import Subspace
+from dpcore.pca.exponential import ppca
+from dpcore.spectra import captured_energy, cumulative_energy, leading_eigenpairs, site_moments
+from dpcore.streams import Purpose, Repetition
+
+# Of the SUBSPACE streams; lower numbers are the random floor's and the protocol `ppca`'s.
+_MANY_CHAINS = 2
+_FEWEST_CHAINS = 4
+# As in `sample_matrix_bingham`, whose 50 are for four chains.
+_ESS_A_CHAIN = 12.5
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An algorithm with the choices that make its noise."""
+
+    key: str
+    protocol: str
+    label: str
+    calibration: str = "published"
+    noise: str = "triangle"
+
+    def of(self, spec: RunSpec) -> RunSpec:
+        """The spec for this variant alone."""
+        return replace(
+            spec, protocols=(self.protocol,), calibration=self.calibration, noise=self.noise
+        )
+
+
+def _analyze_gauss(calibration: str, noise: str) -> Variant:
+    return Variant(
+        f"ag-{calibration}-{noise}",
+        "ag",
+        f"Analyze Gauss, {calibration}, {noise}",
+        calibration,
+        noise,
+    )
+
+
+VARIANTS: dict[str, Variant] = {
+    variant.key: variant
+    for variant in (
+        Variant("ppca", "ppca", "PPCA"),
+        *(
+            _analyze_gauss(calibration, noise)
+            for calibration in ("analytic", "classic", "published")
+            for noise in ("isometric", "triangle")
+        ),
+        Variant("modsulq", "modsulq", "MOD-SuLQ"),
+        Variant("sulq", "sulq", "SuLQ"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Many draws of one algorithm: a row and a subspace each."""
+
+    rows: tuple[Row, ...]
+    subspaces: tuple[Subspace, ...]
+
+
+def central_spec(spec: RunSpec) -> RunSpec:
+    """The spec with everybody in one place, and nothing spent on a private mean."""
+    return replace(
+        spec, sites=1, split="equal", mean_share=0.0, honest_sites=None, intermediate_dim=None
+    )
+
+
+def central_problem(
+    key: ProblemKey, prepared: Prepared, whole: Callable[[], np.ndarray] | None = None
+) -> Problem:
+    """The data side of a central run.
+
+    Under the published preparation as everywhere else. Under the private one the second moment is
+    taken around zero, as the 2012 paper has it: its algorithms release nothing but a subspace, so
+    there is no mean to centre with, and energy is measured on the same uncentred second moment.
+
+    Parameters
+    ----------
+    key : ProblemKey
+        With one site.
+    prepared : Prepared
+    whole : callable, optional
+        Gives the second moment of all prepared rows, for keys that measure on everybody.
+    """
+    if key.preparation == "published":
+        return build_problem(key, prepared, whole)
+    moments = site_moments(prepared.X, sites_of(key, prepared))
+    pooled = moments.pooled()
+    eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
+    reference = pooled
+    if key.reference == "all":
+        reference = whole() if whole is not None else raw_second_moment(prepared)
+    return Problem(
+        moments=moments,
+        reference=reference,
+        exact_components=components,
+        exact_eigenvalues=eigenvalues,
+        optimum=cumulative_energy(components, reference),
+        centre=np.zeros(len(pooled)),
+        default_components=prepared.default_components,
+    )
+
+
+def raw_second_moment(prepared: Prepared) -> np.ndarray:
+    """Second moment around zero of every prepared row, float64."""
+    return site_moments(prepared.X, (np.arange(len(prepared.X)),)).pooled()
+
+
+def nearest_basis(components: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """The basis of the components' span that lies closest to the exact components.
+
+    PPCA's components are uniform within their span, so that only this makes them comparable one
+    by one. It reads the exact components: not for release.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+    exact : ndarray of shape (at least n_components, n_features), orthonormal rows
+    """
+    left, _, right = np.linalg.svd(components @ exact[: len(components)].T)
+    return (left @ right).T @ components
+
+
+def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
+    """Rows of `spec.repetitions` draws of the spec's one protocol.
+
+    Parameters
+    ----------
+    spec : RunSpec
+        From `central_spec`, with one protocol.
+    problem : Problem
+        From `central_problem`.
+    first : int
+        Number of the first repetition.
+
+    Raises
+    ------
+    ParameterError
+        If the protocol cannot run with these settings.
+    """
+    (protocol,) = spec.protocols
+    started = time.perf_counter()
+    with one_blas_thread():
+        if protocol == "ppca":
+            subspaces = _ppca_draws(spec, problem, first)
+        else:
+            subspaces = [
+                draw_subspaces(spec, problem, first + number)[protocol]
+                for number in range(spec.repetitions)
+            ]
+        energies = [captured_energy(s.components, problem.reference) for s in subspaces]
+    seconds = (time.perf_counter() - started) / spec.repetitions
+    rows = tuple(
+        row_of(spec, problem, first + number, protocol, subspace, energy, seconds)
+        # Chains that ran together are other draws in other company.
+        | {"chains": subspace.diagnostics.get("chains", 0)}
+        for number, (subspace, energy) in enumerate(zip(subspaces, energies, strict=True))
+    )
+    return Batch(rows, tuple(subspaces))
+
+
+def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
+    settings = spec.settings(problem.n_features, problem.default_components)
+    n_chains = max(spec.repetitions, _FEWEST_CHAINS)
+    release = ppca(
+        problem.moments.pooled(),
+        problem.n_samples,
+        spec.epsilon,
+        settings.n_components,
+        rng=Repetition(spec.seed, first).rng(Purpose.SUBSPACE, _MANY_CHAINS),
+        n_chains=n_chains,
+        min_ess=_ESS_A_CHAIN * n_chains,
+    )
+    draw = release.draw
+    if draw.method == "exact":
+        # One component needs no chains, and a call gives one draw.
+        return [
+            draw_subspaces(spec, problem, first + number)["ppca"]
+            for number in range(spec.repetitions)
+        ]
+    diagnostics = {
+        "method": draw.method,
+        "converged": draw.converged,
+        "r_hat": draw.r_hat,
+        "ess_bulk": draw.ess_bulk,
+        "ess_tail": draw.ess_tail,
+        "sweeps": draw.n_sweeps,
+        "chains": n_chains,
+        "seconds": draw.seconds,
+    }
+    unknown = np.full(settings.n_components, np.nan)
+    # Whoever draws holds everybody's rows.
+    rows = problem.moments.n_samples * problem.n_features
+    sent = rows * problem.moments.second_moments.itemsize
+    return [
+        Subspace(state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics)
+        for state in draw.states[: spec.repetitions]
+    ]

@@ -1,0 +1,282 @@
+"""Finished rows on disk: a folder a person can find and clear.
+
+One file a unit, with a checksum; a file that does not read back is as good as none, and a folder
+that cannot be written keeps nobody from computing (`dpcore.experiments.engine.bounded_folder`).
+Files are found by everything their rows depend on: the draw, which rows of the data set are on this
+machine, the source of `dpcore` and the versions of NumPy and SciPy. Rows of an older version are
+therefore never shown; they are the first to go when the folder has reached its size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dpcore.data import dataset_status
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.bounded_folder import CLAIMS, bounded_folder
+from dpcore.experiments.engine.software import software_fingerprint
+from dpcore.experiments.engine.work_units import Finished, Unit
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.spec import RunSpec
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes may then compute the same unit, to the same end.
+    fcntl = None
+
+FOLDER_VARIABLE = "DPCORE_CACHE"
+SIZE_VARIABLE = "DPCORE_CACHE_SIZE"
+_USUAL_SIZE = "2 GB"
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+# What whoever reads rows back counts on; a row without them is none.
+_NUMBERS = ("energy_ratio", "energy", "exact_epsilon", "bytes_sent", "seconds")
+
+
+def cache_folder() -> Path:
+    """Where results are kept: `DPCORE_CACHE`, or the place this system has for caches."""
+    if given := os.environ.get(FOLDER_VARIABLE):
+        return Path(given)
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local or home / "AppData" / "Local") / "dpcore"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "dpcore"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "dpcore"
+
+
+def size_in_bytes(text: str) -> int:
+    """ "500 MB" as a number of bytes.
+
+    Raises
+    ------
+    ParameterError
+        If it is no size.
+    """
+    found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d*)?)\s*([kmg]?)b?\s*", text, re.IGNORECASE)
+    if found is None:
+        raise ParameterError(SIZE_VARIABLE, "a size such as 500 MB or 2 GB", text)
+    return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+@dataclass(frozen=True)
+class StoreSummary:
+    """What a person wants to know of the folder."""
+
+    folder: Path
+    entries: int
+    size: int
+
+
+class Claim:
+    """The right to compute a unit, held by one session at a time.
+
+    Where the folder cannot be written there is no file to lock: everybody then has the right.
+    """
+
+    def __init__(self, path: Path, descriptor: int | None):
+        self._path = path
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        if self._descriptor is None:
+            return
+        # Unlinked while locked: whoever opened it meanwhile sees that it is gone and tries anew.
+        with suppress(OSError):
+            self._path.unlink()
+        os.close(self._descriptor)
+
+
+class Store:
+    """Finished units in a folder.
+
+    Parameters
+    ----------
+    folder : path, optional
+        `cache_folder()` by default; made when something is kept.
+
+    Attributes
+    ----------
+    trouble : str
+        One sentence for a person if results cannot be kept, else empty.
+    damaged : int
+        Entries found unreadable so far; they are computed again.
+    """
+
+    def __init__(self, folder: str | Path | None = None):
+        self.folder = Path(folder) if folder is not None else cache_folder()
+        self._unread: set[Path] = set()
+        self._misset = ""
+        try:
+            most_bytes = size_in_bytes(os.environ.get(SIZE_VARIABLE) or _USUAL_SIZE)
+        except ParameterError as error:
+            most_bytes = size_in_bytes(_USUAL_SIZE)
+            self._misset = f"{error}: {_USUAL_SIZE} it is."
+        self._files = bounded_folder(self.folder / "sweeps", most_bytes)
+
+    @property
+    def most_bytes(self) -> int:
+        """What the folder may grow to."""
+        return self._files.most_bytes
+
+    @property
+    def trouble(self) -> str:
+        return self._misset or self._files.trouble
+
+    @property
+    def damaged(self) -> int:
+        return len(self._unread)
+
+    def look_up(self, unit: Unit) -> tuple[Finished, ...] | None:
+        """All the unit's rows, or None if some are missing."""
+        path = self._path(unit)
+        known = self._read(path, "cells", dict) or {}
+        keys = [_cell_key(spec) for spec in unit.specs]
+        if not all(key in known for key in keys):
+            return None
+        if not all(_is_cell(known[key], spec) for key, spec in zip(keys, unit.specs, strict=True)):
+            self._unread.add(path)
+            return None
+        return tuple(
+            Finished(cell, unit.repetition, tuple(known[key]["rows"]), known[key]["reason"])
+            for cell, key in zip(unit.cells, keys, strict=True)
+        )
+
+    def keep(self, unit: Unit, finished: tuple[Finished, ...]) -> None:
+        """Add the unit's rows to those of the same draw."""
+        path = self._path(unit)
+        known = self._read(path, "cells", dict) or {}
+        for spec, one in zip(unit.specs, finished, strict=True):
+            known[_cell_key(spec)] = {"rows": one.rows, "reason": one.reason}
+        self._write(path, {"draw": asdict(unit.draw), "cells": known})
+
+    def rows_of(
+        self, dataset: str, identity: Sequence[object], make: Callable[[], Iterable[Row]]
+    ) -> Iterator[Row]:
+        """Rows that are always made together: found here, or made and kept once all are there.
+
+        Parameters
+        ----------
+        dataset : str
+            Whose rows they are computed from.
+        identity : sequence
+            Everything else they depend on, as JSON has it.
+        make : callable
+            Gives the rows, one after the other.
+        """
+        path = self._path_of([*identity, _rows_here(dataset)])
+        found = self._read(path, "rows", list)
+        if found and all(isinstance(row, dict) for row in found):
+            yield from found
+            return
+        rows = []
+        for row in make():
+            rows.append(row)
+            yield row
+        self._write(path, {"identity": identity, "rows": rows})
+
+    def claim(self, unit: Unit) -> Claim | None:
+        """The right to compute a unit; None while another session has it.
+
+        The system takes the claim back when the process that holds it ends, however it ends.
+        """
+        path = self._path(unit).with_suffix(CLAIMS)
+        descriptor = None
+        try:
+            while True:
+                self._files.make_folder(path.parent)
+                descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+                if fcntl is not None:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(path, descriptor):
+                    return Claim(path, descriptor)
+                # Released and unlinked between opening and locking.
+                os.close(descriptor)
+                descriptor = None
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError:
+            # Read-only, full, without locks: what cannot be kept cannot be shared out either.
+            if descriptor is not None:
+                os.close(descriptor)
+            return Claim(path, None)
+
+    def summary(self) -> StoreSummary:
+        """How many entries there are and what they take, of every version."""
+        files = list(self._files.files())
+        entries = sum(file.path.endswith(".json") for file in files)
+        return StoreSummary(self.folder, entries, sum(file.size for file in files))
+
+    def clear(self) -> None:
+        """Delete every entry, and nothing else that may be in the folder."""
+        self._files.clear()
+
+    def _path(self, unit: Unit) -> Path:
+        here = _rows_here(unit.draw.dataset)
+        return self._path_of([asdict(unit.draw), unit.repetition, here])
+
+    def _path_of(self, identity: Sequence[object]) -> Path:
+        digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+        return self._files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.json"
+
+    def _read(self, path: Path, part: str, kind: type) -> object | None:
+        """One part of an entry; None if there is none of its kind, which is noted."""
+        content = self._files.read(path)
+        if content is None:
+            return None
+        checksum, _, body = content.partition(b"\n")
+        if checksum == _checksum(body):
+            with suppress(ValueError, RecursionError):
+                document = json.loads(body)
+                if isinstance(document, dict) and isinstance(document.get(part), kind):
+                    return document[part]
+        self._unread.add(path)
+        return None
+
+    def _write(self, path: Path, document: dict[str, object]) -> None:
+        body = json.dumps(document).encode()
+        self._files.write(path, _checksum(body) + b"\n" + body)
+
+
+def _is_cell(kept: object, spec: RunSpec) -> bool:
+    """Whether an entry holds the rows that this spec gives, one a protocol, or a reason."""
+    if not isinstance(kept, dict) or not isinstance(rows := kept.get("rows"), list):
+        return False
+    if isinstance(kept.get("reason"), str):
+        return not rows
+    return (
+        "reason" in kept
+        and all(isinstance(row, dict) for row in rows)
+        and [row.get("protocol") for row in rows] == list(dict.fromkeys(spec.protocols))
+        and all(isinstance(row.get(name), int | float) for row in rows for name in _NUMBERS)
+    )
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.stat(path).st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False
+
+
+def _rows_here(dataset: str) -> list[object]:
+    # A part of a data set has other rows than the whole, under the same name.
+    status = dataset_status(dataset)
+    return [status.n_samples, status.n_features, status.is_part]
+
+
+def _cell_key(spec: RunSpec) -> str:
+    return json.dumps([spec.components, spec.intermediate_dim, spec.truncation, spec.encoding])
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()

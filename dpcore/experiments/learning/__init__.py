@@ -1,0 +1,1 @@
+"""Runs of private classifiers and statistics."""

@@ -1,0 +1,1 @@
+"""What private results cost whose people they are about."""

@@ -1,0 +1,127 @@
+"""What the 2012 paper says of its figures, checked on the rows of a live run.
+
+Means are compared given the people drawn: a difference counts where it is beyond what the spread
+of the draws explains, by Welch's one-sided test at 0.001 for each comparison on its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, variance
+
+from scipy.special import stdtrit
+
+from dpcore.experiments.papers.dpdispca_claims import Verdict
+from dpcore.experiments.pca.paired_curves import Difference
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import percent
+
+_LEVEL = 0.001
+# "Not much better than random": less than this part of the way from random to exact.
+_NEAR_RANDOM = 0.1
+# "Approaches": this part of the optimum.
+_NEAR_OPTIMUM = 0.9
+
+
+def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
+    """Difference of the means of two independent series, and how far luck could bring it."""
+    mean = fmean(first) - fmean(second)
+    if min(len(first), len(second)) < 2:
+        return Difference(mean, math.inf)
+    parts = [variance(series) / len(series) for series in (first, second)]
+    if sum(parts) == 0:
+        return Difference(mean, 0.0)
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (len(series) - 1) for part, series in zip(parts, (first, second), strict=True)
+    )
+    luck = float(stdtrit(freedom, 1 - _LEVEL)) * math.sqrt(sum(parts))
+    return Difference(mean, luck)
+
+
+def check_sample_curve(rows: Sequence[Row], *, is_low_dimensional: bool) -> tuple[Verdict, ...]:
+    """Figure 1: PPCA at least MOD-SuLQ everywhere, growing with n; MOD-SuLQ near random.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of protocols exact, ppca, modsulq and random at several `samples`.
+    is_low_dimensional : bool
+        Whether this is the data set for which the paper makes an exception.
+    """
+    series = _series(rows, "samples")
+    values = sorted({value for _, value in series})
+    last = values[-1]
+    first = fmean(series["ppca", values[0]])
+    final = fmean(series["ppca", last])
+    growth = welch(series["ppca", last], series["ppca", values[0]])
+    grows = Verdict(
+        "PPCA approaches exact PCA as n grows.",
+        None if not math.isfinite(growth.luck) else growth.sign > 0,
+        f"PPCA keeps {percent(first)} at {values[0]:,} people and {percent(final)} at {last:,}.",
+    )
+    gain = {value: _gain(series, "modsulq", value) for value in values}
+    at = f"at {last:,} people MOD-SuLQ comes {percent(max(gain[last], 0))} of the way up"
+    if is_low_dimensional:
+        exception = Verdict(
+            "MOD-SuLQ does better than random here, where the dimension is low.",
+            welch(series["modsulq", last], series["random", last]).sign > 0,
+            f"From random to exact, {at}.",
+        )
+    else:
+        exception = Verdict(
+            "MOD-SuLQ is not much better than random.",
+            max(gain.values()) < _NEAR_RANDOM,
+            f"From random to exact, {at}, and {percent(max(0, *gain.values()))} at most.",
+        )
+    return _order(series, values, "{:,} people"), grows, exception
+
+
+def check_privacy_curve(rows: Sequence[Row]) -> tuple[Verdict, ...]:
+    """Figure 2: PPCA above MOD-SuLQ at every epsilon, both reaching the optimum on the right."""
+    series = _series(rows, "epsilon")
+    values = sorted({value for _, value in series})
+    right = {key: fmean(series[key, values[-1]]) for key in ("ppca", "modsulq")}
+    both = Verdict(
+        "Both approach exact PCA as ε grows.",
+        min(right.values()) > _NEAR_OPTIMUM,
+        f"At ε = {values[-1]:g} PPCA keeps {right['ppca']:.1%} and MOD-SuLQ "
+        f"{right['modsulq']:.1%}.",
+    )
+    return _order(series, values, "ε = {:g}"), both
+
+
+def _series(rows: Sequence[Row], field: str) -> dict[tuple[str, float], list[float]]:
+    series: dict[tuple[str, float], list[float]] = {}
+    for row in rows:
+        series.setdefault((row["protocol"], row[field]), []).append(row["energy_ratio"])
+    return series
+
+
+def _gain(series: Mapping[tuple[str, float], list[float]], protocol: str, value: float) -> float:
+    low, high = fmean(series["random", value]), fmean(series["exact", value])
+    return (fmean(series[protocol, value]) - low) / (high - low)
+
+
+def _order(
+    series: Mapping[tuple[str, float], list[float]], values: Sequence[float], at: str
+) -> Verdict:
+    claim = "PPCA keeps at least what MOD-SuLQ keeps, everywhere."
+    leads = {value: welch(series["ppca", value], series["modsulq", value]) for value in values}
+    widest = max(leads, key=lambda value: leads[value].mean)
+    narrowest = min(leads, key=lambda value: leads[value].mean)
+    if not math.isfinite(leads[widest].luck):
+        return Verdict(claim, None, "One draw cannot tell this from luck.")
+    ahead = [value for value in values if leads[value].sign > 0]
+    is_behind = any(lead.sign < 0 for lead in leads.values())
+    return Verdict(
+        claim,
+        not is_behind if ahead or is_behind else None,
+        f"PPCA is ahead at {len(ahead)} of {len(values)} values beyond luck: by "
+        f"{_points(leads[widest].mean)} at {at.format(widest)} and "
+        f"{_points(leads[narrowest].mean)} at {at.format(narrowest)}.",
+    )
+
+
+def _points(difference: float) -> str:
+    return f"{100 * difference:.2g} points"

@@ -1,0 +1,168 @@
+"""A run to take away: a script or a notebook that gives the same numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from textwrap import indent
+
+from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.pca.spec import RunSpec
+
+Row = dict[str, object]
+
+_HEAD = '''"""{title}; the same numbers as the page this came from.
+
+Run it from the folder that holds `dpcore`, with its requirements installed.
+"""'''
+_TITLE = "Captured energy of private PCA"
+_IMPORTS = """\
+from statistics import fmean
+
+from dpcore.experiments.pca.runs import run
+from dpcore.experiments.pca.spec import RunSpec"""
+_RUN = "rows = list(run(spec))"
+_PRINT = """\
+for protocol in spec.protocols:
+    ratios = [row["energy_ratio"] for row in rows if row["protocol"] == protocol]
+    print(f"{protocol:<8} {fmean(ratios):.4f} of exact PCA, mean of {len(ratios)} draws")"""
+_FIGURE = """\
+from dpcore.figures.tradeoffs.energy import protocol_dots
+
+protocol_dots(rows)"""
+_SWEEP_IMPORTS = """\
+import os
+from statistics import fmean
+
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.engine.sweep import Sweep, collect"""
+_SWEEP_RUN = """\
+results = [collect(sweep, workers=os.cpu_count()) for sweep in sweeps]
+rows = [row for result in results for row in result.rows]"""
+_SWEEP_PRINT = """\
+for sweep, result in zip(sweeps, results):
+    cells = {}
+    for row in result.rows:
+        cell = (*(row[field] for field, _ in sweep.vary), row["protocol"])
+        cells.setdefault(cell, []).append(row["energy_ratio"])
+    for cell, ratios in cells.items():
+        print(*cell, f"{fmean(ratios):.4f} of exact PCA, mean of {len(ratios)} draws", sep="  ")
+    for row in result.skipped:
+        print("skipped", *row.values(), sep="  ")"""
+
+_SWEEP_FIGURES = """\
+from dpcore.figures.tradeoffs.energy import energy_curves
+
+for sweep, result in zip(sweeps, results):
+    *others, (field, values) = sweep.vary
+    panels = {}
+    for row in result.rows:
+        panels.setdefault(", ".join(str(row[name]) for name, _ in others), []).append(row)
+    for title, own in panels.items():
+        wide = max(values) > 20 * min(values)
+        figure = energy_curves(own, field, axis_title=field, logarithmic=wide)
+        figure.update_layout(title=title, margin={"t": 90}).show()"""
+
+
+def source_of(spec: object) -> str:
+    """Python source that builds a frozen spec, naming what differs from its defaults."""
+    default = type(spec)()
+    arguments = [
+        f"    {field.name}={getattr(spec, field.name)!r},"
+        for field in fields(spec)
+        if getattr(spec, field.name) != getattr(default, field.name)
+    ]
+    if not arguments:
+        return f"{type(spec).__name__}()"
+    return "\n".join([f"{type(spec).__name__}(", *arguments, ")"])
+
+
+def script(title: str, cells: Sequence[str]) -> str:
+    """A Python script with a docstring that says what it is."""
+    return "\n\n".join([_HEAD.format(title=title), *cells]) + "\n"
+
+
+def script_of(spec: RunSpec) -> str:
+    """A Python script that runs the spec and prints what it found."""
+    return script(_TITLE, [_IMPORTS, f"spec = {source_of(spec)}", _RUN, _PRINT])
+
+
+def notebook_of(spec: RunSpec) -> str:
+    """The same as a Jupyter notebook, with the dot plot."""
+    return notebook(
+        [
+            ("markdown", f"# {_TITLE}\n\nThe same numbers as the page."),
+            ("code", f"{_IMPORTS}\n\nspec = {source_of(spec)}"),
+            ("code", f"{_RUN}\n{_PRINT}"),
+            ("code", _FIGURE),
+        ]
+    )
+
+
+def script_of_sweeps(sweeps: Sequence[Sweep]) -> str:
+    """A Python script that runs the sweeps one after the other and prints what they found."""
+    return script(_TITLE, [_SWEEP_IMPORTS, _sweeps_source(sweeps), _SWEEP_RUN, _SWEEP_PRINT])
+
+
+def notebook_of_sweeps(sweeps: Sequence[Sweep]) -> str:
+    """The same as a Jupyter notebook, with curves along what varies fastest."""
+    return notebook(
+        [
+            ("markdown", f"# {_TITLE}\n\nThe same numbers as the page."),
+            ("code", f"{_SWEEP_IMPORTS}\n\n{_sweeps_source(sweeps)}"),
+            ("code", f"{_SWEEP_RUN}\n{_SWEEP_PRINT}"),
+            ("code", _SWEEP_FIGURES),
+        ]
+    )
+
+
+def _sweeps_source(sweeps: Sequence[Sweep]) -> str:
+    lines = ["sweeps = ["]
+    for sweep in sweeps:
+        base, vary = indent(source_of(sweep.base), " " * 8), f"        vary={sweep.vary!r}"
+        lines += ["    Sweep(", f"{base},", f"{vary},", "    ),"]
+    return "\n".join([*lines, "]"])
+
+
+def notebook(cells: Sequence[tuple[str, str]]) -> str:
+    """JSON of a Jupyter notebook (format 4.5) from (kind, source) pairs."""
+    return json.dumps(
+        {
+            "cells": [_cell(number, *cell) for number, cell in enumerate(cells)],
+            "metadata": {
+                "kernelspec": {
+                    "display_name": "Python 3",
+                    "language": "python",
+                    "name": "python3",
+                }
+            },
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def _cell(number: int, kind: str, source: str) -> dict[str, object]:
+    cell = {
+        "cell_type": kind,
+        "id": f"cell-{number}",
+        "metadata": {},
+        "source": source.splitlines(keepends=True),
+    }
+    if kind == "code":
+        cell |= {"execution_count": None, "outputs": []}
+    return cell
+
+
+def csv_of(rows: Sequence[Row]) -> str:
+    """Rows as comma-separated text with a header line."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,91 @@
+"""Rows as curves that share their draws, and differences between them beyond luck."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from scipy.special import stdtrit
+
+from dpcore.experiments.pca.runs import Row
+
+_LEVEL = 0.001
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of paired differences and how far luck alone could bring it."""
+
+    mean: float
+    luck: float
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where it is beyond luck, else 0."""
+        return (self.mean > self.luck) - (self.mean < -self.luck)
+
+
+def paired(first: Sequence[float], second: Sequence[float]) -> Difference:
+    """Difference of two series that share their draws, in order."""
+    differences = [a - b for a, b in zip(first, second, strict=True)]
+    n = len(differences)
+    if n < 2:
+        return Difference(fmean(differences), math.inf)
+    luck = float(stdtrit(n - 1, 1 - _LEVEL)) * stdev(differences) / math.sqrt(n)
+    return Difference(fmean(differences), luck)
+
+
+class Curves:
+    """Rows of one panel by protocol and value, each a series over the draws.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+    field : str
+        The axis.
+    """
+
+    def __init__(self, rows: Sequence[Row], field: str):
+        self.field = field
+        series: dict[tuple[str, float], dict[int, float]] = {}
+        for row in rows:
+            series.setdefault((row["protocol"], row[field]), {})[row["repetition"]] = row[
+                "energy_ratio"
+            ]
+        self._series = {
+            key: [draws[repetition] for repetition in sorted(draws)]
+            for key, draws in series.items()
+        }
+        self.values = sorted({value for _, value in series})
+        self.protocols = list(dict.fromkeys(protocol for protocol, _ in series))
+
+    def at(self, protocol: str, value: float) -> list[float]:
+        """Energy ratios of one point, by repetition."""
+        return self._series[protocol, value]
+
+    def mean(self, protocol: str, value: float) -> float:
+        return fmean(self.at(protocol, value))
+
+    def step(self, protocol: str, start: float, stop: float) -> Difference:
+        """What a protocol gains from one value to another."""
+        return paired(self.at(protocol, stop), self.at(protocol, start))
+
+    def lead(self, first: str, second: str, value: float) -> Difference:
+        """By how much one protocol is ahead of another."""
+        return paired(self.at(first, value), self.at(second, value))
+
+
+def crossing(curves: Curves, protocol: str, level: float) -> float | None:
+    """Where a mean curve first reaches a level, on a straight line in log value; None if never."""
+    previous = None
+    for value in curves.values:
+        mean = curves.mean(protocol, value)
+        if mean >= level:
+            if previous is None:
+                return value
+            part = (level - previous[1]) / (mean - previous[1])
+            return previous[0] * (value / previous[0]) ** part
+        previous = value, mean
+    return None

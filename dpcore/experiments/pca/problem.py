@@ -1,0 +1,194 @@
+"""The data side of a run: who takes part, at which site, and the exact answer to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.data import Prepared, load_dataset, prepare, split_sites
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.pca.spec import ProblemKey
+from dpcore.spectra import (
+    SiteMoments,
+    cumulative_energy,
+    leading_eigenpairs,
+    site_moments,
+)
+from dpcore.streams import Purpose, stream
+
+# What kept data sets and site moments may take: two of the larger data sets, or one and its
+# moments at sixty sites.
+_MOST_BYTES = 1024**3
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Site moments and what the exact answer captures; nothing here grows with N.
+
+    Parameters
+    ----------
+    moments : SiteMoments
+        Of the people at the sites. Centred if the preparation was "published".
+    reference : ndarray of shape (n_features, n_features), float64
+        The second moment that captured energy is measured on.
+    exact_components : ndarray of shape (n_features, n_features)
+        All eigenvectors of the pooled second moment of the people at the sites.
+    exact_eigenvalues : ndarray of shape (n_features,)
+    optimum : ndarray of shape (n_features,)
+        Energy of `reference` captured by the first k exact components, for k = 1 to D.
+    centre : ndarray of shape (n_features,)
+        Mean of the prepared rows of the people at the sites.
+    default_components : int
+    """
+
+    moments: SiteMoments
+    reference: np.ndarray
+    exact_components: np.ndarray
+    exact_eigenvalues: np.ndarray
+    optimum: np.ndarray
+    centre: np.ndarray
+    default_components: int
+
+    @property
+    def n_features(self) -> int:
+        return len(self.reference)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.moments.n_samples.sum())
+
+
+def load_prepared(
+    name: str, preparation: str, norm_bound: float | None = None, *, download: bool = True
+) -> Prepared:
+    """A data set ready for a private algorithm; the slow and large part of a problem."""
+    dataset = load_dataset(name, download=download)
+    return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=True)
+
+
+def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[np.ndarray, ...]:
+    """Row numbers of each site's people."""
+    n_rows = len(prepared.X)
+    n_samples = n_rows if key.samples is None else key.samples
+    if n_samples > n_rows:
+        raise ParameterError("samples", f"at most the {n_rows} people of {key.dataset}", n_samples)
+    if n_samples < 2 * key.sites:
+        raise ParameterError(
+            "sites", f"at most {n_samples // 2}, for 2 of {n_samples} people each", key.sites
+        )
+    people = np.arange(n_rows)
+    if n_samples < n_rows:
+        rng = stream(key.seed, Purpose.SAMPLE, key.drawing)
+        # A prefix of one permutation, so that a larger sample contains the smaller one.
+        people = rng.permutation(n_rows)[:n_samples]
+    members = split_sites(
+        n_samples,
+        key.sites,
+        how=key.split,
+        labels=None if prepared.labels is None else prepared.labels[people],
+        concentration=key.concentration if key.split == "dirichlet" else None,
+        rng=stream(key.seed, Purpose.SPLIT, key.drawing),
+    )
+    return tuple(people[rows] for rows in members)
+
+
+def build_problem(
+    key: ProblemKey, prepared: Prepared, whole: Callable[[], np.ndarray] | None = None
+) -> Problem:
+    """Site moments and exact answer for one key.
+
+    Parameters
+    ----------
+    key : ProblemKey
+    prepared : Prepared
+        What `load_prepared` gives for the key's data set and preparation.
+    whole : callable, optional
+        Gives the second moment of all prepared rows, for keys that measure on everybody; it is
+        worked out here when absent.
+    """
+    moments = site_moments(prepared.X, sites_of(key, prepared))
+    centre = moments.weights @ moments.means
+    if key.preparation == "published":
+        # The authors centre the people drawn once more, with their own mean.
+        moments = moments.centred(centre, in_place=True)
+        pooled = moments.pooled()
+    else:
+        pooled = moments.pooled() - np.outer(centre, centre)
+    eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
+    reference = pooled
+    if key.reference == "all":
+        reference = whole() if whole is not None else whole_second_moment(prepared)
+    return Problem(
+        moments=moments,
+        reference=reference,
+        exact_components=components,
+        exact_eigenvalues=eigenvalues,
+        optimum=cumulative_energy(components, reference),
+        centre=centre,
+        default_components=prepared.default_components,
+    )
+
+
+def whole_second_moment(prepared: Prepared) -> np.ndarray:
+    """Centred second moment of every prepared row, float64."""
+    everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),))
+    return everybody.centred().pooled()
+
+
+ProblemSource = Callable[[ProblemKey], Problem]
+
+
+class Problems:
+    """Problems by their keys; each made once, however many threads ask.
+
+    Parameters
+    ----------
+    load : callable
+        (name, preparation, norm_bound) -> Prepared.
+    keep_data, keep : int
+        How many data sets and how many problems are kept, the latest asked for. A sweep comes to
+        its problems one after the other; more than one would take the memory of many.
+
+    Attributes
+    ----------
+    prepared : OnceCache
+        The data sets: called as `load`.
+    """
+
+    def __init__(
+        self,
+        load: Callable[..., Prepared] = load_prepared,
+        *,
+        keep_data: int = 1,
+        keep: int = 1,
+    ):
+        self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
+        self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
+        self._problems: OnceCache[Problem] = OnceCache(self._build, keep, _MOST_BYTES)
+
+    def __call__(self, key: ProblemKey) -> Problem:
+        return self._problems(key)
+
+    def peek(self, key: ProblemKey) -> Problem | None:
+        """The problem if it is there; None where one would have to wait for it."""
+        return self._problems.peek(key)
+
+    def beside(self, keep: int = 1) -> ProblemSource:
+        """A source for sweeps: on the same data, and with a few problems of its own.
+
+        The many problems of a sweep then push out none of these.
+        """
+        own = OnceCache(self._build, keep, _MOST_BYTES)
+        return lambda key: self(key) if (key,) in self._problems else own(key)
+
+    def _build(self, key: ProblemKey) -> Problem:
+        data = (key.dataset, key.preparation, key.norm_bound)
+        with one_blas_thread():
+            return build_problem(key, self.prepared(*data), lambda: self._whole(*data))
+
+
+local_problem = Problems()

@@ -1,0 +1,189 @@
+"""Running a spec: tidy rows, one a (protocol, repetition)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.software import versions
+from dpcore.experiments.pca.methods import method
+from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca import Draw, Subspace
+from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
+from dpcore.spectra import captured_energy
+from dpcore.streams import Repetition
+
+Row = dict[str, object]
+
+
+def draw_subspaces(spec: RunSpec, problem: Problem, repetition: int) -> dict[str, Subspace]:
+    """The subspace of each protocol in one repetition; protocols share the sites' noise."""
+    return draw_subspaces_of([spec], problem, repetition)[0]
+
+
+def draw_subspaces_of(
+    specs: Sequence[RunSpec],
+    problem: Problem,
+    repetition: int,
+    *,
+    threads: int | None = None,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> list[dict[str, Subspace]]:
+    """Subspaces of several specs on one draw of the noise, the same as each alone gives.
+
+    Parameters
+    ----------
+    specs : sequence of RunSpec
+        Equal but for K, R, truncation and encoding.
+    problem : Problem
+    repetition : int
+    threads : int, optional
+        Sites worked on at the same time; one a processor by default, and protocols too.
+    checkpoint : callable
+        Called before each site; what it raises ends the draw.
+    """
+    methods = [method(key) for key in specs[0].protocols]
+    draws = Draw.several(
+        problem.moments,
+        [spec.settings(problem.n_features, problem.default_components) for spec in specs],
+        Repetition(specs[0].seed, repetition),
+        proxies=any(m.wants_proxies for m in methods),
+        average=any(m.wants_average for m in methods),
+        threads=threads,
+        checkpoint=checkpoint,
+    )
+    if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
+        return [{m.key: m.release(draw) for m in methods} for draw in draws]
+    # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
+    with ThreadPoolExecutor(len(methods)) as pool:
+        pending = [{m.key: pool.submit(m.release, draw) for m in methods} for draw in draws]
+        return [{key: each.result() for key, each in of.items()} for of in pending]
+
+
+def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[Row]:
+    """Rows of one repetition, one a protocol."""
+    return run_repetitions([spec], problem, repetition)[0]
+
+
+def run_repetitions(
+    specs: Sequence[RunSpec], problem: Problem, repetition: int, **options: object
+) -> list[list[Row]]:
+    """Rows of one repetition of several specs, as `draw_subspaces_of` takes them."""
+    started = time.perf_counter()
+    with one_blas_thread():
+        outcomes = draw_subspaces_of(specs, problem, repetition, **options)
+        seconds = (time.perf_counter() - started) / len(specs)
+        energies = _Energies(problem.reference)
+        return [
+            [
+                row_of(spec, problem, repetition, key, subspace, energies.of(subspace), seconds)
+                for key, subspace in subspaces.items()
+            ]
+            for spec, subspaces in zip(specs, outcomes, strict=True)
+        ]
+
+
+class _Energies:
+    """Captured energies; specs that share a decomposition share its components in memory."""
+
+    def __init__(self, reference: np.ndarray):
+        self._reference = reference
+        self._known: dict[tuple, tuple[float, Subspace]] = {}
+
+    def of(self, subspace: Subspace) -> float:
+        components = subspace.components
+        key = components.ctypes.data, components.shape, components.strides
+        if key not in self._known:
+            # The subspace is kept, or its memory might come to hold another.
+            self._known[key] = captured_energy(components, self._reference), subspace
+        return self._known[key][0]
+
+
+def row_of(
+    spec: RunSpec,
+    problem: Problem,
+    repetition: int,
+    key: str,
+    subspace: Subspace,
+    energy: float,
+    seconds: float,
+) -> Row:
+    """One tidy row: the whole spec, what came out, and what it promises.
+
+    `seconds` is what the draw took, all its protocols together, divided among the specs that
+    shared it: protocols and specs have most of it in common.
+    """
+    settings = spec.settings(problem.n_features, problem.default_components)
+    guarantee = subspace.guarantee
+    return {
+        "dataset": spec.dataset,
+        "protocol": key,
+        "epsilon": spec.epsilon,
+        "delta": spec.delta,
+        "sites": spec.sites,
+        "samples": problem.n_samples,
+        "components": settings.n_components,
+        "intermediate_dim": settings.intermediate_dim,
+        "calibration": spec.calibration,
+        "noise": spec.noise,
+        "truncation": spec.truncation,
+        "encoding": spec.encoding,
+        "masks": spec.masks,
+        "honest_sites": spec.honest_sites,
+        "preparation": spec.preparation,
+        "norm_bound": spec.norm_bound,
+        "mean_share": settings.mean_share,
+        "split": spec.split,
+        "concentration": spec.concentration,
+        "reference": spec.reference,
+        "resample": spec.resample,
+        "repetition": repetition,
+        "seed": spec.seed,
+        "energy_ratio": energy / float(problem.optimum[settings.n_components - 1]),
+        "energy": energy,
+        "random_ratio": settings.n_components
+        / problem.n_features
+        * float(problem.reference.trace())
+        / float(problem.optimum[settings.n_components - 1]),
+        "sigma": guarantee.sigma,
+        "exact_epsilon": guarantee.epsilon,
+        "bytes_sent": int(subspace.bytes_sent.sum()),
+        "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),
+        "people_per_site": problem.n_samples / spec.sites,
+        "intermediate_ratio": settings.intermediate_dim / settings.n_components,
+        "seconds": seconds,
+        "versions": versions(),
+    }
+
+
+def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
+    """Bytes of all whole matrices, and of all raw rows, sent as they are; nothing is drawn."""
+    settings = spec.settings(problem.n_features, problem.default_components)
+    draw = Draw(problem.moments, settings, Repetition(spec.seed))
+    return int(draw.whole_matrix_bytes().sum()), int(draw.raw_row_bytes().sum())
+
+
+def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[Row]:
+    """Rows of a spec, as they are finished.
+
+    Raises
+    ------
+    ParameterError
+        If the spec cannot run on its data set; before anything is drawn.
+    DataUnavailable
+        If the data set's files are not there.
+    """
+    for repetition in range(spec.repetitions):
+        problem = problems(spec.problem_key(repetition))
+        yield from run_repetition(spec, problem, repetition)
+
+
+def vary(spec: RunSpec, **changes: object) -> RunSpec:
+    """The spec with some fields changed."""
+    return replace(spec, **changes)

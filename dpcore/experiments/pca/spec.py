@@ -1,0 +1,180 @@
+"""What is run: a frozen specification, complete enough to run again elsewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from numbers import Integral
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.control_ranges import (
+    LARGEST_CONCENTRATION,
+    SMALLEST_CONCENTRATION,
+    require_counts,
+)
+from dpcore.pca import ReleaseSettings
+from dpcore.privacy import PrivacyBudget
+
+PREPARATIONS = ("published", "private")
+SPLITS = ("equal", "random", "dirichlet")
+REFERENCES = ("sites", "all")
+
+
+@dataclass(frozen=True)
+class ProblemKey:
+    """Everything that fixes the data side: which people, at which sites, prepared how.
+
+    Two specs with the same key share their site moments whatever their budget.
+    """
+
+    dataset: str
+    samples: int | None
+    sites: int
+    split: str
+    concentration: float
+    preparation: str
+    norm_bound: float | None
+    reference: str
+    seed: int
+    drawing: int
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One cell of an experiment.
+
+    Parameters
+    ----------
+    dataset : str
+    protocols : tuple of str
+        Keys of `dpcore.experiments.pca.methods.METHODS`.
+    epsilon, delta : float
+        Asked of each protocol, under replace-one.
+    sites : int
+        S.
+    samples : int or None
+        N, people in all; None takes everybody.
+    components : int or None
+        K; None takes the data set's default.
+    intermediate_dim : int or None
+        R; None takes 2 K, or the number of features if that is smaller.
+    calibration, noise, truncation, masks, honest_sites, encoding
+        As in `dpcore.pca.ReleaseSettings`.
+    preparation : {"published", "private"}
+        Published centring and scaling read the rows and are not private. Private clips to a
+        public bound and centres by a private mean.
+    norm_bound : float or None
+        The public bound of the private preparation, in the units of the raw rows.
+    mean_share : float
+        Share of the budget (in mu squared) for that mean.
+    split : {"equal", "random", "dirichlet"}
+    concentration : float
+        Of the Dirichlet split: small is skewed.
+    reference : {"sites", "all"}
+        Whose second moment the captured energy is measured on: the people at the sites, or the
+        whole data set they were drawn from, as the DPdisPCA authors do.
+    resample : bool
+        Draw the people anew in every repetition.
+    repetitions : int
+    seed : int
+    """
+
+    dataset: str = "digits"
+    protocols: tuple[str, ...] = ("dpdis", "full", "local", "pooled")
+    epsilon: float = 1.0
+    delta: float = 0.01
+    sites: int = 5
+    samples: int | None = None
+    components: int | None = None
+    intermediate_dim: int | None = None
+    calibration: str = "published"
+    noise: str = "triangle"
+    truncation: str = "svd"
+    preparation: str = "published"
+    norm_bound: float | None = None
+    mean_share: float = 0.1
+    split: str = "equal"
+    concentration: float = 1.0
+    masks: str = "published"
+    honest_sites: int | None = None
+    encoding: str = "native"
+    reference: str = "sites"
+    resample: bool = False
+    repetitions: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        PrivacyBudget(self.epsilon, self.delta)
+        for name, choices in (
+            ("preparation", PREPARATIONS),
+            ("split", SPLITS),
+            ("reference", REFERENCES),
+        ):
+            if getattr(self, name) not in choices:
+                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+        if not self.protocols:
+            raise ParameterError("protocols", "at least one", self.protocols)
+        require_counts(self, sites=1, repetitions=1, seed=0)
+        if self.samples is not None:
+            if self.samples < 2 * self.sites:
+                raise ParameterError(
+                    "samples", f"at least 2 people at each of the {self.sites} sites", self.samples
+                )
+            require_counts(self, samples=1)
+        if not self.concentration > 0:
+            raise ParameterError("concentration", "greater than 0", self.concentration)
+        if not SMALLEST_CONCENTRATION <= self.concentration <= LARGEST_CONCENTRATION:
+            reach = f"from {SMALLEST_CONCENTRATION:g} to {LARGEST_CONCENTRATION:g}"
+            raise ParameterError("concentration", reach, self.concentration)
+        if self.norm_bound is not None and not 0 < self.norm_bound < math.inf:
+            raise ParameterError("norm_bound", "a positive finite number", self.norm_bound)
+
+    def problem_key(self, repetition: int = 0) -> ProblemKey:
+        return ProblemKey(
+            dataset=self.dataset,
+            samples=self.samples,
+            sites=self.sites,
+            split=self.split,
+            concentration=self.concentration if self.split == "dirichlet" else 1.0,
+            preparation=self.preparation,
+            norm_bound=self.norm_bound if self.preparation == "private" else None,
+            reference=self.reference,
+            seed=self.seed,
+            drawing=repetition if self.resample else 0,
+        )
+
+    def settings(self, n_features: int, default_components: int) -> ReleaseSettings:
+        """The release settings, with K and R filled in for this many features.
+
+        Raises
+        ------
+        ParameterError
+            If K or R is not in [1, n_features].
+        """
+        components = default_components if self.components is None else self.components
+        intermediate = self.intermediate_dim
+        if intermediate is None:
+            intermediate = min(2 * components, n_features)
+        for name, value in (("components", components), ("intermediate_dim", intermediate)):
+            if not isinstance(value, Integral) or not 1 <= value <= n_features:
+                raise ParameterError(name, f"a whole number in [1, n_features={n_features}]", value)
+        return ReleaseSettings(
+            budget=PrivacyBudget(self.epsilon, self.delta),
+            n_components=components,
+            intermediate_dim=intermediate,
+            calibration=self.calibration,
+            noise=self.noise,
+            truncation=self.truncation,
+            mean_share=self.mean_share if self.preparation == "private" else 0.0,
+            masks=self.masks,
+            honest_sites=self.honest_sites,
+            encoding=self.encoding,
+        )
+
+
+def as_published(spec: RunSpec) -> RunSpec:
+    """The same question with the noise and truncation of Algorithm 1 as printed."""
+    return replace(spec, calibration="published", noise="triangle", truncation="svd")
+
+
+SPEC_FIELDS = tuple(field.name for field in fields(RunSpec))

@@ -1,0 +1,1 @@
+"""What pages teach with: steps, tests, one person who moves, tutorials."""

@@ -1,0 +1,124 @@
+"""The adversary's test between two neighbouring data sets, as tables for a page.
+
+In units of the noise, the release along the line between the two answers is N(0, 1) under D',
+with another row in the place of yours, and N(mu, 1) under D, with your row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpcore.pca.protocols.guarantees import HOLDER, gaussian_guarantee
+from dpcore.privacy import (
+    Guarantee,
+    PrivacyBudget,
+    gaussian_posterior,
+    gaussian_trade_off,
+    guarantee_mu,
+    l2_sensitivity_of_second_moment,
+    posterior_bounds,
+    second_moment_sigma,
+    trade_off,
+)
+
+Row = dict[str, object]
+
+# Densities are drawn this far to either side of both means, where they have vanished.
+REACH = 4.0
+_N_POINTS = 241
+_PRIORS = np.linspace(0.002, 0.998, 250)
+
+
+@dataclass(frozen=True)
+class TestErrors:
+    """Errors of the test that cries "D" above a threshold."""
+
+    threshold: float
+    type_one: float
+    type_two: float
+
+    # pytest takes every Test… for a test class.
+    __test__ = False
+
+
+def promise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
+    """What one noisy second moment promises; the number of people cancels out."""
+    return gaussian_guarantee(
+        budget,
+        replace(HOLDER, noise_added_by="whoever holds the data"),
+        l2_sensitivity=l2_sensitivity_of_second_moment(1),
+        sigma=second_moment_sigma(budget, 1, calibration=calibration),
+        is_calibrated=calibration != "published",
+    )
+
+
+def errors_at(threshold: float, mu: float) -> TestErrors:
+    """Type I and type II error of one threshold, in units of the noise."""
+    return TestErrors(threshold, float(ndtr(-threshold)), float(ndtr(threshold - mu)))
+
+
+def densities(mu: float) -> dict[str, np.ndarray]:
+    """Columns "release", "with_you" and "without_you", each of shape (n_points,)."""
+    release = np.linspace(-REACH, mu + REACH, _N_POINTS)
+    return {
+        "release": release,
+        "with_you": _normal_density(release - mu),
+        "without_you": _normal_density(release),
+    }
+
+
+def trade_off_rows(guarantee: Guarantee) -> list[Row]:
+    """Curves of type II against type I error: one row a curve, with both as arrays.
+
+    The promise in words is that of `asked`; the exact curve is that of the noise really added.
+    """
+    # Dense at both ends, where the curves bend.
+    type_one = ndtr(np.linspace(-REACH - 2, REACH + 2, _N_POINTS))
+    type_one[[0, -1]] = 0.0, 1.0
+    asked = guarantee.asked
+    return [
+        {"curve": "blind", "type_one": type_one, "type_two": 1 - type_one},
+        {
+            "curve": "pure",
+            "type_one": type_one,
+            "type_two": trade_off(type_one, asked.epsilon),
+        },
+        {
+            "curve": "approximate",
+            "type_one": type_one,
+            "type_two": trade_off(type_one, asked.epsilon, asked.delta),
+        },
+        {
+            "curve": "gaussian",
+            "type_one": type_one,
+            "type_two": gaussian_trade_off(type_one, guarantee_mu(guarantee)),
+        },
+    ]
+
+
+def belief_columns(guarantee: Guarantee) -> dict[str, np.ndarray]:
+    """Belief in the truth after the release against belief before.
+
+    "least" and "greatest" under pure epsilon as asked; "low", "median" and "high" are the 5, 50
+    and 95 % quantiles under the noise really added.
+    """
+    mu = guarantee_mu(guarantee)
+    bounds = np.array([posterior_bounds(prior, guarantee.asked.epsilon) for prior in _PRIORS])
+    quantiles = np.array(
+        [gaussian_posterior(prior, mu, np.array([0.05, 0.5, 0.95])) for prior in _PRIORS]
+    )
+    return {
+        "prior": _PRIORS,
+        "least": bounds[:, 0],
+        "greatest": bounds[:, 1],
+        "low": quantiles[:, 0],
+        "median": quantiles[:, 1],
+        "high": quantiles[:, 2],
+    }
+
+
+def _normal_density(z: np.ndarray) -> np.ndarray:
+    return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)

@@ -1,0 +1,258 @@
+"""Algorithm 1 of Imtiaz & Sarwate (2018), one step after the other, as data.
+
+The steps repeat what the `dpdis` protocol does to one site, with the same streams of noise, so
+what is shown is what the Playground's first draw came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpcore.experiments.pca.problem import Problem
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca import Draw, SiteMessage, aggregate
+from dpcore.pca.messages.encoding import sent
+from dpcore.pca.noisy_sites import centred_around
+from dpcore.pca.site import noisy_second_moment, proxy_of
+from dpcore.spectra import captured_energy, leading_eigenpairs
+from dpcore.streams import Purpose, Repetition
+
+AT_SITE, ON_THE_WIRE, AT_AGGREGATOR = "site", "wire", "aggregator"
+STEPS = ("moment", "noise", "decomposition", "truncation", "message", "average", "components")
+_MOST_SITES_SHOWN = 2
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One matrix to look at.
+
+    Parameters
+    ----------
+    name : str
+        In LaTeX, without dollars.
+    matrix : ndarray of shape (rows, columns)
+    limit : float
+        Entries of this size have the strongest colour.
+    private : bool
+        Whether it may be seen outside: only what comes after the noise.
+    """
+
+    name: str
+    matrix: np.ndarray
+    limit: float
+    private: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Parameters
+    ----------
+    key : str
+        One of `STEPS`.
+    where : str
+        "site", "wire" or "aggregator".
+    panels : tuple of Panel
+    energy_ratio : float
+        Captured by the top K directions of what there is after this step, as a share of the
+        exact optimum: what stopping here would keep.
+    facts : dict
+        Numbers for the sentences of a page.
+    """
+
+    key: str
+    where: str
+    panels: tuple[Panel, ...]
+    energy_ratio: float
+    facts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """All steps for one site, and the spectrum that the decomposition and truncation show.
+
+    Parameters
+    ----------
+    steps : tuple of Step
+        In the order of `STEPS`.
+    eigenvalues : ndarray of shape (n_features,)
+        Of the noisy second moment, in the order of the truncation.
+    exact_eigenvalues : ndarray of shape (n_features,)
+        Of the site's second moment before the noise.
+    n_kept : int
+        R.
+    message : SiteMessage
+        What the site sends.
+    components, exact_components : ndarray of shape (n_components, n_features)
+    """
+
+    steps: tuple[Step, ...]
+    eigenvalues: np.ndarray
+    exact_eigenvalues: np.ndarray
+    n_kept: int
+    message: SiteMessage
+    components: np.ndarray
+    exact_components: np.ndarray
+
+
+def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
+    """Every step of the first draw of DPdisPCA, with one site in view.
+
+    Raises
+    ------
+    ParameterError
+        If the spec cannot run.
+    """
+    settings = spec.settings(problem.n_features, problem.default_components)
+    draw = Draw(problem.moments, settings, Repetition(spec.seed))
+    moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
+    sites = [_noisy(draw, s) for s in range(moments.n_sites)]
+    sent_by_sites = [_message(draw, s, sites[s][1]) for s in range(moments.n_sites)]
+    messages = [message for message, _ in sent_by_sites]
+    message, encoded = sent_by_sites[site]
+    moment = moments.second_moments[site]
+    noise, noisy = sites[site]
+    eigenvalues, vectors = leading_eigenpairs(noisy, len(noisy), by=settings.ranking)
+    exact_values, exact_vectors = leading_eigenpairs(moment, len(moment))
+    proxy = message.values
+    cut = proxy @ proxy.T
+    average_values, components = aggregate(messages, n_components)
+    average = sum(
+        weight * (one.values @ one.values.T)
+        for weight, one in zip(moments.weights, messages, strict=True)
+    )
+
+    def kept_by(directions: np.ndarray) -> float:
+        optimum = float(problem.optimum[n_components - 1])
+        return captured_energy(directions[:n_components], problem.reference) / optimum
+
+    scale = _strength(moment)
+    noisy_ratio = kept_by(vectors)
+    # R directions of one site keep what its leading K did, or less where R is below K.
+    cut_ratio = kept_by(vectors[:n_kept])
+    steps = (
+        Step(
+            "moment",
+            AT_SITE,
+            (Panel(r"A_s", moment, scale, False),),
+            kept_by(exact_vectors),
+            {"people": message.n_samples, "features": len(moment)},
+        ),
+        Step(
+            "noise",
+            AT_SITE,
+            (
+                Panel(r"A_s", moment, scale, False),
+                Panel(r"E_s", noise, scale, False),
+                Panel(r"\hat A_s", noisy, scale, True),
+            ),
+            noisy_ratio,
+            {
+                "sigma": message.sigma,
+                "noise_share": float(np.linalg.norm(noise) / np.linalg.norm(moment)),
+            },
+        ),
+        Step(
+            "decomposition",
+            AT_SITE,
+            (
+                Panel(r"\hat A_s", noisy, scale, True),
+                Panel(r"U", vectors.T, _strength(vectors), True),
+            ),
+            noisy_ratio,
+            {"negative": int((eigenvalues < 0).sum()), "features": len(noisy)},
+        ),
+        Step(
+            "truncation",
+            AT_SITE,
+            (
+                Panel(r"\hat A_s", noisy, scale, True),
+                Panel(r"U_R |\Sigma_R| U_R^\top", cut, scale, True),
+            ),
+            cut_ratio,
+            {
+                "kept": n_kept,
+                "features": len(noisy),
+                "negative_kept": int((eigenvalues[:n_kept] < 0).sum()),
+            },
+        ),
+        Step(
+            "message",
+            ON_THE_WIRE,
+            (Panel(r"P_s^\top", proxy.T, _strength(proxy), True),),
+            cut_ratio,
+            {
+                "numbers": proxy.size,
+                "bytes": encoded,
+                "raw_bytes": message.n_samples * len(moment) * proxy.itemsize,
+                "kept": n_kept,
+            },
+        ),
+        Step(
+            "average",
+            AT_AGGREGATOR,
+            (
+                *(
+                    Panel(rf"P_{{{s + 1}}} P_{{{s + 1}}}^\top", p.values @ p.values.T, scale, True)
+                    for s, p in enumerate(messages[:_MOST_SITES_SHOWN])
+                ),
+                Panel(r"A_c", average, scale, True),
+            ),
+            kept_by(components),
+            {"sites": len(messages), "shown": min(_MOST_SITES_SHOWN, len(messages))},
+        ),
+        Step(
+            "components",
+            AT_AGGREGATOR,
+            (
+                Panel(r"A_c", average, scale, True),
+                Panel(r"V", components, _strength(components), True),
+            ),
+            kept_by(components),
+            {"components": n_components, "weakest": float(average_values[-1])},
+        ),
+    )
+    return Walk(
+        steps,
+        eigenvalues,
+        exact_values,
+        n_kept,
+        message,
+        components,
+        problem.exact_components[:n_components],
+    )
+
+
+def _noisy(draw: Draw, site: int) -> tuple[np.ndarray, np.ndarray]:
+    """A site's noise, and its noisy second moment, centred where the settings ask for it."""
+    moment = draw.moments.second_moments[site]
+    noisy = noisy_second_moment(
+        moment,
+        draw.scales[site].moment,
+        noise=draw.settings.noise,
+        rng=draw.repetition.rng(Purpose.SITE_NOISE, site),
+    )
+    noise = noisy - moment
+    if draw.noisy_means is not None:
+        mean = draw.moments.weights @ draw.noisy_means
+        noisy = centred_around(noisy, draw.noisy_means[site], mean)
+    return noise, noisy
+
+
+def _message(draw: Draw, site: int, noisy: np.ndarray) -> tuple[SiteMessage, int]:
+    """What arrives from a site, and its length in bytes."""
+    settings = draw.settings
+    message = SiteMessage(
+        proxy_of(noisy, settings.intermediate_dim, settings.ranking),
+        int(draw.moments.n_samples[site]),
+        draw.scales[site].moment,
+    )
+    return sent(message, settings.encoding)
+
+
+def _strength(matrix: np.ndarray) -> float:
+    """A size that all but the largest hundredth of the entries stay below."""
+    return float(np.quantile(np.abs(matrix), 0.99)) or 1.0

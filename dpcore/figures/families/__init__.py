@@ -1,0 +1,1 @@
+"""The other families of algorithms as pictures."""

@@ -1,0 +1,128 @@
+"""Markov chains: what they captured from sweep to sweep, and what their diagnostics say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.figures.style import GREY, base_figure, faded, ink
+from dpcore.figures.tradeoffs.energy import PERCENT_RANGE
+
+Row = dict[str, object]
+# Okabe-Ito; no algorithm is drawn in these on this page.
+_COLOURS = {"random": "#0072B2", "mode": "#D55E00"}
+_DASHES = {"random": "solid", "mode": "dash"}
+_NAMES = {"random": "started at random", "mode": "started at exact PCA"}
+
+
+def energy_traces(
+    shares: np.ndarray,
+    starts: Sequence[str],
+    random_share: float,
+    *,
+    stopped: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Captured energy of every chain against sweeps, from its start on.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_chains, n_sweeps + 1)
+    starts : sequence of {"random", "mode"}
+    random_share : float
+    stopped : int, optional
+        The sweep at which the diagnostics first passed.
+    """
+    figure = base_figure(380)
+    # The start is drawn as 1, which a logarithmic axis has room for.
+    sweeps = np.arange(1, shares.shape[1] + 1)
+    for chain, start in enumerate(starts):
+        figure.add_scatter(
+            x=sweeps,
+            y=shares[chain],
+            mode="lines",
+            line={"color": faded(_COLOURS[start], 0.8), "width": 1.6, "dash": _DASHES[start]},
+            name=_NAMES[start],
+            legendgroup=start,
+            showlegend=start not in starts[:chain],
+            hovertemplate="%{y:.1%}<extra>" + _NAMES[start] + "</extra>",
+        )
+    for level, name, line in (
+        (1.0, "exact PCA", {"color": ink(dark), "dash": "dash", "width": 1.5}),
+        (random_share, "random subspace", {"color": GREY, "dash": "dot", "width": 2}),
+    ):
+        figure.add_hline(y=level, line=line)
+        figure.add_annotation(
+            x=1, xref="paper", xanchor="right", y=level, yanchor="bottom", text=name,
+            showarrow=False, font={"size": 12},
+        )  # fmt: skip
+    if stopped is not None:
+        figure.add_vline(x=stopped + 1, line={"color": ink(dark), "width": 1})
+    figure.update_xaxes(title="sweeps, the start counted as 1", **_log_axis(len(sweeps)))
+    figure.update_yaxes(
+        range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
+    )
+    return _with_legend(figure)
+
+
+def running_diagnostic(
+    rows: Sequence[Row],
+    field: str,
+    *,
+    title: str,
+    threshold: float,
+    passes: str,
+    ticks: Sequence[float],
+    dark: bool = False,
+) -> go.Figure:
+    """One diagnostic as it would have read after fewer sweeps, with what passes.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With sweeps and `field`.
+    threshold : float
+    passes : str
+        What is said at the threshold.
+    ticks : sequence of float
+        Labelled values of the logarithmic axis.
+    """
+    figure = base_figure(250)
+    figure.add_scatter(
+        x=[row["sweeps"] + 1 for row in rows],
+        y=[row[field] for row in rows],
+        mode="lines+markers",
+        line={"color": ink(dark), "width": 2},
+        marker={"size": 6},
+        hovertemplate="%{y:.3g}<extra></extra>",
+    )
+    figure.add_hline(y=threshold, line={"color": "#009E73", "dash": "dash", "width": 2})
+    figure.add_annotation(
+        x=0, xref="paper", xanchor="left", y=np.log10(threshold), yanchor="bottom", text=passes,
+        showarrow=False, font={"size": 12},
+    )  # fmt: skip
+    figure.update_xaxes(title="sweeps", **_log_axis(rows[-1]["sweeps"] + 1))
+    figure.update_yaxes(
+        type="log", title=title, tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks]
+    )
+    return figure
+
+
+def _log_axis(last: int) -> dict[str, object]:
+    end = np.log10(max(last, 10))
+    ticks = [10**power for power in range(6) if 10**power <= last]
+    return {
+        "type": "log",
+        "range": [-0.03 * end, 1.03 * end],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:,}" for tick in ticks],
+    }
+
+
+def _with_legend(figure: go.Figure) -> go.Figure:
+    figure.update_layout(
+        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )
+    return figure

@@ -1,0 +1,1 @@
+"""What a promise means, as pictures."""

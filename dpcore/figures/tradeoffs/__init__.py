@@ -1,0 +1,1 @@
+"""What is kept, against what is varied."""

@@ -1,0 +1,137 @@
+"""Captured energy against the bytes it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import plotly.graph_objects as go
+
+from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
+from dpcore.figures.tradeoffs.energy import PERCENT_RANGE
+
+_PRECISIONS = {
+    "float64": ("square", "dot"),
+    "float32": ("circle", "solid"),
+    "float16": ("triangle-up", "dash"),
+    "int8": ("x", "dashdot"),
+}
+# Steps with a label; more would lie over each other on a telephone.
+_LABELS = {"rounded:4": "4σ", "rounded:2": "2σ", "rounded:1": "1σ", "native": "as it is"}
+_UNITS = ("B", "kB", "MB", "GB")
+
+
+class Point(Protocol):
+    """One way to send a message, as in `dpcore.experiments.analysis.byte_frontier.RatePoint`."""
+
+    family: str
+    encoding: str
+    label: str
+    bytes_per_site: float
+    energy: float
+    least: float
+    greatest: float
+    is_best: bool
+
+
+def energy_frontier(
+    points: Sequence[Point],
+    *,
+    byte_range: tuple[float, float],
+    floor: float,
+    height: int = 460,
+    dark: bool = False,
+) -> go.Figure:
+    """Energy of every way to send against its bytes, and the frontier of the best.
+
+    Parameters
+    ----------
+    points : sequence
+    byte_range : (float, float)
+        Ends of the axis, fixed so that it stands still while points arrive.
+    floor : float
+        Energy of a random subspace.
+    """
+    figure = base_figure(height)
+    best = [point for point in points if point.is_best]
+    figure.add_scatter(
+        x=[point.bytes_per_site for point in best],
+        y=[point.energy for point in best],
+        mode="lines",
+        line={"color": faded(ink(dark), 0.3), "width": 9, "shape": "hv"},
+        name="the best for its bytes",
+        hoverinfo="skip",
+    )
+    for encoding, (symbol, dash) in _PRECISIONS.items():
+        own = [p for p in points if p.family == "proxy" and p.encoding == encoding]
+        name = "8 bits" if encoding == "int8" else encoding
+        _add_line(figure, own, f"DPdisPCA, {name}", look_of("dpdis").colour, symbol, dash)
+    whole = [point for point in points if point.family == "whole matrix"]
+    look = look_of("full")
+    _add_line(figure, whole, "whole matrix, rounded", look.colour, look.symbol, "solid", named=True)
+    low, high = (math.log10(end) for end in byte_range)
+    ticks = [10.0**power for power in range(math.floor(low), math.ceil(high) + 1)]
+    figure.update_xaxes(
+        type="log",
+        range=[low, high],
+        tickvals=ticks,
+        ticktext=[_bytes(tick) for tick in ticks],
+        title="← cheaper     bytes a site sends     dearer →",
+    )
+    for level, name, colour, dash in (
+        (1.0, "exact PCA", ink(dark), "dash"),
+        (floor, "random subspace", GREY, "dot"),
+    ):
+        figure.add_hline(y=level, line={"color": colour, "dash": dash, "width": 1.5})
+        figure.add_annotation(
+            x=1, xref="paper", xanchor="right", y=level, yanchor="bottom", text=name,
+            showarrow=False, font={"size": 12},
+        )  # fmt: skip
+    figure.update_yaxes(
+        range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
+    )
+    figure.update_layout(
+        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )
+    return figure
+
+
+def _add_line(
+    figure: go.Figure,
+    points: Sequence[Point],
+    name: str,
+    colour: str,
+    symbol: str,
+    dash: str,
+    *,
+    named: bool = False,
+) -> None:
+    if not points:
+        return
+    figure.add_scatter(
+        x=[point.bytes_per_site for point in points],
+        y=[point.energy for point in points],
+        error_y={
+            "type": "data",
+            "array": [point.greatest - point.energy for point in points],
+            "arrayminus": [point.energy - point.least for point in points],
+            "color": faded(colour, 0.35),
+            "thickness": 1,
+            "width": 0,
+        },
+        mode="lines+markers+text" if named else "lines+markers",
+        text=[_LABELS.get(point.encoding, "") for point in points] if named else None,
+        textposition="top center",
+        textfont={"size": 12},
+        name=name,
+        line={"color": colour, "dash": dash, "width": 1.5},
+        marker={"symbol": symbol, "size": 10, "color": colour},
+        customdata=[[point.label, _bytes(point.bytes_per_site)] for point in points],
+        hovertemplate="%{customdata[0]}: %{y:.1%} with %{customdata[1]}<extra>" + name + "</extra>",
+    )
+
+
+def _bytes(count: float) -> str:
+    power = min(int(math.log10(max(count, 1)) / 3), len(_UNITS) - 1)
+    return f"{count / 1000**power:,.3g} {_UNITS[power]}"

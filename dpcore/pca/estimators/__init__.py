@@ -1,0 +1,1 @@
+"""Private PCA as scikit-learn estimators."""

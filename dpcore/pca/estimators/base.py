@@ -1,0 +1,167 @@
+"""What the private PCA estimators share: bounded rows, labels of sites, seeds, projections.
+
+Nothing is centred. The mean of the rows is as private as the rows, and neither the guarantee nor
+scikit-learn's interface leaves room for reading it on the side: rows are taken as centred around
+a point known without them, and `transform` subtracts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from dpcore.data.row_norms import check_norm_bound, shorten
+from dpcore.errors import ParameterError
+from dpcore.pca.draw import Draw
+from dpcore.pca.estimators.private_estimator import PrivateEstimator
+from dpcore.pca.noisy_sites import noise_of
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.subspace import Subspace
+from dpcore.spectra import site_moments
+from dpcore.streams import Repetition
+
+ON_LONG_ROWS = ("clip", "refuse")
+
+
+def bounded_rows(X: np.ndarray, bound: float, *, on_long_rows: str) -> tuple[np.ndarray, int]:
+    """Rows with Euclidean norm at most `bound`, and how many were longer.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), float32 or float64
+    bound : float
+        Public: chosen without looking at the rows.
+    on_long_rows : {"clip", "refuse"}
+        Shrink longer rows to the bound, or raise. Refusing reads the rows: whoever learns that
+        a release was refused learns that somebody's row is long, which no guarantee covers. It
+        is for holders who check their table before they release anything.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_samples, n_features)
+        X itself if no row comes near the bound.
+    n_clipped : int
+        Rows longer than the bound by more than the rounding of their own normalisation. Exact,
+        for whoever holds the rows.
+
+    Raises
+    ------
+    ParameterError
+        If `on_long_rows` is unknown, the bound not in [1e-15, 1e15], or a row is longer and to
+        be refused.
+    """
+    if on_long_rows not in ON_LONG_ROWS:
+        raise ParameterError("on_long_rows", f"one of {', '.join(ON_LONG_ROWS)}", on_long_rows)
+    check_norm_bound("row_norm_bound", bound)
+    rows, n_clipped = shorten(X, bound)
+    if n_clipped and on_long_rows == "refuse":
+        raise ParameterError(
+            "X", f"of row norms at most row_norm_bound={bound:g}", f"{n_clipped} longer rows"
+        )
+    return rows, n_clipped
+
+
+def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Labels in sorted order, and the row numbers that carry each.
+
+    Raises
+    ------
+    ParameterError
+        If there is not one label a row, or fewer than 2 rows carry a label.
+    """
+    if sites is None:
+        return np.zeros(1, dtype=int), [np.arange(n_samples)]
+    labels = column_or_1d(np.asarray(sites))
+    if len(labels) != n_samples:
+        raise ParameterError("sites", f"one label for each of the {n_samples} rows", len(labels))
+    names, site_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    smallest = int(counts.argmin())
+    if counts[smallest] < 2:
+        raise ParameterError(
+            "sites", f"at least 2 people each (site {names[smallest]})", int(counts[smallest])
+        )
+    order = np.argsort(site_of_row, kind="stable")
+    return names, np.split(order, np.cumsum(counts)[:-1])
+
+
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
+    """What the private PCA estimators have in common: rows in, a subspace kept, projections out.
+
+    A subclass names its parameters in `__init__` and gives `fit`; it has at least `row_norm_bound`,
+    `on_long_rows` and `random_state`.
+    """
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Coordinates within the subspace, X V^T, of shape (n_samples, n_components).
+
+        Nothing is subtracted: no mean was released. Coordinates of a person's row are as private
+        as the row; only the subspace is protected.
+        """
+        check_is_fitted(self)
+        return self._validated(X, reset=False) @ self.components_.T
+
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Rows of the subspace, of shape (n_samples, n_features), from their coordinates."""
+        check_is_fitted(self)
+        return np.asarray(X) @ self.components_
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _validated(self, X: ArrayLike, *, reset: bool) -> np.ndarray:
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_min_samples=2 if reset else 1,
+        )
+
+    def _bounded(self, X: ArrayLike) -> np.ndarray:
+        self._warn_of_fitted_preparation()
+        rows, _ = bounded_rows(
+            self._validated(X, reset=True), self.row_norm_bound, on_long_rows=self.on_long_rows
+        )
+        return rows
+
+    def _draw(
+        self,
+        rows: np.ndarray,
+        settings: ReleaseSettings,
+        members: Sequence[np.ndarray] | None = None,
+        *,
+        noise: tuple,
+        **wanted: bool,
+    ) -> Draw:
+        """One draw over these sites, or over a single one that holds everybody.
+
+        `noise` names what is drawn. K, R and truncation only read the same noisy matrices
+        differently and are not part of its root; where the draw itself depends on one of them,
+        it belongs into the name.
+        """
+        everybody = [np.arange(len(rows))]
+        moments = site_moments(rows, everybody if members is None else members)
+        root = self._root_of_release(
+            *noise,
+            noise_of(settings),
+            moments.n_samples.tolist(),
+            rows.shape[1],
+            rows.dtype.name,
+        )
+        return Draw(moments, settings, Repetition(root), **wanted)
+
+    def _keep(self, subspace: Subspace, dtype: np.dtype) -> None:
+        self.components_ = subspace.components.astype(dtype, copy=False)
+        self.eigenvalues_ = subspace.eigenvalues
+        self.guarantee_ = subspace.guarantee
+        self.noise_scale_ = subspace.sigma

@@ -1,0 +1,199 @@
+"""Messages as bytes: what a site really sends is what `encode_message` returns.
+
+What is sent is post-processing of the noisy second moment, so its size is free to choose. A
+proxy may travel at a lower precision; a whole matrix, of which only one triangle is sent, also
+rounded to a step of a multiple of its noise (`dpcore.pca.messages.rounding`).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.pca.messages.entropy_coder import CodingError
+from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED, check_encoding, rounding_step
+from dpcore.pca.messages.rounding import MOST_STEPS, decode_rounded, round_and_code
+from dpcore.pca.site import SiteMessage
+
+MAGIC = b"DPCA"
+VERSION = 2
+_HEADER = struct.Struct("<4sBBBBIIQd")  # magic, version, form, body, values, D, columns, n, sigma
+_CHECKSUM = struct.Struct("<I")
+_ROUNDING = struct.Struct("<dQ")  # step, dither key
+_PROXY, _WHOLE = 0, 1
+_BODIES = {1: "float32", 2: "float64", 3: "float16", 4: "int8", 5: ROUNDED}
+_CODES = {name: code for code, name in _BODIES.items()}
+_INT8_LARGEST = 127
+# A header that claims more would have us take gigabytes before anything else is seen to be wrong.
+_MOST_FEATURES = 20_000
+
+
+class MessageError(ValueError):
+    """Bytes that are no message of ours, or a damaged one."""
+
+
+def message_length(n_features: int, columns: int, itemsize: int, *, whole: bool) -> int:
+    """Length in bytes of a message in floating point; a whole matrix sends one triangle."""
+    count = _triangle(n_features) if whole else n_features * columns
+    return _HEADER.size + count * itemsize + _CHECKSUM.size
+
+
+def encode_message(
+    message: SiteMessage,
+    encoding: str = NATIVE,
+    *,
+    rng: np.random.Generator | None = None,
+) -> bytes:
+    """A message as bytes: header, body, checksum.
+
+    Parameters
+    ----------
+    message : SiteMessage
+    encoding : str
+        "native" keeps the data type of the values. "float64", "float32" and "float16" convert
+        them. "int8", for proxies, rounds every column to 255 levels of its own. "rounded:K",
+        for whole matrices, rounds with a public dither to a step of K sigma and codes the whole
+        numbers in as many bits as they carry.
+    rng : numpy.random.Generator, optional
+        Where "rounded" draws the key of its dither; public, and no other site's.
+
+    Raises
+    ------
+    ParameterError
+        If the encoding is not for this message, or cannot hold its values.
+    """
+    check_encoding(encoding, whole=message.whole)
+    values = message.values
+    body = values[np.triu_indices(len(values))] if message.whole else values
+    step = rounding_step(encoding)
+    name = values.dtype.name if encoding == NATIVE else encoding
+    if step is not None:
+        name, payload = ROUNDED, _rounded_body(body, step * message.sigma, rng)
+    elif name == "int8":
+        payload = _int8_body(body)
+    else:
+        payload = _float_body(body, name)
+    header = _HEADER.pack(
+        MAGIC,
+        VERSION,
+        _WHOLE if message.whole else _PROXY,
+        _CODES[name],
+        _CODES[values.dtype.name],
+        values.shape[0],
+        values.shape[1],
+        message.n_samples,
+        message.sigma,
+    )
+    data = header + payload
+    return data + _CHECKSUM.pack(zlib.crc32(data))
+
+
+def decode_message(data: bytes) -> SiteMessage:
+    """The message that `encode_message` wrote, in the data type the site worked in.
+
+    Raises
+    ------
+    MessageError
+        If the bytes are foreign, of another version, cut short or changed on the way.
+    """
+    if len(data) < _HEADER.size + _CHECKSUM.size or data[:4] != MAGIC:
+        raise MessageError("not a site message: it does not start with the DPCA mark")
+    _, version, form, body, kind, n_features, columns, n_samples, sigma = _HEADER.unpack_from(data)
+    if version != VERSION:
+        raise MessageError(f"site message of version {version}, this reads version {VERSION}")
+    (checksum,) = _CHECKSUM.unpack(data[-_CHECKSUM.size :])
+    if zlib.crc32(data[: -_CHECKSUM.size]) != checksum:
+        raise MessageError("damaged site message: its checksum does not match its content")
+    if form not in (_PROXY, _WHOLE) or body not in _BODIES or _BODIES.get(kind) not in PRECISIONS:
+        raise MessageError("not a site message this version can read: unknown form or precision")
+    if n_features > _MOST_FEATURES or columns > _MOST_FEATURES:
+        raise MessageError(f"site message for more than {_MOST_FEATURES} features")
+    whole = form == _WHOLE
+    shape = (_triangle(n_features),) if whole else (n_features, columns)
+    if whole and columns != n_features:
+        raise MessageError("damaged site message: a whole matrix that is not square")
+    values = _read_body(data[_HEADER.size : -_CHECKSUM.size], _BODIES[body], shape)
+    values = values.astype(_BODIES[kind], copy=False)
+    return SiteMessage(
+        values=_symmetric(values, n_features) if whole else values,
+        n_samples=n_samples,
+        sigma=sigma,
+        whole=whole,
+    )
+
+
+def sent(
+    message: SiteMessage, encoding: str, *, rng: np.random.Generator | None = None
+) -> tuple[SiteMessage, int]:
+    """What arrives when a message is sent, and how many bytes it took.
+
+    Parameters are those of `encode_message`. Nothing is encoded where nothing could change.
+    """
+    values = message.values
+    if encoding in (NATIVE, values.dtype.name):
+        check_encoding(encoding, whole=message.whole)
+        return message, message_length(*values.shape, values.itemsize, whole=message.whole)
+    data = encode_message(message, encoding, rng=rng)
+    return decode_message(data), len(data)
+
+
+def _float_body(values: np.ndarray, name: str) -> bytes:
+    with np.errstate(over="ignore"):
+        converted = values.astype(np.dtype(name).newbyteorder("<"))
+    if not np.isfinite(converted).all():
+        worst = float(values[~np.isfinite(converted)][0])
+        raise ParameterError("encoding", f"wide enough for every value, as {worst:g}", name)
+    return converted.tobytes()
+
+
+def _int8_body(values: np.ndarray) -> bytes:
+    scales = (np.abs(values).max(axis=0) / _INT8_LARGEST).astype("<f4")
+    levels = np.rint(values / np.where(scales > 0, scales, 1))
+    return scales.tobytes() + np.clip(levels, -_INT8_LARGEST, _INT8_LARGEST).astype("i1").tobytes()
+
+
+def _rounded_body(values: np.ndarray, step: float, rng: np.random.Generator | None) -> bytes:
+    if rng is None:
+        raise ParameterError("rng", "given for dithered rounding", None)
+    if not np.abs(values).max() < MOST_STEPS * step:
+        raise ParameterError(
+            "encoding", "a precision where sigma is zero or next to it; there is no noise", ROUNDED
+        )
+    key = int(rng.integers(2**64, dtype=np.uint64))
+    return _ROUNDING.pack(step, key) + round_and_code(values.astype(np.float64), step, key)
+
+
+def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    count = math.prod(shape)
+    if name == ROUNDED:
+        if len(data) < _ROUNDING.size or len(shape) != 1:
+            raise MessageError("damaged site message: its length does not match its shape")
+        step, key = _ROUNDING.unpack_from(data)
+        try:
+            return decode_rounded(data[_ROUNDING.size :], count, step, key)
+        except CodingError as error:
+            raise MessageError(f"damaged site message: {error}") from error
+    scale_bytes = 4 * shape[-1] if name == "int8" else 0
+    dtype = np.dtype(name).newbyteorder("<")
+    if len(data) != scale_bytes + count * dtype.itemsize:
+        raise MessageError("damaged site message: its length does not match its shape")
+    values = np.frombuffer(data, dtype, offset=scale_bytes).reshape(shape)
+    if name == "int8":
+        return values * np.frombuffer(data, "<f4", shape[-1])
+    return values.astype(dtype.newbyteorder("="))
+
+
+def _symmetric(triangle: np.ndarray, n_features: int) -> np.ndarray:
+    values = np.zeros((n_features, n_features), dtype=triangle.dtype)
+    upper = np.triu_indices(n_features)
+    values[upper] = triangle
+    values.T[upper] = triangle
+    return values
+
+
+def _triangle(n_features: int) -> int:
+    return n_features * (n_features + 1) // 2

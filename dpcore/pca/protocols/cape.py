@@ -1,0 +1,222 @@
+"""CAPE: correlated noise across sites, so that the average carries only the pooled noise.
+
+Site s sends A_s + e_s + g_s. The masks e_s sum to zero over the sites and cancel in the average;
+the g_s are private to each site. What the aggregator and a participating site can learn is
+worked out in `dpcore.privacy.cape`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.draw import Draw
+from dpcore.pca.protocols.guarantees import MASKED_SITES, gaussian_guarantee
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import noise_scales, site_sensitivity
+from dpcore.pca.subspace import Subspace
+from dpcore.privacy import (
+    CapeScales,
+    Guarantee,
+    cape_mu,
+    cape_scales,
+    default_honest_sites,
+    mean_weight,
+)
+from dpcore.spectra import SiteMoments
+from dpcore.streams import Purpose, Repetition
+
+# Streams of MASK; lower numbers belong to the averages.
+_MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
+# Masks without bound are drawn so many times as large as the noise.
+_UNBOUNDED = 1e5
+
+
+def release_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
+    """Scales of mask and noise on a matrix, for `n_sites` sites and `n_samples` people in all."""
+    alone = noise_scales(n_samples / n_sites, settings).moment
+    return masked_scales(settings, alone, n_sites)
+
+
+def masked_scales(settings: ReleaseSettings, local_sigma: float, n_sites: int) -> CapeScales:
+    """Scales of mask and noise from the noise of a site alone.
+
+    The published calibration keeps the published a and b, and the guarantee is what it is;
+    under the others the same shape grows until the promise holds against the worse adversary.
+    """
+    masks = settings.masks
+    if masks == "published" and settings.calibration != "published":
+        masks = "compensated"
+    return cape_scales(local_sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
+
+
+def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
+    """H, at most `n_sites`; all but one unless told otherwise."""
+    if settings.honest_sites is None:
+        return default_honest_sites(n_sites)
+    if not 1 <= settings.honest_sites <= n_sites:
+        raise ParameterError("honest_sites", f"in [1, n_sites={n_sites}]", settings.honest_sites)
+    return settings.honest_sites
+
+
+def cape(draw: Draw) -> Subspace:
+    """Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA).
+
+    Site s scales its second moment by S n_s / N, so that the plain average of the messages is
+    the pooled second moment and every site has the same sensitivity. Its mean, where one is
+    bought, goes the same way, under masks and noise of its own. Only the averages are drawn:
+    the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
+    """
+    n_sites, settings = draw.moments.n_sites, draw.settings
+    scales = release_scales(settings, n_sites, draw.n_people)
+    # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
+    left = scales.noise_sigma / math.sqrt(n_sites)
+
+    def noisy_average() -> np.ndarray:
+        average = draw.pooled_moment
+        if left > 0:
+            average = average + draw.pooled_noise(left, Purpose.MASK)
+        if settings.mean_share > 0:
+            mean = noisy_mean_of_messages(draw)
+            average = average - np.outer(mean, mean).astype(average.dtype)
+        return average
+
+    spectrum = draw.decomposed("cape", noisy_average)
+    eigenvalues, components = spectrum.leading(settings.n_components, by=settings.ranking)
+    return Subspace(
+        components=components,
+        eigenvalues=eigenvalues,
+        guarantee=cape_guarantee(settings, n_sites, draw.n_people),
+        sigma=np.full(n_sites, scales.noise_sigma),
+        bytes_sent=draw.whole_matrix_bytes(),
+    )
+
+
+def noisy_mean_of_messages(draw: Draw) -> np.ndarray:
+    """(D,) average of the masked means, with the noise that stays in it."""
+    n_sites, settings = draw.moments.n_sites, draw.settings
+    scales = release_scales(settings, n_sites, draw.n_people)
+    sigma = scales.noise_sigma / mean_weight(settings.mean_share, settings.row_norm_bound)
+    return draw.noisy_pooled_mean(sigma / math.sqrt(n_sites), Purpose.MASK)
+
+
+def cape_guarantee(settings: ReleaseSettings, n_sites: int, n_samples: int) -> Guarantee:
+    """What holds against the aggregator who reads every message, and against a site."""
+    return masked_guarantee(
+        settings,
+        release_scales(settings, n_sites, n_samples),
+        n_sites,
+        l2_sensitivity=site_sensitivity(n_samples / n_sites, settings),
+    )
+
+
+def masked_guarantee(
+    settings: ReleaseSettings, scales: CapeScales, n_sites: int, *, l2_sensitivity: float
+) -> Guarantee:
+    """What these scales promise against each adversary, the worst in front.
+
+    The guarantee's sigma is that of the plain Gaussian mechanism that promises the same.
+    """
+    mu = cape_mu(l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
+    return gaussian_guarantee(
+        settings.budget,
+        MASKED_SITES,
+        l2_sensitivity=l2_sensitivity,
+        sigma={who: l2_sensitivity / each for who, each in mu.items()},
+        is_calibrated=settings.calibration != "published",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedRound:
+    """One round of CAPE as the sites run it: what an adversary may see of it.
+
+    Attributes
+    ----------
+    masks : ndarray of shape (n_sites, ...)
+        e_s, which sum to zero.
+    noises : ndarray of shape (n_sites, ...)
+        g_s.
+    messages : ndarray of shape (n_sites, ...)
+        (S n_s / N) f_s + e_s + g_s, f_s a second moment or a mean: their plain average is what
+        `cape` goes on with, in law.
+    """
+
+    masks: np.ndarray
+    noises: np.ndarray
+    messages: np.ndarray
+
+
+def masked_round(
+    moments: SiteMoments, scales: CapeScales, *, noise: str, repetition: Repetition
+) -> MaskedRound:
+    """Draw every site's mask and noise, and what it sends: (n_sites, n_features, n_features).
+
+    Parameters
+    ----------
+    moments : SiteMoments
+    scales : CapeScales
+        `release_scales`.
+    noise : {"triangle", "isometric"}
+    repetition : Repetition
+    """
+    n_features = moments.n_features
+
+    def drawn(sigma: float, rng: np.random.Generator) -> np.ndarray:
+        return symmetric_gaussian_noise(n_features, sigma, shape=noise, rng=rng)
+
+    return _round(moments, moments.second_moments, scales, drawn, (_MASKS, _NOISES), repetition)
+
+
+def masked_mean_round(
+    moments: SiteMoments, scales: CapeScales, *, weight: float, repetition: Repetition
+) -> MaskedRound:
+    """The round before it, in which the sites send their means: (n_sites, n_features).
+
+    Parameters
+    ----------
+    moments : SiteMoments
+    scales : CapeScales
+        Of the matrices; a mean gets `weight` times less of both.
+    weight : float
+        `dpcore.privacy.mean_weight` of its share; positive.
+    repetition : Repetition
+    """
+
+    def drawn(sigma: float, rng: np.random.Generator) -> np.ndarray:
+        return sigma / weight * rng.standard_normal(moments.n_features)
+
+    return _round(moments, moments.means, scales, drawn, (_MEAN_MASKS, _MEAN_NOISES), repetition)
+
+
+def _round(
+    moments: SiteMoments,
+    exact: np.ndarray,
+    scales: CapeScales,
+    drawn: Callable[[float, np.random.Generator], np.ndarray],
+    streams: tuple[int, int],
+    repetition: Repetition,
+) -> MaskedRound:
+    """Each site draws from streams of its own; its mask is what it drew less what all drew on
+    average. Masks without bound are drawn 10^5 times as large as the noise, from which a message
+    leaks 10^-10 of its mu squared.
+    """
+    n_sites = moments.n_sites
+    masks, noises = (
+        np.stack(
+            [drawn(sigma, repetition.rng(Purpose.MASK, what, site)) for site in range(n_sites)]
+        )
+        for sigma, what in zip(
+            (min(scales.mask_sigma, _UNBOUNDED * scales.noise_sigma), scales.noise_sigma),
+            streams,
+            strict=True,
+        )
+    )
+    masks -= masks.mean(axis=0)
+    sizes = (n_sites * moments.weights).reshape(-1, *(1,) * (exact.ndim - 1))
+    return MaskedRound(masks, noises, sizes * exact + masks + noises)

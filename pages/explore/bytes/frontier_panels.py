@@ -1,0 +1,141 @@
+"""Energy against bytes on a page: the finding, and the points as they arrive."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.data import DatasetStatus
+from dpcore.experiments.analysis.byte_frontier import RatePoint, rate_points, rate_sweeps
+from dpcore.experiments.engine.run_cost import RunCost
+from dpcore.experiments.ledger.account import Payment
+from dpcore.experiments.ledger.pca_charges import of_plan
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import bytes_in_words, percent
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.figures.tradeoffs.frontier import energy_frontier
+from pages.server import visitors_jobs
+from pages.server.background_jobs import Parts, Progress
+from pages.widgets.cards import big_number, chart, is_dark
+
+_PARTS = ("whole", "proxies")
+_ROUNDED = "step 1 σ"
+_PRECISION = "float32"
+
+
+def parts_of(spec: RunSpec) -> Parts:
+    """Both families of messages; the shorter sweep first."""
+    proxies, whole = rate_sweeps(spec)
+    return {"whole": visitors_jobs.sweep_part(whole), "proxies": visitors_jobs.sweep_part(proxies)}
+
+
+def cost_of(spec: RunSpec) -> RunCost:
+    """What both sweeps take."""
+    return visitors_jobs.cost_of(rate_sweeps(spec))
+
+
+def charge_of(spec: RunSpec) -> list[Payment]:
+    """What all of it is charged: every message is computed from the same noise."""
+    cells = (cell for sweep in rate_sweeps(spec) for cell in sweep.cells())
+    return of_plan(cell.spec for cell in cells if cell.spec is not None)
+
+
+def count_of(progress: Progress) -> str:
+    """How far a frontier is."""
+    part = list(progress.arrived)[-1] if progress.arrived else _PARTS[0]
+    words = {"whole": "Rounded matrices", "proxies": "Proxies"}[part]
+    events = progress.arrived.get(part)
+    count = f": {events[-1].done} of {events[-1].total} draws" if events else ""
+    return f"{words}{count} …"
+
+
+def rows_of(progress: Progress) -> list[Row]:
+    """All rows that have arrived."""
+    return [row for part in _PARTS for row in progress.rows(part)]
+
+
+def finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: DatasetStatus) -> None:
+    """The rounded matrix against the proxy as it is usually sent."""
+    usual = min(2 * (spec.components or dataset.default_components), dataset.n_features)
+    proxies = [p for p in points if p.family == "proxy" and p.encoding == _PRECISION]
+    rounded = next((p for p in points if p.label == _ROUNDED), None)
+    if rounded is None:
+        big_number("…", "Encoding the first messages.")
+        return
+    keeps = (
+        f"Rounding the whole matrix at step 1σ keeps **{percent(rounded.energy)}** with "
+        f"**{bytes_in_words(rounded.bytes_per_site)}** a site"
+    )
+    if not proxies:
+        big_number(bytes_in_words(rounded.bytes_per_site), f"{keeps}.")
+        return
+    proxy = min(proxies, key=lambda point: abs(point.intermediate_dim - usual))
+    ratio = proxy.bytes_per_site / rounded.bytes_per_site
+    number, word = (ratio, "fewer") if ratio >= 1 else (1 / ratio, "more")
+    big_number(
+        f"{number:.2g} ×",
+        f"{word} bytes: {keeps[0].lower()}{keeps[1:]}; sending "
+        f"R = {proxy.intermediate_dim} {_PRECISION} keeps **{percent(proxy.energy)}** "
+        f"with **{bytes_in_words(proxy.bytes_per_site)}**.",
+    )
+
+
+def frontier(progress: Progress, spec: RunSpec, dataset: DatasetStatus) -> None:
+    """The finding, the figure and the table of what has arrived."""
+    rows = rows_of(progress)
+    points = rate_points(rows)
+    skipped = [row for part in _PARTS for row in progress.skipped(part)]
+    if not points and skipped and not progress.goes_on:
+        st.error(str(skipped[0]["skipped"]), icon="⚠️")
+        return
+    finding(points, spec, dataset)
+    if not points:
+        return
+    best = [point for point in points if point.is_best]
+    components = spec.components or dataset.default_components
+    chart(
+        energy_frontier(
+            points,
+            byte_range=_byte_range(dataset, components),
+            floor=rows[0]["random_ratio"],
+            dark=is_dark(),
+        ),
+        key="bytes_frontier",
+        alt="Captured energy against bytes a site sends. Best for their bytes: "
+        + "; ".join(f"{p.label}, {percent(p.energy)}" for p in best[:8]),
+    )
+    st.caption(
+        f"Each point is the mean of {spec.repetitions} draws, its line their spread. The grey "
+        "stairs join what nobody beats with as few bytes; labels at diamonds are the rounding step."
+    )
+    st.markdown("##### The best for their bytes")
+    st.dataframe(
+        [
+            {
+                "message": f"{point.family}, {point.label}",
+                "bytes a site": point.bytes_per_site,
+                "kept on average, %": 100 * point.energy,
+                "least, %": 100 * point.least,
+                "most, %": 100 * point.greatest,
+            }
+            for point in best
+        ],
+        column_config={
+            "bytes a site": st.column_config.NumberColumn(format="%,.0f"),
+            **{
+                name: st.column_config.NumberColumn(format="%.1f")
+                for name in ("kept on average, %", "least, %", "most, %")
+            },
+        },
+        hide_index=True,
+    )
+    if skipped:
+        with st.expander(f"{len(skipped)} settings skipped, and why"):
+            st.dataframe(skipped, hide_index=True)
+
+
+def _byte_range(dataset: DatasetStatus, components: int) -> tuple[float, float]:
+    # From a fifth of the smallest proxy to the largest, or to the whole matrix as it is.
+    features = dataset.n_features
+    smallest = features * max(1, components // 4)
+    largest = max(4 * features * (features + 1), 8 * features * 4 * components)
+    return 0.7 * smallest, 1.5 * largest

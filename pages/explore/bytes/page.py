@@ -1,0 +1,49 @@
+"""Energy per byte: what a site's message keeps for what it weighs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.explore.bytes import frontier_panels
+from pages.formulas.plans import HOW_BYTES_ARE_COUNTED
+from pages.server import visitors_jobs
+from pages.sidebar.controls import current
+from pages.use.plan.panels import watch
+from pages.widgets import session_ledger
+from pages.widgets.cards import dataset_ready, errors_shown, how_computed, not_private
+from pages.widgets.downloads import downloads
+from pages.widgets.promise_notice import promised_cards
+
+PAGE = "bytes"
+
+choice = current()
+# R and the protocols are what varies here.
+spec = replace(choice.spec, protocols=("dpdis",), intermediate_dim=None)
+st.title("Energy per byte")
+if not dataset_ready(choice.dataset):
+    st.stop()
+with errors_shown():
+    watch(
+        PAGE,
+        spec,
+        lambda: frontier_panels.parts_of(spec),
+        frontier_panels.cost_of(spec),
+        choice.dataset,
+        lambda progress: frontier_panels.frontier(progress, spec, choice.dataset),
+        frontier_panels.count_of,
+        lambda: frontier_panels.charge_of(spec),
+    )
+    promised_cards(
+        spec,
+        choice.dataset,
+        ("dpdis", "full"),
+        "Cutting, rounding and coding come after the noise: every message promises the same.",
+    )
+    session_ledger.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
+    work = visitors_jobs.find(PAGE, spec)
+    st.markdown("##### Take it away")
+    downloads(PAGE, [] if work is None else frontier_panels.rows_of(work.progress()))
+not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
+how_computed("bytes", HOW_BYTES_ARE_COUNTED)

@@ -1,0 +1,96 @@
+"""CCA: what two views of the same people share, found privately."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.cca.sentences import captured, cca_comparison, cca_headline
+from dpcore.experiments.ledger.cca_charges import dataset_of
+from dpcore.experiments.pca.sentences import percent
+from pages.explore.cca import panels
+from pages.explore.cca.controls import choose_run, choose_views
+from pages.explore.cca.curves import three_curves
+from pages.formulas.cca import HOW_CCA_IS_COMPUTED, ONLY_DIRECTIONS
+from pages.server import cca_cache
+from pages.sidebar.controls import current
+from pages.widgets import session_ledger
+from pages.widgets.cards import big_number, errors_shown, how_computed, not_private
+
+shared = current()
+answer = st.container()
+with errors_shown():
+    with st.container(border=True):
+        source, values = choose_views()
+        if source is None:
+            st.stop()
+        views = cca_cache.views(source)
+        choice = choose_run(shared, source, views, values)
+    spec, lead = choice.spec, choice.lead
+    problem = cca_cache.problem(source, spec)
+    panels.pay(source, spec, problem)
+    draws = {key: cca_cache.found(source, spec, key) for key in spec.protocols}
+    rows = [row for found in draws.values() for _, row in found]
+    private = [found for found, _ in draws[lead]]
+    exact = cca_cache.exact(source, spec)
+
+    with answer:
+        words = big_number(
+            percent(captured(rows, lead)), cca_headline(rows, lead), cca_comparison(rows, lead)
+        )
+        if shared.compare:
+            printed = replace(spec.as_published(), protocols=(lead,))
+            panels.pay(source, printed, problem)
+            published = cca_cache.found(source, printed, lead)
+            share = captured([row for _, row in published], lead)
+            words.markdown(
+                f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
+                f"{published[0][1]['exact_epsilon']:.2g}."
+            )
+
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("##### Correlations found")
+        figure = panels.correlations(private, problem, lead)
+    with right:
+        st.markdown("##### What it promises")
+        panels.promises(draws, spec)
+
+    st.markdown("##### The directions")
+    panels.directions(views, exact, private[0], lead)
+
+    if choice.only_directions:
+        st.info(ONLY_DIRECTIONS, icon="🔒")
+    else:
+        st.markdown("##### The same people along exact and along private directions")
+        not_private(
+            "Projecting and clustering people",
+            "the directions are private, people's own scores along them are not. "
+            "“Release only the directions” above leaves them out.",
+        )
+        panels.people(
+            views,
+            cca_cache.people(source, spec, None),
+            cca_cache.people(source, spec, lead),
+            lead,
+        )
+        session_ledger.uncovered(
+            dataset_of(source), "People's scores along directions", "they are computed from rows"
+        )
+    panels.so_far(source, shared.spec.delta)
+
+    st.markdown("##### More ε, more people, more δ")
+    if session_ledger.curves(dataset_of(source)):
+        three_curves(choice, problem.random_share)
+
+    not_private(
+        "Exact correlations, the captured share and the agreement of directions",
+        "read the rows without any noise.",
+    )
+    if spec.preparation == "published":
+        not_private("Published preparation", problem.statement)
+    st.caption(views.provenance)
+    st.markdown("##### Take it away")
+    panels.carry_off(choice, rows, figure)
+    how_computed("cca", HOW_CCA_IS_COMPUTED)

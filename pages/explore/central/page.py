@@ -1,0 +1,72 @@
+"""Central algorithms: SuLQ, MOD-SuLQ, Analyze Gauss and PPCA side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.central.runs import VARIANTS, central_spec
+from pages.explore.central import panels
+from pages.formulas.central import CENTRAL
+from pages.server import central_cache, result_cache
+from pages.sidebar.controls import current, redraw_noise
+from pages.sidebar.navigation import page_path
+from pages.widgets import session_ledger
+from pages.widgets.cards import dataset_ready, errors_shown, how_computed, not_private
+from pages.widgets.downloads import downloads
+
+choice = current()
+dataset = choice.dataset
+st.title("Central algorithms")
+if not dataset_ready(dataset):
+    st.stop()
+
+with errors_shown():
+    spec = replace(central_spec(choice.spec), samples=None)
+    everything = panels.cells_at(spec, dataset, tuple(VARIANTS))
+    rows = central_cache.rows(everything)
+    session_ledger.pay_rows(rows)
+    panels.answer(rows, spec)
+    st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
+
+    st.markdown("##### Every draw")
+    panels.dots(rows)
+    if spec.epsilon > 1:
+        st.caption("Classic calibration is proven up to ε = 1 alone, and is left out above.")
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("##### The same at every ε")
+        if session_ledger.curves(dataset.name):
+            panels.epsilon_curve(spec, dataset)
+    with right:
+        st.markdown("##### The same with fewer people")
+        if session_ledger.curves(dataset.name):
+            panels.people_curve(spec, dataset)
+    not_private("These curves and exact PCA", "are measured on the data themselves.")
+
+    shown = ("ppca", panels.chosen_variant(spec), "modsulq", "sulq")
+    can_run = {row["variant"] for row in rows}
+    found = {
+        key: central_cache.batch(cell).subspaces[0]
+        for cell in everything
+        for key in [cell[1]]
+        if key in can_run
+    }
+    st.markdown("##### What the components look like")
+    panels.components(spec, dataset, {key: found[key] for key in shown[:3] if key in found})
+    st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")
+
+    st.markdown("##### What each promises")
+    panels.chain_state(found["ppca"])
+    panels.promises({key: found[key] for key in shown if key in found}, spec)
+    panels.enter(choice)
+    if spec.preparation == "published":
+        not_private("Published preparation", result_cache.statement(spec))
+    else:
+        st.caption("Nothing is centred here: directions and energy are about zero, not the mean.")
+    st.page_link(page_path("sampler"), label="Watch PPCA's chains")
+
+    st.markdown("##### Take it away")
+    downloads("central", rows)
+how_computed("central", CENTRAL)

@@ -1,0 +1,232 @@
+"""Central algorithms on a page: dots, curves that fill in, promises, the state of the chains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import fmean
+
+import streamlit as st
+
+from dpcore.data import DatasetStatus
+from dpcore.experiments.central.runs import VARIANTS, nearest_basis
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.figures.families.central import variant_dots
+from dpcore.figures.tradeoffs.energy import energy_curves
+from dpcore.pca import Subspace
+from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
+from pages.server import central_cache, result_cache
+from pages.server.central_cache import Cell
+from pages.sidebar.selection import Choice, plain
+from pages.widgets import component_images, session_ledger
+from pages.widgets.cards import assumed, big_number, chart, guarantee_tabs, is_dark
+from pages.widgets.live_figure import fill_in
+
+CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
+_PEOPLE = tuple(step * 10**power for power in range(1, 6) for step in (1, 2, 5))
+_MOST_PEOPLE_VALUES = 9
+# Chains of many coordinates take seconds a draw; four are the fewest that can be diagnosed.
+_LARGE, _FEW_DRAWS = 10_000, 4
+
+
+def chosen_variant(spec: RunSpec) -> str:
+    """Analyze Gauss as the sidebar has it."""
+    return f"ag-{spec.calibration}-{spec.noise}"
+
+
+def cells_at(spec: RunSpec, dataset: DatasetStatus, variants: Sequence[str]) -> list[Cell]:
+    """One cell a variant, cheap ones first."""
+    n_components = spec.components or dataset.default_components
+    is_large = n_components * dataset.n_features > _LARGE
+    return [
+        (
+            replace(spec, repetitions=min(spec.repetitions, _FEW_DRAWS))
+            if is_large and key == "ppca"
+            else spec,
+            key,
+        )
+        for key in sorted(variants, key=lambda key: key == "ppca")
+    ]
+
+
+def answer(rows: Sequence[Row], spec: RunSpec) -> None:
+    """What PPCA keeps, and the others beside it."""
+    means = {
+        key: fmean(row["energy_ratio"] for row in rows if row["variant"] == key)
+        for key in dict.fromkeys(row["variant"] for row in rows)
+    }
+    ag = chosen_variant(spec)
+    others = [f"MOD-SuLQ {percent(means['modsulq'])}", f"SuLQ {percent(means['sulq'])}"]
+    if ag in means:
+        others.insert(0, f"Analyze Gauss {percent(means[ag])}, for the weaker (ε, δ)")
+    big_number(
+        percent(means["ppca"]),
+        "of the energy that exact PCA captures is kept by **PPCA** at pure "
+        f"**ε = {plain(spec.epsilon)}**, with {rows[0]['samples']:,} people and "
+        f"K = {rows[0]['components']}.",
+        f"{'; '.join(others)}. A random subspace: {percent(rows[0]['random_ratio'])}.",
+    )
+
+
+def dots(rows: Sequence[Row]) -> None:
+    """Every draw of every variant."""
+    ordered = [row for key in VARIANTS for row in rows if row["variant"] == key]
+    chart(
+        variant_dots(ordered, dark=is_dark()),
+        key="central_dots",
+        alt="Captured energy of each central algorithm as a share of exact PCA, a dot a draw.",
+    )
+
+
+def epsilon_curve(spec: RunSpec, dataset: DatasetStatus) -> None:
+    """Energy against ε, filling in."""
+    cells = [
+        cell
+        for epsilon in CURVE_EPSILONS
+        for cell in cells_at(replace(spec, epsilon=epsilon), dataset, _curve_variants(spec))
+    ]
+    _curve(
+        "central_epsilon",
+        cells,
+        "epsilon",
+        "← more private     asked ε     less private →",
+        (CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
+        spec.epsilon,
+    )
+
+
+def people_curve(spec: RunSpec, dataset: DatasetStatus) -> None:
+    """Energy against the number of people, filling in."""
+    most = dataset.n_samples
+    values = [n for n in _PEOPLE if 50 <= n < most][-_MOST_PEOPLE_VALUES:] + [most]
+    cells = [
+        cell
+        for n in values
+        for cell in cells_at(
+            replace(spec, samples=None if n == most else n), dataset, _curve_variants(spec)
+        )
+    ]
+    _curve("central_people", cells, "samples", "people n", (values[0], most), None)
+
+
+def _curve_variants(spec: RunSpec) -> tuple[str, ...]:
+    return "ppca", chosen_variant(spec), "modsulq", "sulq"
+
+
+def _curve(
+    name: str,
+    cells: Sequence[Cell],
+    field: str,
+    axis: str,
+    ends: tuple[float, float],
+    marker: float | None,
+) -> None:
+    # Cheap cells of every value first: the curves are there early, PPCA's draws follow.
+    ordered = sorted(cells, key=lambda cell: cell[1] == "ppca")
+
+    def draw(rows: list[Row]) -> None:
+        if rows:
+            figure = energy_curves(
+                rows, field, axis_title=axis, axis_range=ends, marker=marker, dark=is_dark()
+            )
+            chart(figure, key=name, alt=f"Captured energy of central algorithms against {field}.")
+
+    fill_in(
+        name,
+        tuple(cells),
+        total=len(cells),
+        look=partial(central_cache.finished, ordered),
+        compute=central_cache.cell_rows,
+        draw=draw,
+    )
+
+
+def components(spec: RunSpec, dataset: DatasetStatus, found: dict[str, Subspace]) -> None:
+    """The components as pictures or bars, beside the exact ones."""
+    exact = central_cache.problem(spec.problem_key()).exact_components
+    shown = {"Exact PCA": exact[: spec.components or dataset.default_components]} | {
+        METHODS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
+        if key == "ppca"
+        else subspace.components
+        for key, subspace in found.items()
+    }
+    component_images.component_rows(shown, exact, dataset, result_cache.feature_names(spec))
+
+
+def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
+    """What kind of promise each makes, asked and exact, and what it leans on."""
+    everywhere = set.intersection(*(set(s.guarantee.assumptions) for s in found.values()))
+    lines, besides = [], []
+    for key, subspace in found.items():
+        guarantee, method = subspace.guarantee, METHODS[VARIANTS[key].protocol]
+        besides += [
+            f"{method.title} also assumes {assumed(each)}"
+            for each in guarantee.assumptions
+            if each not in everywhere
+        ]
+        lines.append(
+            {
+                "Algorithm": VARIANTS[key].label,
+                "Promise": method.promise,
+                "Asked ε": plain(spec.epsilon),
+                "Exact ε": _number(guarantee.epsilon),
+                "At δ": plain(guarantee.delta),
+                "Noise σ": _sigma(guarantee.sigma),
+            }
+        )
+    st.dataframe(lines, hide_index=True, width="stretch")
+    for sentence in besides:
+        st.markdown(sentence)
+    if any(subspace.guarantee.epsilon == 0 for subspace in found.values()):
+        st.caption(
+            "Exact ε = 0: the noise is so large that δ alone covers all that a release can tell. "
+            "Its bound grows with the dimension; what it has to hide does not."
+        )
+    guarantee_tabs(
+        {VARIANTS[key].label: subspace.guarantee for key, subspace in found.items()},
+        preparation=spec.preparation,
+        key="central_promises",
+    )
+
+
+def enter(choice: Choice) -> None:
+    """Put into the ledger what is shown beside the draws."""
+    dataset = choice.dataset
+    session_ledger.uncovered(
+        dataset.name, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
+    )
+    session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
+
+
+def chain_state(subspace: Subspace) -> None:
+    """Whether PPCA's chains converged, in one line."""
+    state = subspace.diagnostics
+    if state.get("method") != "rotation":
+        st.markdown(":green-badge[exact draws] One component is drawn exactly: no chains.")
+        return
+    numbers = (
+        f"{state['chains']} chains of {state['sweeps']:,} sweeps in {state['seconds']:.1f} s: "
+        f"split R-hat {state['r_hat']:.3f}, effective sample size "
+        f"{min(state['ess_bulk'], state['ess_tail']):,.0f}"
+    )
+    if state["converged"]:
+        st.markdown(f":green-badge[chains converged] PPCA: {numbers}. {VERDICT_IS_NOT_PRIVATE}")
+    else:
+        st.markdown(
+            f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).** "
+            f"{VERDICT_IS_NOT_PRIVATE}"
+        )
+
+
+def _number(epsilon: float) -> str:
+    return "∞" if math.isinf(epsilon) else f"{epsilon:.3g}"
+
+
+def _sigma(sigma: float | None) -> str:
+    return f"{sigma:.2g}" if sigma else "–"

@@ -1,0 +1,56 @@
+"""Classification: private components, a classifier on them, and one budget for both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.learning.classification_spec import PIPELINES, PRIVATE
+from pages.explore.classification import budget_split, panels
+from pages.explore.classification.controls import choose_spec, redraw_button
+from pages.formulas.learning import CLASSIFICATION
+from pages.parameters.classification import ERROR_VIEW, SPLIT_VIEW
+from pages.parameters.table import ask
+from pages.server import learning_cache
+from pages.sidebar.controls import current
+from pages.widgets import session_ledger
+from pages.widgets.cards import dataset_ready, errors_shown, how_computed
+
+choice = current()
+st.title("Classification")
+if not dataset_ready(choice.dataset):
+    st.stop()
+with errors_shown():
+    halves = learning_cache.halves(choice.spec.dataset)
+    view = ask("class_view", "View", label_visibility="collapsed")
+    spec = choose_spec(choice, halves)
+    if view == ERROR_VIEW:
+        panels.pay(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
+        panels.answer(spec)
+        redraw_button()
+        st.markdown("##### Test error at every ε")
+        if session_ledger.curves(spec.dataset):
+            panels.curves(spec)
+        st.markdown("##### What it promises")
+        panels.promises(spec)
+        panels.enter(choice)
+        st.markdown("##### Take it away")
+        panels.take_away(spec)
+    elif view == SPLIT_VIEW:
+        panels.pay([replace(spec, pipeline=PRIVATE)])
+        if session_ledger.curves(spec.dataset):
+            budget_split.two_parts(spec)
+            budget_split.how_it_moves(spec)
+            budget_split.three_parts(spec)
+        st.markdown("##### What it promises")
+        panels.promises(spec)
+        panels.enter(choice)
+    else:
+        shown = panels.inside(spec, halves)
+        redraw_button()
+        st.markdown("##### What it promises")
+        panels.cards(shown)
+        panels.enter(choice)
+    st.caption(halves.statement)
+    how_computed("classification", CLASSIFICATION)

@@ -1,0 +1,297 @@
+"""The poster's experiment on a page: test error against ε, and a look inside one pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+import streamlit as st
+
+from dpcore.data.held_out import Halves
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.learning.classification_runs import at_delta, promised_stages
+from dpcore.experiments.learning.classification_spec import (
+    EXACT,
+    PIPELINES,
+    PRIVATE,
+    RANDOM,
+    RANDOM_PRIVATE,
+    SUBSPACE,
+    ClassificationSpec,
+    canonical,
+)
+from dpcore.experiments.learning.export import classification_notebook, classification_script
+from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
+from dpcore.experiments.ledger.learning_charges import of_pipeline
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.sentences import percent
+from dpcore.figures.components.images import component_strip, picture_strip
+from dpcore.figures.families.classification import confusion, decision_plane, error_curves
+from dpcore.spectra import align_signs
+from pages.parameters.table import ask
+from pages.server import learning_cache
+from pages.sidebar.selection import Choice
+from pages.widgets import session_ledger
+from pages.widgets.cards import big_number, chart, guarantee_card, is_dark, not_private
+from pages.widgets.downloads import downloads
+from pages.widgets.live_figure import fill_in_errors
+
+CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
+_SHOWN = 10
+
+
+def answer(spec: ClassificationSpec) -> None:
+    """The finding in numbers: everything private, and what each part of it costs."""
+    rows = learning_cache.rows(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
+    error = {
+        pipeline: fmean(row["test_error"] for row in rows if row["pipeline"] == pipeline)
+        for pipeline in PIPELINES
+    }
+    first = next(row for row in rows if row["pipeline"] == PRIVATE)
+    words = big_number(
+        percent(error[PRIVATE]),
+        f"of {first['tested']:,} test people are taken for another class when **everything "
+        f"is private** at **ε\u00a0=\u00a0{spec.epsilon:g}**: subspace and classifier, learnt "
+        f"from {first['samples']:,} people.",
+    )
+    words.markdown(
+        f"With the whole ε on the subspace and a classifier that is not private: "
+        f"**{percent(error[SUBSPACE])}**. Nothing private: {percent(error[EXACT])}. Always saying "
+        f"the commonest class: {percent(first['chance_error'])}."
+    )
+    gap = error[RANDOM] - error[SUBSPACE]
+    words.markdown(
+        f"How much of that is PCA? A **random** subspace gets {percent(error[RANDOM])} with the "
+        f"classifier that is not private, so private PCA is worth **{100 * gap:+.1f} points**; "
+        f"with the whole ε for training it gets {percent(error[RANDOM_PRIVATE])}."
+    )
+
+
+def curves(spec: ClassificationSpec) -> None:
+    """Error against ε, one line a pipeline, filling in."""
+    specs = [
+        replace(spec, pipeline=pipeline, epsilon=epsilon)
+        for epsilon in _present_first(spec.epsilon)
+        for pipeline in PIPELINES
+    ]
+
+    def draw(rows: list[dict]) -> None:
+        figure = error_curves(
+            rows,
+            protocol=spec.protocol,
+            chance=rows[0]["chance_error"],
+            axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
+            marker=spec.epsilon,
+            dark=is_dark(),
+        )
+        chart(
+            figure,
+            key="class_curves",
+            alt="Test error against the asked epsilon: everything private, only the subspace "
+            "private, random subspaces, nothing private.",
+        )
+        st.session_state["_class_rows"] = rows
+        _poster(rows)
+
+    fill_in_errors("class_curves", specs, draw)
+    st.caption(
+        f"Bands: spread of {spec.repetitions} draws. Colour says how the subspace was found, the "
+        "line whether the classifier is private too."
+    )
+    not_private("Test errors", "are counted exactly on people outside training, as in both papers.")
+    not_private(
+        "Dotted and dashed lines",
+        "train without noise: only the subspace, if anything, is private.",
+    )
+
+
+def _poster(rows: list[dict]) -> None:
+    """The poster's finding, that noise still classifies, under these settings."""
+    strictest = CURVE_EPSILONS[0]
+    errors = {
+        pipeline: [
+            row["test_error"]
+            for row in rows
+            if row["pipeline"] == pipeline and row["epsilon"] in (strictest, np.inf)
+        ]
+        for pipeline in (SUBSPACE, RANDOM)
+    }
+    if not all(errors.values()):
+        return
+    private, floor = (fmean(found) for found in errors.values())
+    chance = rows[0]["chance_error"]
+    st.markdown(
+        f"**The poster's finding.** At ε\u00a0=\u00a0{strictest:g} the components look like noise, "
+        f"and a classifier that is not private still gets only **{percent(private)}** wrong on "
+        f"them, where guessing gets {percent(chance)}. A random subspace gets "
+        f"**{percent(floor)}**: of the {100 * (chance - private):.0f} points gained, "
+        f"{100 * (chance - floor):.0f} come with any subspace at all."
+    )
+
+
+def _present_first(epsilon: float) -> tuple[float, ...]:
+    return tuple(sorted(CURVE_EPSILONS, key=lambda other: (abs(np.log(other / epsilon)), other)))
+
+
+def promises(spec: ClassificationSpec) -> None:
+    """What each stage promises, and all of them together."""
+    private = replace(spec, pipeline=PRIVATE)
+    outcome = learning_cache.outcome(private)
+    together = learning_cache.guarantee_of(private)
+    parts = [
+        f"{stage} {share * spec.epsilon:.3g}"
+        for stage, share in (
+            ("centring", spec.centring_share),
+            ("PCA", spec.pca_share),
+            ("training", spec.training_share),
+        )
+        if share > 0
+    ]
+    sentence = f"Asked, by basic composition: **ε = {' + '.join(parts)} = {spec.epsilon:g}**"
+    if spec.centring_share > 0 and spec.pca_share > 0:
+        sentence += "; centring and Gaussian PCA share δ and compose exactly (μ² adds up)"
+    sentence += (
+        ". What the noise really gives, by basic composition or privacy loss distributions, "
+        f"whichever is less: **ε = {together.epsilon:.3g}** at δ = {together.delta:g}"
+    )
+    if len(outcome.model.classes_) > 2:
+        count = len(outcome.model.classes_)
+        each = spec.training_share * spec.epsilon / count
+        sentence += (
+            f". Training tells {count} classes apart one against the rest: each of the {count} "
+            f"costs ε = {each:.3g}, and they add up to its part"
+        )
+    st.markdown(sentence + ".")
+    cards(private)
+    if len(spec.classes) == 2:
+        st.caption("How many people are of these two classes is taken as public.")
+    if METHODS[spec.protocol].distributed:
+        st.caption(
+            "Sites protect the subspace themselves; training is done by somebody who holds the "
+            "projected rows and is trusted with them."
+        )
+
+
+def cards(spec: ClassificationSpec) -> None:
+    """The guarantee cards of one pipeline: all stages together, then each."""
+    outcome, together = learning_cache.outcome(spec), learning_cache.guarantee_of(spec)
+    titles = ["Together", *(stage[0].upper() + stage[1:] for stage in outcome.guarantees)]
+    stages = (at_delta(guarantee, spec.delta) for guarantee in outcome.guarantees.values())
+    for tab, guarantee in zip(st.tabs(titles), (together, *stages), strict=True):
+        with tab:
+            guarantee_card(guarantee)
+
+
+def pay(specs: Iterable[ClassificationSpec]) -> None:
+    """Pay for the draws of some pipelines before they are shown."""
+    payments = []
+    for spec in map(canonical, specs):
+        guarantees = promised_stages(spec, learning_cache.problem(spec.key()))
+        payments += of_pipeline(spec, guarantees, spec.repetitions)
+        if spec.pipeline in (EXACT, SUBSPACE, RANDOM):
+            session_ledger.uncovered(
+                spec.dataset, "Classifiers trained without noise", "they were fitted to the rows"
+            )
+    session_ledger.pay(payments)
+
+
+def enter(choice: Choice) -> None:
+    """Put into the ledger what is shown beside the pipelines."""
+    dataset = choice.dataset
+    session_ledger.uncovered(
+        dataset.name, "Test errors, test people and their pictures", "they are shown as they are"
+    )
+    session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
+
+
+def take_away(spec: ClassificationSpec) -> None:
+    rows = st.session_state.get("_class_rows", [])
+    downloads(
+        "class",
+        rows,
+        script=classification_script(replace(spec, pipeline=PRIVATE)),
+        notebook=classification_notebook(replace(spec, pipeline=PRIVATE)),
+    )
+
+
+def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
+    """One trained pipeline: its components, its mistakes, its plane; returns which."""
+    pipeline = ask("class_pipeline", "Pipeline")
+    spec = replace(spec, pipeline=pipeline)
+    pay(replace(one, repetitions=1) for one in (spec, replace(spec, components=2)))
+    outcome = learning_cache.outcome(spec)
+    problem = learning_cache.problem(spec.key())
+    wrong = int(round(outcome.test_error * len(problem.test_X)))
+    big_number(
+        f"{wrong:,}",
+        f"of {len(problem.test_X):,} test people are taken for another class in this draw "
+        f"at ε\u00a0=\u00a0{spec.epsilon:g}: {percent(outcome.test_error)}.",
+    )
+    if halves.image_shape is not None:
+        _pictures(spec, outcome, problem, halves)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("##### Who is taken for whom")
+        chart(
+            confusion(confusion_matrix(outcome, problem), problem.class_names, dark=is_dark()),
+            key="class_confusion",
+            alt=f"Confusion matrix of {len(problem.class_names)} classes; "
+            f"{percent(1 - outcome.test_error)} of the test people are on its diagonal.",
+        )
+    with right:
+        st.markdown("##### The same pipeline with two components only")
+        flat = learning_cache.outcome(replace(spec, components=2))
+        plane = plane_of(flat, problem)
+        chart(
+            decision_plane(
+                plane.points,
+                plane.classes,
+                plane.regions,
+                plane.axes,
+                problem.class_names,
+                dark=is_dark(),
+            ),
+            key="class_plane",
+            alt="Test people in the plane of the first two components, with the regions the "
+            f"classifier gives to each class; {percent(flat.test_error)} are on the wrong side.",
+        )
+        st.caption(
+            f"Where the tint changes lies the decision line. In this plane "
+            f"{percent(flat.test_error)} are wrong. Its classifier is another than that of the "
+            "pictures: training it is a release of its own."
+        )
+    not_private("Test people, counts and pictures", "are shown as they are.")
+    return spec
+
+
+def _pictures(spec, outcome, problem, halves: Halves) -> None:
+    st.markdown("##### The components it works with, and exact ones")
+    exact = learning_cache.outcome(replace(spec, pipeline=EXACT)).components[:_SHOWN]
+    shown = align_signs(outcome.components[:_SHOWN], exact)
+    for components, what in ((shown, "of this pipeline"), (exact, "exact, not private")):
+        st.image(
+            component_strip(components, halves.image_shape),
+            width="stretch",
+            alt=f"The {len(components)} leading components, {what}.",
+        )
+    wrong = mistakes(outcome, problem, _SHOWN)
+    if not len(wrong):
+        return
+    st.markdown("##### The first it gets wrong")
+    pictures = problem.test_X[wrong]
+    st.image(
+        picture_strip(pictures / pictures.max(axis=1, keepdims=True), halves.image_shape),
+        width="stretch",
+        alt=f"{len(wrong)} test pictures that were taken for another class.",
+    )
+    names = problem.class_names
+    cells = "".join(
+        f"<span>{names[problem.test_y[row]]} → {names[outcome.predicted[row]]}</span>"
+        for row in wrong
+    )
+    st.html(
+        f'<div style="display:grid;grid-template-columns:repeat({len(wrong)},1fr);'
+        f'text-align:center;font-size:.8rem;margin-top:-.8rem">{cells}</div>'
+    )

@@ -1,0 +1,69 @@
+"""Eigen-images: the components from no noise down to strict privacy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.sentences import percent
+from pages.explore.eigen_images import spectrum_panels
+from pages.parameters.table import ask
+from pages.parameters.words import or_infinity as say
+from pages.server import result_cache
+from pages.sidebar.controls import current
+from pages.widgets import component_images, session_ledger
+from pages.widgets.cards import dataset_ready, errors_shown, guarantee_tabs, not_private
+
+choice = current()
+dataset = choice.dataset
+st.title("Eigen-images")
+left, right = st.columns(2)
+method = ask("method", "Found by", left)
+epsilons = ask("epsilons", "Asked ε, one row each", right)
+for note in choice.notes:
+    st.warning(note)
+if not dataset_ready(dataset):
+    st.stop()
+
+with errors_shown():
+    specs = {
+        epsilon: replace(choice.spec, protocols=(method,), epsilon=epsilon)
+        for epsilon in sorted(epsilons, reverse=True)
+    }
+    problem = result_cache.problem(choice.spec.problem_key())
+    for spec in specs.values():
+        session_ledger.pay_run(spec, what=("components", "eigenvalues"))
+    found = {epsilon: result_cache.subspaces(spec)[method] for epsilon, spec in specs.items()}
+    session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
+    if specs:
+        strictest = min(specs)
+        kept = result_cache.rows(replace(specs[strictest], repetitions=1))[0]["energy_ratio"]
+        st.markdown(
+            f"#### At ε = {say(strictest)}, {METHODS[method].title} keeps {percent(kept)} of the "
+            "energy of exact PCA."
+        )
+    rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
+    component_images.component_rows(
+        {"Exact PCA": problem.exact_components[:10]} | rows,
+        problem.exact_components,
+        dataset,
+        result_cache.feature_names(choice.spec),
+        protocol=method,
+    )
+    st.caption("Under each picture, its |cosine| to the exact one. One draw of the noise.")
+
+    st.markdown("##### Rebuild somebody from the first k components")
+    spectrum_panels.rebuilt_rows(choice.spec, found, problem, dataset, say)
+    not_private("The person shown and the exact rows", "are the data themselves.")
+
+    if found:
+        st.markdown("##### Eigenvalues against the edge of pure noise")
+        spectrum_panels.scree_of(specs, method, problem, say)
+        st.markdown("##### What it promises")
+        guarantee_tabs(
+            {f"ε = {say(epsilon)}": subspace.guarantee for epsilon, subspace in found.items()},
+            preparation=choice.spec.preparation,
+            key="eigen_promises",
+        )

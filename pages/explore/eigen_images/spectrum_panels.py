@@ -1,0 +1,98 @@
+"""Rows rebuilt from components, and eigenvalues against the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.data import DatasetStatus
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.problem import Problem
+from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.teaching.reconstruction import rebuild
+from dpcore.figures.components.images import picture_strip
+from dpcore.figures.components.scree import scree
+from dpcore.pca import Subspace
+from dpcore.pca.noise_edge import noise_edge
+from pages.parameters.table import ask
+from pages.server import result_cache
+from pages.widgets.cards import chart, is_dark
+
+_MOST_EIGENVALUES = 60
+
+
+def rebuilt_rows(
+    spec: RunSpec,
+    found: Mapping[float, Subspace],
+    problem: Problem,
+    dataset: DatasetStatus,
+    say: Callable[[float], str],
+) -> None:
+    """One person, rebuilt from exact and private components, with the error of each."""
+    left, right = st.columns(2)
+    n_components = spec.components or dataset.default_components
+    person = ask("person", "Person", left, max_value=dataset.n_samples - 1)
+    k = 1
+    if n_components > 1:
+        k = right.slider("k", 1, n_components, n_components, key="rebuilt_from")
+    original, row = result_cache.person(spec, person)
+    rebuilt = {"exact": rebuild(row, problem.exact_components, k)} | {
+        f"ε = {say(epsilon)}": rebuild(row, subspace.components, k)
+        for epsilon, subspace in found.items()
+    }
+    errors = {title: result.error for title, result in rebuilt.items()}
+    st.markdown(
+        f"Missing from {k} components: "
+        + ", ".join(f"**{percent(error)}** {title}" for title, error in errors.items())
+        + "."
+    )
+    if dataset.image_shape is None:
+        return
+    shown = [original, *(result_cache.as_measured(spec, result.row) for result in rebuilt.values())]
+    st.image(
+        picture_strip(np.array(shown) / original.max(), dataset.image_shape),
+        alt=f"Person {person}, then rebuilt from {k} components: {', '.join(rebuilt)}.",
+    )
+    st.caption("The person, then rebuilt from components: " + ", ".join(rebuilt) + ".")
+
+
+def scree_of(
+    specs: Mapping[float, RunSpec], method: str, problem: Problem, say: Callable[[float], str]
+) -> None:
+    """Scree plot of the exact and the private eigenvalues of each asked ε."""
+    count = min(problem.n_features, _MOST_EIGENVALUES)
+    private = {}
+    for epsilon, spec in specs.items():
+        wide = replace(
+            spec,
+            components=count,
+            intermediate_dim=max(count, spec.intermediate_dim or 1),
+        )
+        subspace = result_cache.subspaces(wide)[method]
+        private[f"ε = {say(epsilon)}"] = subspace.eigenvalues
+    strictest = specs[min(specs)]
+    edge = noise_edge(
+        subspace.sigma,
+        problem.moments.weights
+        if METHODS[method].distributed and method != "local"
+        else np.ones(1),
+        problem.n_features,
+        noise=strictest.noise,
+    )
+    figure: go.Figure = scree(
+        problem.exact_eigenvalues[:count], private, edge, protocol=method, dark=is_dark()
+    )
+    chart(
+        figure,
+        key="scree",
+        alt=f"Exact and private eigenvalues by rank; noise alone reaches {edge:.2g}.",
+    )
+    st.caption(
+        f"Shaded: what noise alone gives at ε = {say(min(specs))}, up to 2√D times the standard "
+        "deviation of an off-diagonal entry. Eigenvalues inside it say nothing about the data."
+    )

@@ -1,0 +1,95 @@
+"""Captured energy on a page: the dot plot, and the curve that fills in while one looks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
+from pages.server import result_cache
+from pages.sidebar.controls import move
+from pages.widgets.cards import chart, is_dark
+
+CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
+# Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
+_SLICE_SECONDS = 0.2
+# Leaves the browser time to draw between two slices.
+_TICK_SECONDS = 0.4
+
+
+def dots(spec: RunSpec, rows: list[Row]) -> None:
+    """Every draw of every protocol of a spec, whose rows these are."""
+    dark = is_dark()
+    chart(
+        result_cache.shown(("dots", spec, dark), lambda: protocol_dots(rows, dark=dark)),
+        key="dots",
+        alt="Captured energy of each protocol as a share of exact PCA, one dot a draw.",
+    )
+
+
+def epsilon_curve(spec: RunSpec) -> None:
+    """Energy against ε at the present settings; clicking a point moves ε there."""
+    specs = tuple(
+        replace(spec, epsilon=epsilon)
+        for epsilon in CURVE_EPSILONS
+        if spec.calibration != "classic" or epsilon <= 1
+    )
+    unfinished = bool(result_cache.finished_rows(specs)[1])
+    every = _TICK_SECONDS if unfinished else None
+    st.fragment(_draw_curve, run_every=every)(spec, specs, unfinished)
+
+
+def _draw_curve(spec: RunSpec, specs: tuple[RunSpec, ...], was_unfinished: bool) -> None:
+    if st.session_state.pop("_curve_clicked", False):
+        # A click runs this fragment alone; the slider it moved belongs to the whole page.
+        st.rerun()
+    started = st.session_state.get("_curve_started") == spec
+    st.session_state["_curve_started"] = spec
+    rows, missing = result_cache.finished_rows(specs)
+    if missing and started:
+        result_cache.compute_for(missing, result_cache.cell_rows, _SLICE_SECONDS)
+        rows, missing = result_cache.finished_rows(specs)
+    if rows:
+        dark = is_dark()
+        chart(
+            result_cache.shown(
+                ("curve", spec, len(rows), dark),
+                lambda: _curve(rows, spec.epsilon, dark),
+            ),
+            key="curve",
+            on_select=_move_to_point,
+            selection_mode="points",
+            alt="Captured energy of each protocol against the asked epsilon.",
+        )
+    if missing:
+        st.progress(
+            1 - len(missing) / sum(s.repetitions for s in specs),
+            f"{len(missing)} of {sum(s.repetitions for s in specs)} draws to come",
+        )
+    elif was_unfinished and started:
+        # The whole page once more, so that the fragment stops asking to be run again.
+        st.rerun()
+
+
+def _curve(rows: list[Row], epsilon: float, dark: bool) -> go.Figure:
+    return energy_curves(
+        rows,
+        "epsilon",
+        axis_title="← more private     asked ε     less private →",
+        axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
+        marker=epsilon,
+        dark=dark,
+    )
+
+
+def _move_to_point() -> None:
+    points = st.session_state["curve"].selection.points
+    if points:
+        nearest = min(EPSILONS, key=lambda epsilon: abs(epsilon - points[0]["x"]))
+        move("epsilon", nearest)
+        st.session_state["_curve_clicked"] = True

@@ -1,0 +1,52 @@
+"""What travelled from the sites to the aggregator."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+import streamlit as st
+
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import bytes_in_words
+from dpcore.figures.families.network import network_svg
+from pages.widgets.cards import is_dark
+
+
+def travelled(rows: list[Row], whole: int, raw: int) -> None:
+    """Bytes of each protocol shown, against sending whole matrices and raw rows.
+
+    Parameters
+    ----------
+    rows : list of dict
+        One a protocol.
+    whole, raw : int
+        Bytes of whole matrices and of raw rows under the same settings.
+    """
+    lead = rows[0]
+    sent = bytes_in_words(lead["bytes_per_site"])
+    picture, table = st.columns([2, 3], gap="large", vertical_alignment="center")
+    svg = network_svg(lead["sites"], sent, protocol=lead["protocol"], dark=is_dark())
+    picture.html(
+        f'<img src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" '
+        f'style="width:100%" alt="{lead["sites"]} sites each send {sent} to one aggregator.">'
+    )
+    lines = (
+        (
+            METHODS[row["protocol"]].title,
+            bytes_in_words(row["bytes_per_site"]),
+            bytes_in_words(row["bytes_sent"]),
+            _share(row["bytes_sent"], whole),
+            _share(row["bytes_sent"], raw),
+        )
+        for row in rows
+    )
+    head = ("Protocol", "Each site", "All sites", "Of whole matrices", "Of raw rows")
+    table.markdown(
+        "\n".join(f"| {' | '.join(line)} |" for line in (head, ("--",) * len(head), *lines))
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    ratio = part / whole
+    return f"{ratio:.0%}" if ratio < 10 else f"{ratio:,.0f} ×"

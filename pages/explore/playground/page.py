@@ -1,0 +1,99 @@
+"""Playground: move ε and see what survives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.runs import reference_bytes
+from dpcore.experiments.pca.sentences import comparison, headline, percent, spread_of
+from dpcore.experiments.pca.spec import as_published
+from dpcore.figures.tradeoffs.energy import protocol_dots
+from pages.explore.playground import energy_charts, presets
+from pages.explore.playground.message_sizes import travelled
+from pages.formulas.pca import HOW_IT_IS_COMPUTED
+from pages.server import page_lock, result_cache
+from pages.sidebar.controls import current
+from pages.widgets import component_images, session_ledger
+from pages.widgets.cards import (
+    big_number,
+    dataset_ready,
+    errors_shown,
+    guarantee_tabs,
+    how_computed,
+    not_private,
+    take_away,
+)
+
+choice = current()
+spec, dataset = choice.spec, choice.dataset
+titles = {key: METHODS[key].title for key in spec.protocols}
+
+for note in choice.notes:
+    st.warning(note)
+answer = st.container()
+story = presets.picker()
+if story is not None and not presets.predicted(story):
+    st.stop()
+if not dataset_ready(dataset):
+    st.stop()
+
+with errors_shown():
+    session_ledger.pay_run(spec, spec.repetitions)
+    rows = result_cache.rows(spec)
+    lead = spread_of(rows, spec.protocols[0])
+    with answer:
+        words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
+    if choice.compare:
+        printed = replace(as_published(spec), protocols=spec.protocols[:1])
+        session_ledger.pay_run(printed, spec.repetitions)
+        published = result_cache.rows(printed)
+        before = spread_of(published, spec.protocols[0])
+        words.markdown(
+            f"The published choices (published calibration, triangle noise, svd truncation) keep "
+            f"**{percent(before.mean)}**: a difference of "
+            f"**{100 * (lead.mean - before.mean):+.0f} points** for a promise that is kept."
+        )
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("##### Every draw of the noise")
+        energy_charts.dots(spec, rows)
+    page_lock.breath()
+    with right:
+        st.markdown("##### The same at every ε (click a point to go there)")
+        if session_ledger.curves(dataset.name):
+            energy_charts.epsilon_curve(spec)
+
+    st.markdown("##### What the components look like (below each, its |cosine| to the exact one)")
+    problem = result_cache.problem(spec.problem_key())
+    everything = result_cache.subspaces(spec)
+    # What one site has alone is the other end of the scale, for whoever chose to see it.
+    shown = {key: everything[key] for key in (spec.protocols[0], "local") if key in everything}
+    component_images.component_rows(
+        {"Exact PCA": problem.exact_components[: problem.default_components]}
+        | {METHODS[key].title: subspace.components for key, subspace in shown.items()},
+        problem.exact_components,
+        dataset,
+        result_cache.feature_names(spec),
+    )
+
+    st.markdown("##### What it promises")
+    session_ledger.so_far(dataset.name, dataset.title, spec.delta)
+    guarantee_tabs(
+        {titles[key]: subspace.guarantee for key, subspace in everything.items()},
+        preparation=spec.preparation,
+        key="playground_promises",
+    )
+    not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
+    if spec.preparation == "published":
+        not_private("Published preparation", result_cache.statement(spec))
+
+    st.markdown("##### What travelled")
+    one_draw = replace(spec, repetitions=1)
+    travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
+
+    st.markdown("##### Take it away")
+    take_away(rows, lambda: protocol_dots(rows), spec, choice.query)
+    how_computed("playground", HOW_IT_IS_COMPUTED)

@@ -1,0 +1,102 @@
+"""People needed for one component, on a page."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.experiments.central.people_needed import (
+    DIMENSIONS,
+    MECHANISMS,
+    ComplexitySpec,
+    bounds,
+    growth,
+    is_covered_by_theorem_4,
+)
+from dpcore.experiments.pca.runs import Row
+from dpcore.figures.tradeoffs.people_needed import people_needed
+from pages.server import central_cache
+from pages.server.central_cache import Measurement
+from pages.sidebar.selection import plain
+from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.live_figure import fill_in
+
+
+def _wanted(spec: ComplexitySpec) -> list[Measurement]:
+    return [(spec, mechanism, d) for d in DIMENSIONS for mechanism in MECHANISMS]
+
+
+def rows_there(spec: ComplexitySpec) -> list[Row]:
+    """Measurements finished so far."""
+    return central_cache.finished_measurements(_wanted(spec))[0]
+
+
+def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:
+    """The two slopes, once both can be told."""
+    rows = rows_there(spec)
+    slopes = _slopes(rows)
+    with place:
+        if len(slopes) < len(MECHANISMS) or len(rows) < len(_wanted(spec)):
+            big_number(
+                "d : d<sup>1.5</sup>",
+                "is how the people needed grow with **PPCA** and with **MOD-SuLQ**, the theorems "
+                "say. Measuring …",
+            )
+            return
+        last = {row["protocol"]: row["samples"] for row in rows}
+        big_number(
+            f"{last['modsulq'] / last['ppca']:.1f}×",
+            f"as many people are needed by **MOD-SuLQ** as by **PPCA** at d = {DIMENSIONS[-1]}, "
+            f"for a correlation of {spec.correlation:g} at ε = {plain(spec.epsilon)}.",
+            f"People needed grow as $d^{{{slopes['ppca']:.2f}}}$ with PPCA and as "
+            f"$d^{{{slopes['modsulq']:.2f}}}$ with MOD-SuLQ; the theorems say $d$ and "
+            "$d^{3/2}$, up to logarithms.",
+        )
+
+
+def curves(spec: ComplexitySpec) -> None:
+    """Bounds and measurements, filling in."""
+    wanted = _wanted(spec)
+
+    def draw(rows: list[Row]) -> None:
+        slopes = _slopes(rows)
+        figure = people_needed(
+            rows,
+            bounds(spec, DIMENSIONS, rows),
+            slopes,
+            dimensions=(DIMENSIONS[0], DIMENSIONS[-1]),
+            dark=is_dark(),
+        )
+        told = ", ".join(f"{key} grows as d^{slope:.2f}" for key, slope in slopes.items())
+        chart(figure, key="complexity", alt=f"People needed against dimension: {told}.")
+
+    fill_in(
+        "complexity",
+        spec,
+        total=len(wanted),
+        look=partial(central_cache.finished_measurements, wanted),
+        compute=central_cache.measured,
+        draw=draw,
+        noun="measurements",
+    )
+
+
+def what_is_silent(spec: ComplexitySpec) -> None:
+    """Which theorem says nothing at these settings."""
+    if not any(is_covered_by_theorem_4(spec, d) for d in DIMENSIONS):
+        st.caption(
+            "Theorem 4 speaks of correlations above about 0.992 alone; take ρ = 0.998 to see it."
+        )
+    st.caption(
+        "The spectrum is given and nobody's rows are read, so nothing here enters the ledger."
+    )
+
+
+def _slopes(rows: list[Row]) -> dict[str, float]:
+    return {
+        key: growth(rows, key)
+        for key in MECHANISMS
+        if sum(row["protocol"] == key for row in rows) > 1
+    }

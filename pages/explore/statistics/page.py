@@ -1,0 +1,60 @@
+"""Statistics: one private number about a column, and the law of its error."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.experiments.learning import statistic_runs
+from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS
+from pages.explore.statistics import panels
+from pages.formulas.learning import STATISTICS
+from pages.sidebar.controls import current, redraw_noise
+from pages.widgets import session_ledger
+from pages.widgets.cards import (
+    dataset_ready,
+    errors_shown,
+    guarantee_card,
+    how_computed,
+    not_private,
+)
+
+choice = current()
+st.title("Statistics")
+source = panels.choose_source()
+if source == panels.COLUMN and not dataset_ready(choice.dataset):
+    st.stop()
+data = spec = None
+with errors_shown():
+    data = panels.choose_values(source, choice.dataset)
+    spec = panels.choose_spec(choice.spec, data) if data is not None else None
+if spec is None:
+    st.stop()
+
+with errors_shown():
+    release = statistic_runs.release(data.values, spec)
+    panels.pay(data, spec, release)
+    panels.answer(data, spec, release)
+    st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
+    if spec.kind == statistic_runs.HISTOGRAM:
+        panels.histogram(data, spec, release)
+    left, right = st.columns(2, gap="large")
+    with left:
+        if session_ledger.curves(data.dataset or TYPED_NUMBERS):
+            panels.law(data, spec, release)
+    with right:
+        rows = panels.trade_off(data, spec)
+    panels.people(data, spec)
+    st.markdown("##### What it promises")
+    guarantee_card(release.guarantee)
+    panels.enter(data, spec, choice)
+    st.caption(
+        "This is for one release. Mean, variance and histogram of the same people are three, and "
+        "their ε add up."
+    )
+    not_private(
+        "True values, errors, bias and how many values were moved to a bound",
+        "read the values without any noise.",
+    )
+    st.markdown("##### Take it away")
+    panels.take_away(data, spec, rows)
+    how_computed("statistics", STATISTICS)

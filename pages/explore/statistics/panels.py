@@ -1,0 +1,283 @@
+"""The statistics page's controls and figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+from dpcore.data import DatasetStatus
+from dpcore.errors import ParameterError
+from dpcore.experiments.learning import statistic_runs
+from dpcore.experiments.learning.export import statistic_notebook, statistic_script
+from dpcore.experiments.learning.statistic_runs import HISTOGRAM, MEAN, StatisticSpec
+from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_statistic
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.figures.families.distributions import (
+    bounds_figure,
+    error_law_figure,
+    histogram_bars,
+    people_figure,
+)
+from dpcore.statistics import PrivateStatistic
+from pages.parameters.table import ask
+from pages.server import learning_cache
+from pages.sidebar.selection import Choice, plain
+from pages.widgets import session_ledger
+from pages.widgets.cards import big_number, chart, is_dark, not_private
+from pages.widgets.downloads import downloads
+from pages.widgets.plain_text import plainly, said
+
+COLUMN, TYPED = "column", "typed"
+_TYPED_AGES = "23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50"
+_MISTAKE = "stat_mistake"
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Numbers, one a person, what they are called, and what caches know them by."""
+
+    values: np.ndarray
+    name: str
+    identity: tuple
+    dataset: str | None
+
+
+def choose_source() -> str:
+    return ask("stat_source", "Numbers from", label_visibility="collapsed")
+
+
+def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
+    """The column or the typed numbers; None, with a sentence, if there are none."""
+    if source == TYPED:
+        text = st.text_area(
+            "One number a person", _TYPED_AGES, key="stat_numbers", height=80, max_chars=20_000
+        )
+        try:
+            numbers = statistic_runs.numbers_in(text)
+        except ParameterError as error:
+            st.error(_sentence(error), icon="⚠️")
+            return None
+        return Values(numbers, "the numbers", ("typed", *numbers.tolist()), None)
+    names = learning_cache.columns(dataset.name)
+    name = ask(
+        f"stat_column_{dataset.name}",
+        "Column",
+        options=names,
+        index=len(names) // 2 - 4 if dataset.image_shape else 0,
+    )
+    index = names.index(name)
+    values = learning_cache.column(dataset.name, index)
+    return Values(values, name, (dataset.name, index), dataset.name)
+
+
+def choose_spec(run: RunSpec, data: Values) -> StatisticSpec | None:
+    """Statistic, mechanism and public bounds; None, with a sentence, if they cannot be."""
+    first, second, third, fourth = st.columns([2, 2, 1, 1], gap="medium")
+    kind = ask("stat_kind", "Statistic", first)
+    mechanism = ask(
+        "stat_mechanism", "Noise", second, help="Laplace promises pure ε and does not use δ."
+    )
+    # Keyed by the source, so that another column starts from its own usual bounds.
+    key = data.dataset or TYPED
+    low = ask(f"stat_low_{key}", "Public lower bound", third)
+    high = ask(f"stat_high_{key}", "Public upper bound", fourth)
+    bins = ask("stat_bins", "Bins") if kind == HISTOGRAM else 10
+    try:
+        return StatisticSpec(
+            kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed, _column_of(data)
+        )
+    except ParameterError as error:
+        st.error(_sentence(error), icon="⚠️")
+        return None
+
+
+def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
+    """The private number, biggest, and the true one beside it."""
+    exact = statistic_runs.truth(data.values, spec)
+    n = len(data.values)
+    if spec.kind == HISTOGRAM:
+        errors = np.abs(release.value - exact)
+        words = big_number(
+            f"±{errors.mean():.3g}",
+            f"people is how far a private count is from the true one, on average over "
+            f"{spec.bins} bins of **{plainly(data.name)}** ({n:,} people, "
+            f"ε = {spec.epsilon:g}); at most {errors.max():.3g} in this draw.",
+        )
+        moves = "One person moves two counts by one each"
+    else:
+        words = big_number(
+            f"{release.value:.5g}",
+            f"is the private {spec.kind} of **{plainly(data.name)}** over {n:,} people at "
+            f"**ε\u00a0=\u00a0{spec.epsilon:g}**. The true one is {exact:.5g}: an error of "
+            f"{release.value - exact:+.2g}.",
+        )
+        moves = f"One person can move it by at most {release.sensitivity:.3g}"
+    words.markdown(
+        f"{moves}; the noise has scale {release.scale:.3g}. Values outside [{spec.low:g}, "
+        f"{spec.high:g}] are moved to the nearer bound: "
+        f"{statistic_runs.n_outside(data.values, spec):,} of {n:,}. That count and the true value "
+        "are for you alone, no part of the release."
+    )
+
+
+def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
+    """True and private counts; with a toggle, the mistake of reading edges from the data."""
+    st.markdown("##### Counts, true and private")
+    mistaken = ask(_MISTAKE, "Take the edges from the data instead")
+    edges, private = spec.edges, release.value
+    if mistaken:
+        edges = statistic_runs.data_driven_edges(data.values, spec)
+        spec = replace(spec, low=float(edges[0]), high=float(edges[-1]))
+        private = statistic_runs.release(data.values, spec).value
+        not_private(
+            "Edges read from the data",
+            f"they publish the smallest and the largest value, **{edges[0]:g}** and "
+            f"**{edges[-1]:g}**, exactly, with no noise. Somebody's value is there for all to "
+            "read, whatever ε says about the counts, and one person can move every edge.",
+        )
+    exact = statistic_runs.truth(data.values, spec)
+    chart(
+        histogram_bars(edges, exact, private, dark=is_dark()),
+        key="stat_histogram",
+        alt=f"Private counts of {data.name} in {len(exact)} bins as bars, true ones as an outline.",
+    )
+
+
+def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
+    """Errors of many draws, the density that theory gives over them."""
+    draws = statistic_runs.affordable_draws(len(data.values), spec)
+    st.markdown(f"##### The law of the error, over {draws:,} draws")
+    errors = learning_cache.errors_of(data.identity, spec, draws)
+    marker = None
+    if spec.kind != HISTOGRAM:
+        bounded = np.clip(data.values, spec.low, spec.high)
+        marker = release.value - statistic_runs.truth(bounded, spec)
+    chart(
+        error_law_figure(
+            errors,
+            statistic_runs.error_density(spec, float(release.scale)),
+            _unit(spec),
+            marker=marker,
+            dark=is_dark(),
+        ),
+        key="stat_law",
+        alt=f"Errors of {draws} draws follow the {spec.mechanism} law of scale "
+        f"{release.scale:.3g}.",
+    )
+    reached = statistic_runs.error_reached(spec, float(release.scale))
+    st.caption(
+        f"Theory: below {plain(float(f'{reached:.3g}'))} in 95 draws of 100. Live: in "
+        f"{100 * np.mean(np.abs(errors) <= reached):.1f}. Publishing so many draws would cost as "
+        "many ε: this is a laboratory."
+    )
+
+
+def trade_off(data: Values, spec: StatisticSpec) -> list[dict]:
+    """What the upper bound costs in bias and in noise; its rows."""
+    st.markdown("##### What a wrong upper bound costs")
+    if spec.kind == HISTOGRAM:
+        st.markdown(
+            "Counts keep their noise whatever the edges are: values beyond the outermost edges "
+            "are counted in the outermost bins, which only the reader of the histogram pays for."
+        )
+        exact = statistic_runs.truth(data.values, spec)
+        private = statistic_runs.release(data.values, spec).value
+        return [
+            {"from": low, "to": high, "true": true, "private": count}
+            for low, high, true, count in zip(
+                spec.edges[:-1].tolist(),
+                spec.edges[1:].tolist(),
+                exact.tolist(),
+                private.tolist(),
+                strict=True,
+            )
+        ]
+    rows = statistic_runs.bound_trade_off(data.values, spec)
+    best = min(rows, key=lambda row: row["error"])
+    chart(
+        bounds_figure(rows, _unit(spec), marker=spec.high, dark=is_dark()),
+        key="stat_bounds",
+        alt=f"Bias falls and noise grows with the upper bound; least error at {best['high']:.3g}.",
+    )
+    st.caption(
+        f"Too low and values are moved: bias. Too high and everybody needs more noise. Least at "
+        f"{best['high']:.3g} here, but that was read from the values: choosing it so is a mistake."
+    )
+    return rows
+
+
+def people(data: Values, spec: StatisticSpec) -> None:
+    """How many people an error one can live with takes."""
+    st.markdown("##### How many people does an error you can live with take?")
+    reach = statistic_runs.error_range(spec)
+    what = "of all people, in each bin" if spec.kind == HISTOGRAM else "of the range"
+    share = ask("stat_error", f"Error, as a share {what}")
+    error = share * reach
+    needed = statistic_runs.people_for(spec, error)
+    st.markdown(
+        f"**{needed:,} people** keep the noise below {plain(error)} in 95 draws of 100 at "
+        f"ε = {spec.epsilon:g}; there are {len(data.values):,}. "
+        + ("That is enough." if len(data.values) >= needed else "That is not enough.")
+    )
+    chart(
+        people_figure(
+            statistic_runs.people_rows(spec),
+            _unit(spec, of_people=True),
+            wanted=(error, needed),
+            present=len(data.values),
+            dark=is_dark(),
+        ),
+        key="stat_people",
+        alt=f"People needed against the error one can live with; {needed:,} for {error:.3g}.",
+    )
+
+
+def pay(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
+    """Pay for the release before it is shown."""
+    session_ledger.pay(
+        [of_statistic(data.dataset, data.identity, data.name, spec, release.guarantee)]
+    )
+
+
+def enter(data: Values, spec: StatisticSpec, choice: Choice) -> None:
+    """Put into the ledger what is shown beside the release."""
+    dataset = data.dataset or TYPED_NUMBERS
+    session_ledger.uncovered(
+        dataset,
+        "True values, errors, bias and how many values were moved to a bound",
+        "they read the values without noise",
+    )
+    if spec.kind == HISTOGRAM and st.session_state[_MISTAKE]:
+        session_ledger.uncovered(
+            dataset, "Edges read from the data", "they are the smallest and the largest value"
+        )
+    session_ledger.so_far(dataset, choice.dataset.title if data.dataset else dataset, spec.delta)
+
+
+def take_away(data: Values, spec: StatisticSpec, rows: list[dict]) -> None:
+    """The figure's rows, and this release as a script and a notebook."""
+    origin = data.identity if data.dataset else data.values.tolist()
+    downloads(
+        "statistic",
+        rows,
+        script=statistic_script(spec, origin),
+        notebook=statistic_notebook(spec, origin),
+    )
+
+
+def _column_of(data: Values) -> str:
+    # Nothing of typed numbers is public but that they were typed.
+    return "/".join(map(str, data.identity)) if data.dataset else TYPED
+
+
+def _unit(spec: StatisticSpec, *, of_people: bool = False) -> str:
+    if spec.kind == HISTOGRAM:
+        return "share of all people" if of_people else "people in a bin"
+    return "units of the values" if spec.kind == MEAN else "units of the values, squared"
+
+
+def _sentence(error: ParameterError) -> str:
+    text = said(error)
+    return text[0].upper() + text[1:] + "."

@@ -1,0 +1,70 @@
+"""Trade-offs: one parameter varies, and what is kept is drawn while it is computed."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from dpcore.experiments.engine.sweep import Sweep
+from pages.explore.tradeoffs.panels import draw_panels, figures_of
+from pages.explore.tradeoffs.sweep_controls import choose_sweeps, command_of, rows_by_dataset
+from pages.formulas.pca import HOW_IT_IS_COMPUTED
+from pages.sidebar.controls import current
+from pages.widgets import session_ledger
+from pages.widgets.cards import chart, dataset_ready, errors_shown, how_computed, not_private
+from pages.widgets.promise_notice import promised_cards
+from pages.widgets.sweep_panel import (
+    keep_controls,
+    restore_controls,
+    started_job,
+    take_away_sweep,
+    watch,
+)
+
+PAGE = "tradeoffs"
+
+
+def choose() -> tuple[Sweep, ...]:
+    """The sweeps the controls ask for, once all their data are there."""
+    restore_controls(PAGE)
+    chosen, datasets = choose_sweeps(choice)
+    keep_controls(PAGE)
+    if not all([dataset_ready(dataset) for dataset in datasets]):
+        st.stop()
+    return chosen
+
+
+choice = current()
+answer = st.container()
+for note in choice.notes:
+    st.warning(note)
+with errors_shown():
+    with st.container(border=True):
+        sweeps = choose()
+        job = started_job(PAGE, sweeps)
+    if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
+        commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
+        rows = [row for side in ended.rows for row in side]
+        take_away_sweep(PAGE, sweeps, rows, figures_of(sweeps, rows_by_dataset(ended)), commands)
+    with answer:
+        if job is None:
+            st.markdown(
+                "#### What does privacy cost as one thing changes?\n"
+                "Choose what varies and press Run; everything else is held as the sidebar says."
+            )
+            # The empty axes say what will be drawn, and have the chart library loaded by then.
+            nothing = {choice.dataset.name: ([],) * len(sweeps)}
+            empty = figures_of(sweeps, nothing)[choice.dataset.name]
+            chart(empty, key=f"{PAGE}_do_empty", alt="The axes of the curves to come.")
+        else:
+            watch(PAGE, job, partial(draw_panels, sweeps))
+    promised_cards(
+        choice.spec,
+        choice.dataset,
+        choice.spec.protocols,
+        "At the sidebar's settings. What holds at any other point is `exact_epsilon` in the rows.",
+    )
+    session_ledger.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
+    not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")
+    how_computed("tradeoffs", HOW_IT_IS_COMPUTED)

@@ -1,0 +1,328 @@
+"""The Trade-offs page's controls, what they ask for, and how it is told."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import streamlit as st
+
+from dpcore.data import DatasetStatus, dataset_status, list_datasets
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.control_ranges import (
+    DELTAS,
+    EPSILONS,
+    LARGEST_COUNT,
+    MOST_SITES,
+    PEOPLE_PER_SITE,
+)
+from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.pca.paired_curves import Curves, crossing
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca.spec import RunSpec, as_published
+from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.pca import TRUNCATIONS
+from dpcore.privacy import CALIBRATIONS
+from pages.server.visitors_jobs import SweepProgress
+from pages.sidebar.controls import set_controls
+from pages.sidebar.selection import DEFAULTS, EVERYBODY, Choice
+
+MOST_VALUES = 30
+TARGET = 0.9
+PUBLISHED = "published choices"
+MOST_SETTINGS = 6
+SETTINGS = {
+    "calibration": ("Calibrations", CALIBRATIONS),
+    "noise": ("Noise shapes", NOISE_SHAPES),
+    "truncation": ("Truncations", TRUNCATIONS),
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A field that may vary: how it is called, written, and drawn; and values to begin with."""
+
+    title: str
+    axis: str
+    at: str
+    values: str
+    whole: bool = False
+    logarithmic: bool = True
+    grows: bool = True
+
+    @property
+    def kind(self) -> type:
+        return int if self.whole else float
+
+
+AXES: dict[str, Axis] = {
+    "epsilon": Axis(
+        "ε", "← more private     asked ε     less private →", "ε = {:g}",
+        "0.01, 0.05, 0.1, 0.5, 1, 5, 10",
+    ),
+    "delta": Axis(
+        "δ", "← more private     asked δ     less private →", "δ = {:g}",
+        "0.000001, 0.00001, 0.0001, 0.001, 0.01, 0.1",
+    ),
+    "people_per_site": Axis(
+        "people per site", "people at each site", "{:,g} people a site", "20, 50, 100, 200, 350",
+        whole=True,
+    ),
+    "sites": Axis(
+        "sites S", "sites S, with the people in all held", "{:g} sites", "1, 2, 4, 8, 16, 32",
+        whole=True, grows=False,
+    ),
+    "intermediate_ratio": Axis(
+        "R / K", "directions sent for each one wanted, R / K", "R / K = {:g}",
+        "0.5, 1, 1.5, 2, 3, 4", logarithmic=False,
+    ),
+    "components": Axis(
+        "components K", "components K", "K = {:g}", "1, 2, 5, 10, 15, 20",
+        whole=True, logarithmic=False, grows=False,
+    ),
+}  # fmt: skip
+
+
+def choose_sweeps(choice: Choice) -> tuple[tuple[Sweep, ...], tuple[DatasetStatus, ...]]:
+    """Draw the page's own controls; the sweeps they ask for and the data sets these need.
+
+    Raises
+    ------
+    ParameterError
+        If the values cannot be read.
+    """
+    left, right = st.columns(2)
+    field = left.selectbox(
+        "What varies",
+        list(AXES),
+        format_func=lambda name: AXES[name].title,
+        key="tradeoffs_field",
+        bind="query-params",
+    )
+    text = right.text_input(
+        f"Values of {AXES[field].title}, separated by commas",
+        AXES[field].values,
+        key=f"tradeoffs_values_{field}",
+        bind="query-params",
+    )
+    also = left.multiselect(
+        f"Beside {choice.dataset.title}, also on",
+        [status.name for status in list_datasets() if status.default_components is not None],
+        key="tradeoffs_datasets",
+        bind="query-params",
+    )
+    compare = right.toggle(
+        "Also with the published choices",
+        key="tradeoffs_published",
+        bind="query-params",
+        help="Published calibration, triangle noise and svd truncation, as dotted lines.",
+    )
+    picked = _choose_settings()
+    names = tuple(dict.fromkeys((choice.dataset.name, *also)))
+    values = parse_values(field, text)
+    vary = (("dataset", names), (field, values))
+    base = _without(field, values[0], _for_any_dataset(choice))
+    bases = _bases(base, picked, compare)
+    return tuple(Sweep(each, vary) for each in bases), tuple(map(dataset_status, names))
+
+
+def _choose_settings() -> dict[str, list[str]]:
+    with st.expander("Also with other calibrations, noise shapes and truncations"):
+        columns = st.columns(len(SETTINGS))
+        return {
+            field: column.pills(
+                label,
+                options,
+                selection_mode="multi",
+                key=f"tradeoffs_{field}",
+                bind="query-params",
+                help="Every combination of what is picked, each with a dash of its own; none "
+                "picked stands for the sidebar's.",
+            )
+            for column, (field, (label, options)) in zip(columns, SETTINGS.items(), strict=True)
+        }
+
+
+def _bases(base: RunSpec, picked: dict[str, list[str]], published: bool) -> tuple[RunSpec, ...]:
+    """The sidebar's settings, and beside them every other combination asked for, each once.
+
+    Raises
+    ------
+    ParameterError
+        If there are more combinations than anybody can tell apart.
+    """
+    choices = [picked[field] or [getattr(base, field)] for field in SETTINGS]
+    others = [
+        replace(base, **dict(zip(SETTINGS, combination, strict=True)))
+        for combination in itertools.product(*choices)
+    ]
+    bases = tuple(dict.fromkeys([base, *([as_published(base)] if published else []), *others]))
+    if len(bases) > MOST_SETTINGS:
+        most = f"at most {MOST_SETTINGS}, the sidebar's included"
+        raise ParameterError("combinations of settings", most, len(bases))
+    return bases
+
+
+def name_of(sweep: Sweep, first: Sweep) -> str:
+    """What tells a sweep's settings from the sidebar's, in a word or two."""
+    if sweep.base == as_published(first.base):
+        return PUBLISHED
+    return ", ".join(
+        getattr(sweep.base, field)
+        for field in SETTINGS
+        if getattr(sweep.base, field) != getattr(first.base, field)
+    )
+
+
+def parse_values(field: str, text: str) -> tuple[float, ...]:
+    """The values in a text, in order, each once.
+
+    Raises
+    ------
+    ParameterError
+        Naming what is not a number greater than 0, or not a whole one where it has to be.
+    """
+    axis = AXES[field]
+    kind = "whole numbers" if axis.whole else "numbers"
+    values = set()
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            value = axis.kind(part)
+        except ValueError as error:
+            raise ParameterError(
+                f"values of {axis.title}", f"{kind} separated by commas", part
+            ) from error
+        if not value > 0:
+            raise ParameterError(f"values of {axis.title}", "greater than 0", part)
+        if value > LARGEST_COUNT:
+            raise ParameterError(f"values of {axis.title}", f"at most {LARGEST_COUNT:,}", part)
+        values.add(value)
+    if not 2 <= len(values) <= MOST_VALUES:
+        raise ParameterError(
+            f"values of {axis.title}", f"2 to {MOST_VALUES} different {kind}", len(values)
+        )
+    return tuple(sorted(values))
+
+
+def _for_any_dataset(choice: Choice) -> RunSpec:
+    """The choice with K and R left to each data set where they are at their defaults."""
+    spec, status = choice.spec, choice.dataset
+    if spec.intermediate_dim == min(2 * spec.components, status.n_features):
+        spec = replace(spec, intermediate_dim=None)
+    if spec.components == status.default_components:
+        spec = replace(spec, components=None)
+    return spec
+
+
+def _without(field: str, first: float, base: RunSpec) -> RunSpec:
+    """The base without what the sidebar says of the field that varies.
+
+    Moving that control, as a click on a point does, then asks for the same sweep.
+    """
+    derived = {"people_per_site": "samples", "intermediate_ratio": "intermediate_dim"}
+    return replace(base, **({derived[field]: None} if field in derived else {field: first}))
+
+
+def field_of(sweep: Sweep) -> str:
+    """What varies along the axis of a sweep's panels."""
+    return sweep.vary[-1][0]
+
+
+def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
+    """The number that matters and its sentence: how the first protocol goes along the axis."""
+    curves, axis = Curves(rows, field), AXES[field]
+    lead = rows[0]["protocol"]
+    values = [value for value in curves.values if any(
+        row["protocol"] == lead and row[field] == value for row in rows)]  # fmt: skip
+    first, last = values[0], values[-1]
+    sentence = (
+        f"of the energy that exact PCA captures is kept by **{title}** on "
+        f"{rows[0]['dataset']} at **{axis.at.format(last)}**, and "
+        f"{percent(curves.mean(lead, first))} at {axis.at.format(first)}."
+    )
+    reached = crossing(curves, lead, TARGET) if axis.grows else None
+    if reached is not None and reached > first:
+        about = f"{reached:,.0f}" if axis.whole else f"{reached:.2g}"
+        sentence += f" It reaches {percent(TARGET)} at about {axis.title} = {about}."
+    return percent(curves.mean(lead, last)), sentence
+
+
+def difference(rows: Sequence[Row], others: Mapping[str, Sequence[Row]], field: str) -> str:
+    """Where other choices are furthest from ours, for the first protocol; a sentence each."""
+    return " ".join(
+        filter(None, (_against(name, rows, theirs, field) for name, theirs in others.items()))
+    )
+
+
+def _against(name: str, rows: Sequence[Row], other_rows: Sequence[Row], field: str) -> str:
+    lead = rows[0]["protocol"]
+    ours, theirs = Curves(rows, field), Curves(other_rows, field)
+    both = [value for value in ours.values if value in theirs.values]
+    gains = {value: ours.mean(lead, value) - theirs.mean(lead, value) for value in both}
+    if not gains:
+        return ""
+    at = max(gains, key=lambda value: abs(gains[value]))
+    return (
+        f"Against {'the ' if name == PUBLISHED else ''}{name} that is "
+        f"**{100 * gains[at]:+.0f} points** where it matters most, at {AXES[field].at.format(at)}."
+    )
+
+
+def rows_by_dataset(progress: SweepProgress) -> dict[str, tuple[list[Row], ...]]:
+    """For each data set that has rows: ours, and those of every other choice of settings."""
+    return {
+        name: tuple([row for row in side if row["dataset"] == name] for side in progress.rows)
+        for name in dict.fromkeys(row["dataset"] for row in progress.rows[0])
+    }
+
+
+def command_of(sweep: Sweep, number: int = 1) -> str:
+    """The command line that gives a sweep's rows, in a file of this number."""
+    default = RunSpec()
+    words = ["python", "-m", "dpcore", "sweep", "--vary"]
+    words += [f"{field}={','.join(map(_plain, values))}" for field, values in sweep.vary]
+    varied = {field for field, _ in sweep.vary}
+    for field in fields(RunSpec):
+        value = getattr(sweep.base, field.name)
+        if field.name in varied or value == getattr(default, field.name):
+            continue
+        if field.name == "protocols":
+            words += ["--protocol", ",".join(value)]
+        elif value is True:
+            words.append(f"--{field.name}")
+        else:
+            words += [f"--{field.name.replace('_', '-')}", _plain(value)]
+    return shlex.join([*words, "--csv", f"rows-{number}.csv"])
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def open_row(row: Row) -> None:
+    """From a callback: set the shared controls to a row's settings, as near as they go."""
+    status = dataset_status(row["dataset"])
+    everybody = row["samples"] >= status.n_samples - row["sites"]
+    people = min(PEOPLE_PER_SITE, key=lambda n: abs(n - row["people_per_site"]))
+    kept = {name: st.session_state[name] for name in DEFAULTS}
+    copied = ("dataset", "calibration", "noise", "truncation", "preparation", "split", "masks")
+    set_controls(
+        **kept
+        | {name: row[name] for name in copied}
+        | {
+            "epsilon": _nearest(EPSILONS, row["epsilon"]),
+            "delta": _nearest(DELTAS, row["delta"]),
+            "sites": min(row["sites"], MOST_SITES),
+            "people": EVERYBODY if everybody else people,
+            "components": min(row["components"], 100),
+            "intermediate": row["intermediate_dim"],
+        }
+    )
+
+
+def _nearest(options: Sequence[float], value: float) -> float:
+    return min(options, key=lambda option: abs(math.log(option / value)))

@@ -1,0 +1,79 @@
+"""How it works: Algorithm 1, step by step, on real data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.teaching.algorithm1_steps import AT_AGGREGATOR, AT_SITE
+from pages.formulas.pca import HOW_IT_IS_COMPUTED
+from pages.learn.algorithm import step_pieces
+from pages.parameters.table import ask
+from pages.server import result_cache, steps_cache
+from pages.sidebar.controls import current
+from pages.widgets import component_images, session_ledger
+from pages.widgets.cards import (
+    dataset_ready,
+    errors_shown,
+    guarantee_card,
+    how_computed,
+    not_private,
+)
+
+PLACES = {AT_SITE: "at the site", AT_AGGREGATOR: "at the aggregator"}
+
+choice = current()
+dataset = choice.dataset
+spec = replace(choice.spec, protocols=("dpdis",), repetitions=1)
+st.title("How it works")
+for note in choice.notes:
+    st.warning(note)
+if not dataset_ready(dataset):
+    st.stop()
+
+with errors_shown():
+    session_ledger.pay_run(spec, what=("messages", "components"))
+    here = step_pieces.position()
+    site = 0
+    if spec.sites > 1:
+        site = ask("step_site", "Site in view", max_value=spec.sites, width=160) - 1
+    found = steps_cache.steps(spec, site)
+    step = found.steps[here]
+    words = step_pieces.WORDS[step.key]
+
+    st.markdown(
+        f"#### {here + 1} of {len(found.steps)}: {words.title}, "
+        f"{PLACES.get(step.where, 'on its way to the aggregator')}"
+    )
+    told, measured = st.columns([4, 1], vertical_alignment="center")
+    told.markdown(step_pieces.words_of(step.facts, step.key))
+    told.latex(words.formula)
+    measured.metric(
+        "If we stopped here",
+        percent(step.energy_ratio),
+        help="Energy that the top K directions of this matrix capture, as a share of exact PCA's.",
+    )
+
+    beside = step_pieces.matrices(
+        step.panels, lambda number: steps_cache.picture(spec, site, here, number)
+    )
+    if step.key in ("decomposition", "truncation"):
+        step_pieces.spectrum_shown(found, found.n_kept if step.key == "truncation" else None)
+    if step.key == "message":
+        step_pieces.first_numbers(found)
+    if step.key == "components":
+        component_images.component_rows(
+            {"Exact PCA": found.exact_components, "DPdisPCA": found.components},
+            found.exact_components,
+            dataset,
+            result_cache.feature_names(spec),
+        )
+
+    step_pieces.who_knows(words, beside)
+    not_private("Matrices before the noise, exact lines and energies", "read the rows themselves.")
+    released = result_cache.subspaces(spec)
+    guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)
+    session_ledger.so_far(dataset.name, dataset.title, spec.delta)
+how_computed("algorithm", HOW_IT_IS_COMPUTED)

@@ -1,0 +1,217 @@
+"""Words and pieces of the page that steps through Algorithm 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.experiments.pca.sentences import bytes_in_words, percent
+from dpcore.experiments.teaching.algorithm1_steps import STEPS, Panel, Walk
+from dpcore.figures.components.matrices import spectrum
+from pages.widgets.cards import CHART_CONFIG, is_dark
+
+_SECONDS_A_STEP = 3.0
+_MOST_BARS = 300
+_NUMBERS_SHOWN = 24
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a step is called and does, what leaves the site, and who can know what.
+
+    `does` is filled in with the step's facts.
+    """
+
+    title: str
+    does: str
+    formula: str
+    leaves: str
+    knows: str
+    cannot: str
+
+
+WORDS = {
+    "moment": Words(
+        "Local moment",
+        "The site averages the outer products of its **{people:,} people**: how each of the "
+        "{features} features goes with each other.",
+        r"A_s = \frac{1}{n_s} X_s^\top X_s",
+        "Nothing.",
+        "How many people the site holds. Nothing else.",
+        "Anything about anybody. The matrix is exact, so it must not leave.",
+    ),
+    "noise": Words(
+        "Noise",
+        "The site draws symmetric Gaussian noise with **σ = {sigma:.3g}** and adds it. In size "
+        "the noise is **{noise_share}** of the matrix. All privacy is made here.",
+        r"\hat A_s = A_s + E_s",
+        "Nothing yet, though from here on everything could.",
+        "σ, which is public. Not the noise: whoever knew $E_s$ could take it off again.",
+        "Whether any one person is among the people, beyond what ε and δ allow.",
+    ),
+    "decomposition": Words(
+        "Decomposition",
+        "The noisy matrix is split into directions and strengths. Noise bends all of them, and "
+        "**{negative} of {features}** eigenvalues are below zero, which no true second moment has.",
+        r"\hat A_s = U \Sigma U^\top",
+        "Nothing yet.",
+        "Still nothing. This only rewrites the noisy matrix, which costs no privacy.",
+        "The exact directions: they cannot be had from the noisy matrix, by anybody.",
+    ),
+    "truncation": Words(
+        "Truncation",
+        "Only the strongest **R = {kept} of {features}** directions stay{negative_kept}. The "
+        "rest is mostly noise, and would be most of the message.",
+        r"U_R |\Sigma_R| U_R^\top",
+        "Nothing yet.",
+        "Still nothing.",
+        "What was cut away: it is never sent, so not even collaborating sites can recover it.",
+    ),
+    "message": Words(
+        "Message",
+        "The partial square root leaves the site: **{numbers:,} numbers, {bytes}**. The raw rows "
+        "would be {raw_bytes}.",
+        r"P_s = U_R |\Sigma_R|^{1/2}",
+        "The matrix $P_s$, how many people there are, and σ.",
+        "$P_s P_s^\\top$, so the directions that the noise has left standing.",
+        "More about any one person than ε and δ allow, whatever it computes and whatever it "
+        "knows already: the noise was there before anything else was done.",
+    ),
+    "average": Words(
+        "Average",
+        "The aggregator averages what all **{sites} sites** sent, by how many people each has. "
+        "The noises are independent and partly cancel, and what the sites share stays.",
+        r"A_c = \sum_s \frac{n_s}{N} P_s P_s^\top",
+        "Nothing more.",
+        "Every site's message, and so the average.",
+        "Which site's people made the average as it is, beyond each site's own promise.",
+    ),
+    "components": Words(
+        "Components",
+        "The top **K = {components}** directions of the average are the result, which anybody "
+        "may have.",
+        r"A_c = V \Lambda V^\top",
+        "The result goes back to the sites and may be published.",
+        "The components.",
+        "The exact components; nor does anybody else.",
+    ),
+}
+
+
+def words_of(step_facts: dict[str, float], key: str) -> str:
+    """The sentence of a step with its numbers."""
+    facts: dict[str, object] = dict(step_facts)
+    for name in ("bytes", "raw_bytes"):
+        if name in facts:
+            facts[name] = bytes_in_words(facts[name])
+    if "noise_share" in facts:
+        share = facts["noise_share"]
+        facts["noise_share"] = f"{share:.1f} times that" if share >= 1 else percent(share)
+    if "negative_kept" in facts:
+        count = facts["negative_kept"]
+        facts["negative_kept"] = f", {count} of them negative noise" if count else ""
+    return WORDS[key].does.format(**facts)
+
+
+def position() -> int:
+    """The step shown, with buttons to move it; the step is part of the address."""
+    state = st.session_state
+    if "_next_step" in state:
+        state["step"] = state.pop("_next_step")
+    buttons = st.container(horizontal=True, vertical_alignment="center")
+    chosen = st.segmented_control(
+        "Step",
+        STEPS,
+        default=STEPS[0],
+        required=True,
+        format_func=lambda key: WORDS[key].title,
+        key="step",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    here = STEPS.index(chosen)
+    with buttons:
+        st.button("← Back", disabled=here == 0, on_click=_move, args=(here - 1,))
+        st.button("Forward →", disabled=here == len(STEPS) - 1, on_click=_move, args=(here + 1,))
+        playing = st.toggle("Play", key="step_playing")
+    if playing:
+        st.fragment(_play, run_every=_SECONDS_A_STEP)(here)
+    else:
+        state.pop("_played", None)
+    return here
+
+
+def matrices(panels: Sequence[Panel], picture: Callable[[int], bytes]) -> DeltaGenerator | None:
+    """The matrices of a step side by side; the room beside a single square one, if there is."""
+    wide = [panel.matrix.shape[1] > 1.5 * panel.matrix.shape[0] for panel in panels]
+    alone = len(panels) == 1 and not wide[0]
+    columns = st.columns([2 if is_wide else 1 for is_wide in wide] + [2] * alone, gap="medium")
+    for number, panel in enumerate(panels):
+        with columns[number]:
+            badge = "" if panel.private else " :red-badge[stays at the site]"
+            st.markdown(f"${panel.name}${badge}")
+            st.image(
+                picture(number),
+                width="stretch",
+                alt=f"A matrix of {' × '.join(map(str, panel.matrix.shape))} entries, blue below "
+                "zero and red above.",
+            )
+    limits = dict.fromkeys(f"{panel.limit:.2g}" for panel in panels)
+    st.caption(
+        "One pixel an entry: blue is negative, red positive, and the strongest colours are at "
+        f"±{' and ±'.join(limits)}."
+    )
+    return columns[-1] if alone else None
+
+
+def who_knows(words: Words, beside: DeltaGenerator | None) -> None:
+    """What leaves, what the aggregator knows, what it cannot: in a row, or stacked in a place."""
+    told = (
+        ("What leaves the site", words.leaves),
+        ("What the aggregator knows", words.knows),
+        ("What it cannot know", words.cannot),
+    )
+    places = st.columns(len(told)) if beside is None else [beside] * len(told)
+    for place, (title, text) in zip(places, told, strict=True):
+        height = "stretch" if beside is None else "content"
+        with place.container(border=True, height=height):
+            st.markdown(f"**{title}**\n\n{text}")
+
+
+def spectrum_shown(found: Walk, n_kept: int | None) -> None:
+    """Eigenvalues before and after the noise, with those that are kept in colour."""
+    count = min(len(found.eigenvalues), _MOST_BARS)
+    st.plotly_chart(
+        spectrum(
+            found.eigenvalues[:count],
+            found.exact_eigenvalues[:count],
+            n_kept,
+            dark=is_dark(),
+        ),
+        key="step_spectrum",
+        config=CHART_CONFIG,
+        alt=f"Eigenvalues of the noisy matrix; the first {found.n_kept} are kept.",
+    )
+
+
+def first_numbers(found: Walk) -> None:
+    """The beginning of what really travels."""
+    values = found.message.values.ravel()
+    shown = "  ".join(f"{value:+.4f}" for value in values[:_NUMBERS_SHOWN])
+    st.code(f"{shown}  … and {values.size - _NUMBERS_SHOWN:,} more", language=None, wrap_lines=True)
+
+
+def _move(step: int) -> None:
+    st.session_state["step"] = STEPS[step]
+
+
+def _play(here: int) -> None:
+    # The first run of a fragment is the page's own; only later ones are the clock's.
+    if st.session_state.get("_played") != here:
+        st.session_state["_played"] = here
+        return
+    st.session_state["_next_step"] = STEPS[(here + 1) % len(STEPS)]
+    st.rerun()

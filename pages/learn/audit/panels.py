@@ -1,0 +1,168 @@
+"""The audit on a page: who attacks, what they see, and an attack that runs while one looks."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from dpcore.experiments.audit.attack import Attack, attackers, nominally, slug_of, verdict
+from dpcore.figures.privacy.adversary_test import trade_off_plot
+from dpcore.figures.privacy.adversary_view import adversary_view_svg, adversary_view_words
+from dpcore.figures.privacy.audit import bound_growth, score_histogram
+from dpcore.privacy import Adversary
+from dpcore.privacy.audit import AuditCase
+from pages.parameters.words import ON_A_BUTTON
+from pages.widgets.cards import big_number, chart, is_dark
+
+# A quick attack is slowed to about this many frames, or there would be nothing to watch.
+_FRAMES = 12
+_SLICE_SECONDS = 0.4
+# Charts take a browser longer to draw than the server to send.
+_SECONDS_A_FRAME = 0.5
+_ATTACK, _STOPPED = "_attack", "_attack_stopped"
+_ADVERSARY = "audit_adversary"
+
+
+def attacker(mechanism: str) -> AuditCase:
+    """The case of the adversary that is chosen among those who attack this mechanism.
+
+    Whoever was chosen for another mechanism and does not attack this one gives way to the first.
+    """
+    cases = attackers(mechanism)
+    names = [str(each) for each in cases]
+    if st.session_state.get(_ADVERSARY, names[0]) not in names:
+        st.session_state[_ADVERSARY] = names[0]
+    chosen = st.pills(
+        "Adversary",
+        names,
+        default=names[0] if _ADVERSARY not in st.session_state else None,
+        required=True,
+        format_func=ON_A_BUTTON.get,
+        key=_ADVERSARY,
+        bind="query-params",
+        help="Everybody here knows all rows but one. They differ in what else they see: an "
+        "outsider has the result, an aggregator every message, a site that takes part its own "
+        "noise besides.",
+    )
+    return cases[Adversary(chosen)]
+
+
+def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
+    """Attack a mechanism, or go on with the attack; stopped and resumed by a button."""
+    settings = (case.name, case.adversary, n_trials, confidence, seed)
+    kept = st.session_state.get(_ATTACK)
+    if kept is None or kept[0] != settings:
+        attack = Attack(case, n_trials=n_trials, confidence=confidence, seed=seed)
+        kept = st.session_state[_ATTACK] = (settings, attack)
+        st.session_state[_STOPPED] = False
+    attack = kept[1]
+    running = not attack.finished and not st.session_state[_STOPPED]
+    st.fragment(_frame, run_every=_SECONDS_A_FRAME if running else None)(attack, running)
+
+
+def _frame(attack: Attack, was_running: bool) -> None:
+    if was_running and not st.session_state[_STOPPED]:
+        _advance(attack)
+    _shown(attack)
+    if not attack.finished:
+        left, right = st.columns([4, 1], vertical_alignment="center")
+        left.progress(
+            attack.n_done / attack.n_trials, f"{attack.n_done:,} of {attack.n_trials:,} trials"
+        )
+        stopped = st.session_state[_STOPPED]
+        if right.button("Go on" if stopped else "Stop", key="audit_stop", width="stretch"):
+            st.session_state[_STOPPED] = not stopped
+            st.rerun()
+    elif was_running:
+        # The whole page once more, so that the fragment stops asking to be run again.
+        st.rerun()
+
+
+def _holder(case: AuditCase) -> str:
+    """Who holds the rows and is trusted with them; nobody where the aggregator is an adversary."""
+    if Adversary.AGGREGATOR in attackers(slug_of(case.name)):
+        return ""
+    return "first site" if case.covers.endswith(".local") else "trusted holder"
+
+
+def _advance(attack: Attack) -> None:
+    stop = time.monotonic() + _SLICE_SECONDS
+    enough = attack.n_done + attack.n_trials / _FRAMES
+    while not attack.finished:
+        attack.advance()
+        if attack.n_done >= enough or time.monotonic() > stop:
+            return
+
+
+def _shown(attack: Attack) -> None:
+    growth = attack.growth()
+    if not growth:
+        st.markdown("#### Learning from the first half of the trials what to look at …")
+        return
+    last, case = growth[-1], attack.case
+    found = f"{last.epsilon_exact:.3g}"
+    if attack.finished:
+        said = verdict(last)
+    else:
+        said = f"So far the attack proves ε ≥ {found} of a promised {case.epsilon:.3g}."
+    kind = (
+        f"The limit of {found} is exact: it is too high in one attack of "
+        f"{1 / (1 - attack.confidence):,.0f} at most."
+    )
+    if last.is_nominal:
+        kind += f" The jackknife comes closer to the truth, {nominally(last)}, and proves nothing."
+    big_number(f"ε ≥ {found}", said, kind)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.markdown(f"##### Seen: {case.sees}")
+        view, holder = (str(case.adversary), case.sees), _holder(case)
+        st.image(
+            adversary_view_svg(*view, trusted_holder=holder, dark=is_dark()),
+            width="stretch",
+            alt=adversary_view_words(*view, trusted_holder=holder),
+        )
+    with right:
+        chart(
+            bound_growth(
+                [
+                    {
+                        "trials": r.n_trials,
+                        "epsilon_exact": r.epsilon_exact,
+                        "epsilon": r.epsilon,
+                    }
+                    for r in growth
+                ],
+                case.epsilon,
+                attack.n_trials,
+                dark=is_dark(),
+            ),
+            key="audit_growth",
+            alt=said,
+        )
+    threshold = attack.threshold()
+    type_one, type_two = attack.errors_at(threshold)
+    left, right = st.columns(2, gap="large")
+    with left:
+        chart(
+            score_histogram(attack.histogram(), threshold, dark=is_dark()),
+            key="audit_scores",
+            alt=f"Scores under both data sets; the best threshold has {type_one:.0%} false alarms "
+            f"and misses {type_two:.0%}.",
+        )
+    with right:
+        chart(
+            trade_off_plot(
+                attack.error_rates(),
+                {
+                    "blind": "blind guess",
+                    "approximate": "least the claim allows",
+                    "gaussian": "measured",
+                },
+                (type_one, type_two),
+                dark=is_dark(),
+            ),
+            key="audit_errors",
+            alt="Missed against false alarms as the threshold moves, and the least the claim "
+            "allows.",
+        )

@@ -1,0 +1,163 @@
+"""Sections of the page about what ε promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import streamlit as st
+
+from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.teaching import adversary_test
+from dpcore.experiments.teaching.moving_one_person import ANGLES, N_PEOPLE, turned
+from dpcore.figures.privacy.adversary_test import beliefs, trade_off_plot, two_densities
+from dpcore.figures.privacy.direction import direction_laws, plane
+from dpcore.privacy import (
+    Explained,
+    Guarantee,
+    best_guess,
+    gaussian_posterior,
+    guarantee_mu,
+    posterior_bounds,
+)
+from pages.parameters.table import ask
+from pages.sidebar.selection import plain
+from pages.widgets.cards import CHART_CONFIG, is_dark
+
+guarantee = adversary_test.promise
+
+
+def explanations(title: str, told: Iterable[Explained]) -> None:
+    """Paragraphs that guarantee cards lead to; Streamlit makes an anchor of every heading."""
+    st.markdown(f"##### {title}")
+    paragraphs = [f"###### {each.title}\n{each.text}" for each in told]
+    half = -(-len(paragraphs) // 2)
+    for column, some in zip(
+        st.columns(2, gap="large"), (paragraphs[:half], paragraphs[half:]), strict=True
+    ):
+        column.markdown("\n\n".join(some))
+
+
+def test(promised: Guarantee) -> None:
+    """Two densities with a threshold to move, beside the trade-off of the two errors."""
+    mu = guarantee_mu(promised)
+    left, right = st.columns(2, gap="large")
+    # The range moves with mu, and with it the threshold goes back to the best one.
+    reach = math.ceil(mu + adversary_test.REACH)
+    threshold = ask(
+        "promise_threshold",
+        "Threshold, in units of the noise",
+        left,
+        max_value=float(reach),
+        value=round(mu / 2, 1),
+        help="Above it the adversary says the data held your row.",
+    )
+    errors = adversary_test.errors_at(threshold, mu)
+    right.markdown(
+        f"With this threshold the adversary accuses wrongly **{percent(errors.type_one)}** of "
+        f"the time (type I) and misses you **{percent(errors.type_two)}** of the time (type II). "
+        "Whoever lowers one raises the other, and no test gets below the solid curve."
+    )
+    left.plotly_chart(
+        two_densities(adversary_test.densities(mu), threshold, dark=is_dark()),
+        key="promise_densities",
+        config=CHART_CONFIG,
+        alt=f"Two bell curves {mu:.2f} σ apart: the release with you and without.",
+    )
+    asked = promised.asked
+    labels = {
+        "blind": "blind guess",
+        "pure": f"pure ε = {plain(asked.epsilon)}",
+        "approximate": f"(ε, δ) = ({plain(asked.epsilon)}, {plain(asked.delta)})",
+        "gaussian": f"this noise, μ = {mu:.2f}",
+    }
+    right.plotly_chart(
+        trade_off_plot(
+            adversary_test.trade_off_rows(promised),
+            labels,
+            (errors.type_one, errors.type_two),
+            dark=is_dark(),
+        ),
+        key="promise_trade_off",
+        config=CHART_CONFIG,
+        alt=f"Missed against false alarms: {percent(errors.type_two)} at "
+        f"{percent(errors.type_one)}, on the exact curve of the noise.",
+    )
+    if not promised.keeps_asked:
+        right.markdown(
+            ":red-badge[breaks what was asked] The solid curve dips below the dashed one: tests "
+            f"exist that the promise of ε = {plain(asked.epsilon)} rules out. "
+            f"What holds is ε = {promised.epsilon:.3g}."
+        )
+
+
+def beliefs_shown(promised: Guarantee) -> None:
+    """A prior to move, and what a release can make of it."""
+    left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
+    prior = ask("promise_prior", "Belief before that it is you, in percent", left) / 100
+    least, greatest = posterior_bounds(prior, promised.asked.epsilon)
+    mu = guarantee_mu(promised)
+    median, high = gaussian_posterior(prior, mu, [0.5, 0.95])
+    left.markdown(
+        f"Somebody who held **{percent(prior)}** likely that the row is yours, and is right, "
+        f"will typically hold **{percent(median)}** likely afterwards, and in 19 of 20 releases "
+        f"no more than **{percent(high)}**.\n\n"
+        f"A pure promise of ε = {plain(promised.asked.epsilon)} would keep every belief between "
+        f"{percent(least)} and {percent(greatest)}, whatever is released."
+    )
+    right.plotly_chart(
+        beliefs(
+            adversary_test.belief_columns(promised),
+            prior,
+            pure_label=f"pure ε = {plain(promised.asked.epsilon)}: always",
+            dark=is_dark(),
+        ),
+        key="promise_beliefs",
+        config=CHART_CONFIG,
+        alt=f"Belief after the release against belief before; {percent(prior)} becomes "
+        f"{percent(median)} in the median.",
+    )
+
+
+def one_person(promised: Guarantee) -> None:
+    """Twenty-five people in the plane, one of whom can be moved."""
+    degrees = ask(
+        "promise_angle",
+        "Where one person stands, in degrees",
+        help="They started at 0°, at the right.",
+    )
+    turn = turned(degrees, promised)
+    st.markdown(
+        f"One of {N_PEOPLE} people moves and the exact first direction turns by "
+        f"**{turn.exact_turn:.0f}°**: it gives them away. The chance of anything one could "
+        f"conclude from the private direction moves by at most "
+        f"**{100 * turn.private_shift:.0f} points**; the promise allows "
+        f"{math.ceil(100 * (2 * best_guess(promised) - 1) - 1e-6)}."
+    )
+    left, right = st.columns(2, gap="large")
+    left.plotly_chart(
+        plane(
+            turn.people,
+            turn.before,
+            turn.after,
+            turn.exact_before,
+            turn.exact_after,
+            dark=is_dark(),
+        ),
+        key="promise_plane",
+        config=CHART_CONFIG,
+        alt=f"Moving one person turns the exact first direction by {turn.exact_turn:.0f} degrees.",
+    )
+    right.plotly_chart(
+        direction_laws(
+            ANGLES,
+            turn.law_before,
+            turn.law_after,
+            turn.exact_before,
+            turn.exact_after,
+            dark=is_dark(),
+        ),
+        key="promise_laws",
+        config=CHART_CONFIG,
+        alt="The law of the private first direction before and after: they hardly differ.",
+    )

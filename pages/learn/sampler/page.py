@@ -1,0 +1,41 @@
+"""Inside the sampler: PPCA's Markov chains, and what their burn-in means for the promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.central.runs import central_spec
+from pages.formulas.central import CHAINS
+from pages.learn.sampler import chain_panels
+from pages.parameters.table import ask
+from pages.sidebar.controls import current, redraw_noise
+from pages.widgets.cards import dataset_ready, errors_shown, how_computed, not_private
+
+choice = current()
+st.title("Inside the sampler")
+if not dataset_ready(choice.dataset):
+    st.stop()
+if choice.spec.components == choice.dataset.n_features:
+    st.info("With K at the number of features the subspace is the whole space: nothing is drawn.")
+    st.stop()
+answer = st.container()
+left, right = st.columns([3, 1], gap="large")
+n_sweeps = ask("sampler_sweeps", "Sweeps", left)
+n_chains = ask("sampler_chains", "Chains", right)
+with errors_shown():
+    spec = replace(central_spec(choice.spec), samples=None)
+    chains, enough = chain_panels.watched(spec, n_chains, n_sweeps)
+    with answer:
+        chain_panels.headline(chains, enough, spec)
+        st.button("Redraw the chains", on_click=redraw_noise, help="New chains, same settings.")
+    not_private(
+        "Traces, R-hat, effective sample sizes, the number of sweeps and the verdict",
+        "are functions of the data and are not released: the last state of one chain is.",
+    )
+    chain_panels.traces(chains, enough)
+    chain_panels.diagnostics(chains)
+    chain_panels.what_it_means(chains, enough, spec)
+    chain_panels.promise(chains, spec, choice.dataset)
+how_computed("sampler", CHAINS)

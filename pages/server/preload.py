@@ -1,0 +1,13 @@
+"""Everything the first page needs, imported before anybody asks for it."""
+
+import pandas  # noqa: F401
+
+from dpcore.data import load_dataset
+from pages.explore.playground import energy_charts, message_sizes, presets  # noqa: F401
+from pages.server import result_cache, store_trouble  # noqa: F401
+from pages.sidebar import url_check  # noqa: F401
+from pages.sidebar.selection import DEFAULTS
+from pages.widgets import cards, component_images, session_ledger  # noqa: F401
+
+result_cache.one_blas_thread()
+load_dataset(DEFAULTS["dataset"])

@@ -1,0 +1,213 @@
+"""The only home of caches: data sets, site moments and finished rows, shared by all sessions.
+
+Everything is keyed by names and numbers, never by arrays, and every cache is bounded. Caches
+belong to these modules and not to Streamlit, whose own any visitor can empty for everybody. What
+they compute draws nothing on a page: a visitor who leaves is interrupted where something is drawn,
+and the others wait for the result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+from uuid import uuid4
+
+import numpy as np
+import streamlit as st
+from threadpoolctl import threadpool_limits
+
+from dpcore.data import DatasetStatus, Prepared, list_datasets
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
+from dpcore.experiments.pca.runs import Row, draw_subspaces, run_repetition
+from dpcore.experiments.pca.spec import ProblemKey, RunSpec
+from dpcore.pca import Subspace
+from pages.server import page_lock
+
+# A job takes every processor, so that a second one makes neither faster. But two at once end no
+# later than one after the other, and a short one then need not wait for a long one to end.
+JOBS_AT_ONCE = 2
+# How long others wait while somebody's numbers are computed.
+_FAIR_SECONDS = 0.1
+Cell = tuple[RunSpec, int]
+Item = TypeVar("Item")
+T = TypeVar("T")
+
+
+def one_blas_thread() -> None:
+    """One BLAS thread for each session: sessions are the parallelism, and more threads fight."""
+    threadpool_limits(limits=1, user_api="blas")
+
+
+# Data sets and site moments in memory, for pages and for the jobs that run beside them.
+problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
+# The same for sweeps, which come to more problems than a page may push out.
+problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
+
+
+def waited_for(cache: OnceCache[T] | Problems, *key: Hashable, saying: str) -> T:
+    """A result; while one waits for it, words that say for what."""
+    if cache.peek(*key) is None:
+        with st.spinner(saying), page_lock.others():
+            return cache(*key)
+    return cache(*key)
+
+
+def visitor() -> str:
+    """A name for whoever looks at the page, by which jobs know their owner."""
+    return st.session_state.setdefault("_visitor", uuid4().hex)
+
+
+def prepared(name: str, preparation: str, norm_bound: float | None) -> Prepared:
+    """A data set ready for a private algorithm."""
+    data = (name, preparation, norm_bound)
+    return waited_for(problems.prepared, *data, saying="Reading the data set …")
+
+
+def problem(key: ProblemKey) -> Problem:
+    """Site moments and exact answer for one key."""
+    saying = "Reading the data set and computing the sites' second moments …"
+    return waited_for(problems, key, saying=saying)
+
+
+def feature_names(spec: RunSpec) -> tuple[str, ...]:
+    """Names of the columns of a spec's data set."""
+    return _described(*_data_of(spec))[0]
+
+
+def statement(spec: RunSpec) -> str:
+    """What the preparation did to the rows, in one sentence."""
+    return _described(*_data_of(spec))[1]
+
+
+def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
+    """One person's row as measured, and as the algorithms see it once centred."""
+    data = _prepared_of(spec)
+    row = np.asarray(data.X[index], dtype=float)
+    centre = problem(spec.problem_key()).centre
+    return row * data.scale + data.mean, row - centre
+
+
+def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
+    """A centred row back in the units it was measured in."""
+    data = _prepared_of(spec)
+    return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
+
+
+def _data_of(spec: RunSpec) -> tuple[str, str, float | None]:
+    key = spec.problem_key()
+    return key.dataset, key.preparation, key.norm_bound
+
+
+def _prepared_of(spec: RunSpec) -> Prepared:
+    return prepared(*_data_of(spec))
+
+
+def _describe(*data: Hashable) -> tuple[tuple[str, ...], str]:
+    """Names and statement, kept longer than the data set itself, which is large."""
+    found = problems.prepared(*data)
+    return found.feature_names, found.statement
+
+
+def shown(key: Hashable, build: Callable[[], T]) -> T:
+    """A figure or picture, to be read and not changed: building costs more than showing."""
+    return _shown.get((key,), build)
+
+
+def dataset_statuses() -> tuple[DatasetStatus, ...]:
+    """Which data sets are ready, looked up at most every other second."""
+    return _statuses(time.monotonic() // 2)
+
+
+def cells(spec: RunSpec) -> list[Cell]:
+    """The repetitions of a spec, each of which is computed and kept on its own."""
+    alone = replace(spec, repetitions=1)
+    return [(alone, repetition) for repetition in range(spec.repetitions)]
+
+
+def cell_rows(cell: Cell) -> list[Row]:
+    """Rows of one repetition, one a protocol."""
+    if _rows.peek(*cell) is None:
+        spec, repetition = cell
+        problem(spec.problem_key(repetition))
+    return _rows(*cell)
+
+
+def rows(spec: RunSpec) -> list[Row]:
+    """All rows of a spec; a counting bar appears if it takes longer than a moment."""
+    return [row for found in counting(cells(spec), cell_rows, "draws") for row in found]
+
+
+def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
+    """The subspace of each protocol in one repetition."""
+    problem(spec.problem_key(repetition))
+    return _subspaces(spec, repetition)
+
+
+def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[Row], list[Cell]]:
+    """Rows there already, and the cells still to be computed."""
+    # A slider that is moved asks for the same finished curve again and again.
+    whole = _whole_curves.peek(specs)
+    if whole is not None:
+        return whole, []
+    found: list[Row] = []
+    missing: list[Cell] = []
+    for cell in (cell for spec in specs for cell in cells(spec)):
+        rows_there = _rows.peek(*cell)
+        if rows_there is None:
+            missing.append(cell)
+        else:
+            found.extend(rows_there)
+    if not missing:
+        _whole_curves.get((specs,), lambda: found)
+    return found, missing
+
+
+def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seconds: float) -> None:
+    """Compute one after the other until the time is up, at least one."""
+    stop = time.monotonic() + seconds
+    for item in missing:
+        compute(item)
+        if time.monotonic() > stop:
+            return
+
+
+def counting(
+    items: Sequence[Item], compute: Callable[[Item], T], noun: str, patience: float = 0.6
+) -> list[T]:
+    """What is computed from each; a counting bar appears if it takes longer than a moment."""
+    started = time.monotonic()
+    gave_way = started
+    bar = None
+    results = []
+    for number, item in enumerate(items, start=1):
+        results.append(compute(item))
+        if time.monotonic() - gave_way > _FAIR_SECONDS:
+            page_lock.give_way()
+            gave_way = time.monotonic()
+        if bar is None and number < len(items) and time.monotonic() - started > patience:
+            bar = st.empty()
+        if bar is not None:
+            bar.progress(number / len(items), f"{number} of {len(items)} {noun}")
+    if bar is not None:
+        bar.empty()
+    return results
+
+
+def _run_cell(spec: RunSpec, repetition: int) -> list[Row]:
+    return run_repetition(spec, problems(spec.problem_key(repetition)), repetition)
+
+
+def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
+    return draw_subspaces(spec, problems(spec.problem_key(repetition)), repetition)
+
+
+_described = OnceCache(_describe, keep=64)
+_rows = OnceCache(_run_cell, keep=20_000)
+_subspaces = OnceCache(_draw, keep=64)
+_whole_curves: OnceCache[list[Row]] = OnceCache(None, keep=128)
+_shown: OnceCache[object] = OnceCache(None, keep=256)
+_statuses = OnceCache(lambda _: list_datasets(), keep=1)

@@ -1,0 +1,189 @@
+"""The jobs of this server, as its visitors start and find them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.engine.result_store import Store, cache_folder
+from dpcore.experiments.engine.run_cost import RunCost, cost_of_sweeps
+from dpcore.experiments.engine.sweep import Event, Sweep, run_sweep
+from dpcore.experiments.pca.problem import Problems
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.spec import ProblemKey
+from pages.server import result_cache
+from pages.server.background_jobs import Parts, Progress, ShouldStop, View
+from pages.server.job_queue import Jobs
+
+Sweeps = tuple[Sweep, ...]
+SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
+# Pages whose questions are sweeps show the same ones.
+SWEEPS = "sweeps"
+
+JOBS = Jobs(result_cache.JOBS_AT_ONCE)
+_costs = OnceCache(cost_of_sweeps, keep=64)
+
+
+def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> View:
+    """Begin a page's question for this visitor, or join those who look at it already.
+
+    What the visitor asked the same page before gives way.
+
+    Raises
+    ------
+    ParameterError
+        If too many jobs go on.
+    """
+    return JOBS.start(
+        result_cache.visitor(), _key(page, question), parts, instead_of=lambda key: key[0] == page
+    )
+
+
+def find(page: str, question: Hashable) -> View | None:
+    """This visitor's view of a page's question, going on or ended."""
+    return JOBS.find(result_cache.visitor(), _key(page, question))
+
+
+def goes_on(page: str, question: Hashable) -> bool:
+    """Whether anybody's job is at this question."""
+    return JOBS.goes_on(_key(page, question))
+
+
+def _key(page: str, question: Hashable) -> tuple:
+    # The same question computed elsewhere, or kept elsewhere, is another job.
+    return page, question, scheduler(), cache_folder()
+
+
+def scheduler() -> str | None:
+    """Address of the Dask cluster that computes sweeps; None for this server's processors.
+
+    A setting of the server and not a control on a page: an address that visitors choose is one
+    that they make this server call.
+    """
+    return os.environ.get(SCHEDULER_VARIABLE) or None
+
+
+def run_options() -> dict[str, object]:
+    """Where jobs of this server run and keep their rows, as `run_sweep` takes it."""
+    return {
+        "workers": os.cpu_count() or 1,
+        "store": Store(),
+        "scheduler": scheduler(),
+        "problems": result_cache.problems_of_jobs,
+    }
+
+
+def sweep_part(sweep: Sweep) -> Callable[[ShouldStop], Iterator[Event]]:
+    """A sweep as a part of a job."""
+    options = run_options()
+    return lambda stop: run_sweep(sweep, should_stop=stop, **options)
+
+
+def parts_of_sweeps(sweeps: Sweeps) -> Parts:
+    """Sweeps as the parts of a job, one after the other, named by their positions."""
+    return {str(number): sweep_part(sweep) for number, sweep in enumerate(sweeps)}
+
+
+@dataclass(frozen=True)
+class SweepProgress:
+    """Sweeps at one moment.
+
+    Parameters
+    ----------
+    rows : tuple of tuple of dict
+        Those that arrived, one tuple a sweep, in the order of its grid.
+    skipped : tuple of dict
+        Cells that cannot run, with their reasons.
+    done, total : int
+        Draws.
+    stored : int
+        How many of those done were in the store.
+    seconds_left : float or None
+        None before the first draw was computed.
+    state, sentence : str
+        As in `Progress`.
+    """
+
+    rows: tuple[tuple[Row, ...], ...]
+    skipped: tuple[Row, ...]
+    done: int
+    total: int
+    stored: int
+    seconds_left: float | None
+    state: str
+    sentence: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        return self.state in ("waiting", "running")
+
+
+@dataclass(frozen=True)
+class SweepsView:
+    """A visitor's view of sweeps; its other methods are those of `View`."""
+
+    sweeps: Sweeps
+    view: View
+    scheduler: str | None
+
+    def progress(self) -> SweepProgress:
+        return _progress_of_sweeps(self.sweeps, self.view.progress())
+
+
+def find_sweeps(sweeps: Sweeps) -> SweepsView | None:
+    """This visitor's view of these sweeps."""
+    view = find(SWEEPS, sweeps)
+    return None if view is None else SweepsView(sweeps, view, scheduler())
+
+
+def cost_of(sweeps: Sweeps) -> RunCost:
+    """What these sweeps take."""
+    return _costs(sweeps)
+
+
+def _progress_of_sweeps(sweeps: Sweeps, progress: Progress) -> SweepProgress:
+    names = [str(number) for number in range(len(sweeps))]
+    latest = [progress.arrived[name][-1] for name in names if progress.arrived.get(name)]
+    done, stored = sum(event.done for event in latest), sum(event.stored for event in latest)
+    total = cost_of(sweeps).draws
+    computed = done - stored
+    seconds = sum(event.seconds for event in latest)
+    return SweepProgress(
+        rows=tuple(progress.rows(name) for name in names),
+        skipped=tuple(row for name in names for row in progress.skipped(name)),
+        done=done,
+        total=total,
+        stored=stored,
+        seconds_left=seconds / computed * (total - done) if computed else None,
+        state=progress.state,
+        sentence=progress.sentence,
+    )
+
+
+class ReadingAhead:
+    """Reads what a sweep begins with while somebody still looks at its controls."""
+
+    def __init__(self, problems: Problems):
+        self._problems = problems
+        self._pool = ThreadPoolExecutor(1)
+        self._latest: Future | None = None
+
+    def begin(self, key: ProblemKey) -> None:
+        """Read, unless something is being read: controls move faster than data sets load."""
+        idle = self._latest is None or self._latest.done()
+        if idle and self._problems.peek(key) is None:
+            self._latest = self._pool.submit(self._problems, key)
+
+
+_READING_AHEAD = ReadingAhead(result_cache.problems)
+
+
+def read_ahead(sweeps: Sweeps) -> None:
+    """Have the data of the first cell that can run in memory by the time Run is pressed."""
+    specs = (cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None)
+    first = next(specs, None)
+    if first is not None and scheduler() is None:
+        _READING_AHEAD.begin(first.problem_key())

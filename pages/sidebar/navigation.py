@@ -1,0 +1,184 @@
+"""The map of pages: where each lives, what it is called, which shared controls it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pages.sidebar.controls import (
+    CCA_CONTROLS,
+    CENTRAL_CONTROLS,
+    CHAIN_CONTROLS,
+    IMAGE_CONTROLS,
+    LEDGER_CONTROLS,
+    RUN_CONTROLS,
+    STEP_CONTROLS,
+)
+
+_ROOT = Path(__file__).parents[2]
+DEFAULT_PAGE = "playground"
+PLAN_CONTROLS = tuple(name for name in RUN_CONTROLS if name != "protocols")
+BYTES_CONTROLS = tuple(name for name in PLAN_CONTROLS if name != "intermediate")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page: its section and file, its title, one sentence about it, its sidebar controls."""
+
+    section: str
+    name: str
+    title: str
+    about: str
+    controls: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        folder = f"pages/{self.section.lower()}/{self.name}"
+        return f"{folder}/page.py" if (_ROOT / folder).is_dir() else f"{folder}.py"
+
+    @property
+    def is_default(self) -> bool:
+        return self.name == DEFAULT_PAGE
+
+    @property
+    def address(self) -> str:
+        """What follows the server's name; the default page has nothing there."""
+        return "" if self.is_default else self.name
+
+
+_PLACES = (
+    Place(
+        "Explore",
+        "playground",
+        "Playground",
+        "Pick data, protocols and ε; see what private distributed PCA keeps, at once.",
+        RUN_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "eigen_images",
+        "Eigen-images",
+        "The components as pictures from ε = ∞ down, samples rebuilt from them, the spectrum.",
+        IMAGE_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "central",
+        "Central algorithms",
+        "SuLQ, MOD-SuLQ, Analyze Gauss and PPCA side by side: what each keeps and promises.",
+        CENTRAL_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "sample_complexity",
+        "How many people?",
+        "People needed for one private component: theorems as curves, measurements beside them.",
+        ("epsilon", "delta"),
+    ),
+    Place(
+        "Explore",
+        "cca",
+        "Two views (CCA)",
+        "What two views of the same people share, found privately: correlations, people, curves.",
+        CCA_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "statistics",
+        "Statistics",
+        "A private mean, variance or histogram of one column: its error, its bounds, its people.",
+        ("dataset", "epsilon", "delta"),
+    ),
+    Place(
+        "Explore",
+        "classification",
+        "Classification",
+        "Private components feeding a classifier, and how to split one budget between them.",
+        ("dataset", "epsilon", "delta", "components"),
+    ),
+    Place(
+        "Explore",
+        "tradeoffs",
+        "Trade-offs",
+        "Let ε, δ, people, sites, R / K or K vary, on any data, and watch the curves arrive.",
+        RUN_CONTROLS,
+    ),
+    Place(
+        "Explore",
+        "bytes",
+        "Energy per byte",
+        "How much energy a site's message carries for its bytes: proxies against rounded matrices.",
+        BYTES_CONTROLS,
+    ),
+    Place(
+        "Learn",
+        "start",
+        "Start here",
+        "What this is, where to go, and which data sets are ready.",
+    ),
+    Place(
+        "Learn",
+        "promise",
+        "What ε promises",
+        "The adversary's test, its errors, the odds, and one person who turns the component.",
+        ("epsilon", "delta"),
+    ),
+    Place(
+        "Learn",
+        "algorithm",
+        "How it works",
+        "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
+        STEP_CONTROLS,
+    ),
+    Place(
+        "Learn",
+        "audit",
+        "Audit",
+        "Attack a mechanism, sound or flawed, and watch the bound on ε grow.",
+    ),
+    Place(
+        "Learn",
+        "sampler",
+        "Inside the sampler",
+        "PPCA's Markov chains from random and from exact starts: traces, R-hat, burn-in.",
+        CHAIN_CONTROLS,
+    ),
+    Place(
+        "Use",
+        "ledger",
+        "What was spent",
+        "Everything shown so far, and the ε it would have cost real people.",
+        LEDGER_CONTROLS,
+    ),
+    Place(
+        "Use",
+        "plan",
+        "What would it take?",
+        "Set a target energy; find the ε, the people, the R or the sites that reach it.",
+        PLAN_CONTROLS,
+    ),
+    Place(
+        "Use",
+        "reproduce",
+        "Reproduce the paper",
+        "Every published panel run live, over the published points, its claims checked.",
+    ),
+    Place(
+        "Use",
+        "reproduce_2012",
+        "Reproduce 2012",
+        "Figures 1 and 2 and the table of the 2012 paper, run live on the data that are here.",
+    ),
+    Place(
+        "Learn",
+        "tutorials",
+        "Tutorials",
+        "Mean, variance, histogram, PCA, SVM, logistic regression: a few lines each, run live.",
+    ),
+)
+PAGES: dict[str, Place] = {place.name: place for place in _PLACES}
+
+
+def page_path(name: str) -> str:
+    """File of a page, as `st.page_link` wants it."""
+    return PAGES[name].path

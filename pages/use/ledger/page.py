@@ -1,0 +1,42 @@
+"""The ledger: what has been released to this visitor, and what it would have cost."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.formulas.privacy import HOW_SPENDING_COMPOSES, WHAT_IS_COUNTED, WHEN_ONE_STOPS
+from pages.sidebar.controls import current
+from pages.use.ledger import panels
+from pages.widgets import session_ledger
+
+choice = current()
+st.title("What was spent")
+panels.cap_controls(choice.spec.delta)
+accounts = session_ledger.accounts()
+if not accounts:
+    st.info(
+        "Nothing private has been shown in this session yet. Look at some components in the "
+        "Playground, at a mean or at a classifier, and come back."
+    )
+titles = panels.titles()
+for name in sorted(accounts, key=lambda name: name != choice.dataset.name):
+    title = titles.get(name, name)
+    if len(accounts) > 1:
+        st.subheader(title[0].upper() + title[1:])
+    account = accounts[name]
+    rows = account.rows(choice.spec.delta)
+    if rows:
+        panels.total(account, rows, title)
+        panels.held(account, accounts.values())
+        panels.under_cap(account)
+        panels.running(rows, name)
+        panels.table(rows)
+        panels.by_site(account, choice.spec.delta)
+    panels.beyond(account)
+    panels.carry_off(rows, name, title)
+with st.expander("What is counted"):
+    st.markdown(WHAT_IS_COUNTED)
+with st.expander("How it adds up"):
+    st.markdown(HOW_SPENDING_COMPOSES)
+with st.expander("A plan, a cap, or stopping when it suits"):
+    st.markdown(WHEN_ONE_STOPS)

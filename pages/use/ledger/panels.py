@@ -1,0 +1,209 @@
+"""Sections of the ledger page: the total of one data set, its entries, and what none covers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import streamlit as st
+
+from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS
+from dpcore.experiments.ledger.account import Account
+from dpcore.experiments.pca.export import csv_of
+from dpcore.experiments.pca.sentences import counted, percent
+from dpcore.figures.privacy.composition import running_total
+from dpcore.privacy import Cap
+from dpcore.privacy.card import one_in, say_number
+from dpcore.privacy.filter import spoken_down
+from pages.server import result_cache
+from pages.sidebar.selection import plain
+from pages.widgets import session_ledger
+from pages.widgets.cards import big_number, chart, is_dark, not_private
+
+Row = dict[str, object]
+
+_COLUMNS = {
+    "released": "Released",
+    "draws": "Draws",
+    "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g"),
+    "total_epsilon": st.column_config.NumberColumn(
+        "Total ε",
+        format="%.3g",
+        help="Of a plan of exactly these releases: this line and all above it.",
+    ),
+    "delta": st.column_config.NumberColumn("δ of one", format="%.2g"),
+    "who_pays": "Who pays",
+    "seen_as": "By",
+    "noise_on": "Noise added to",
+    "mechanism": "Noise",
+    "mu": "μ",
+}
+
+
+def titles() -> dict[str, str]:
+    """What people call the data sets that have a name."""
+    return {status.name: status.title for status in result_cache.dataset_statuses()}
+
+
+def total(account: Account, rows: list[Row], title: str) -> None:
+    """The total of a plan as the biggest thing, and what holds for whoever stops as it suits."""
+    delta, last = rows[-1]["total_delta"], rows[-1]
+    words = big_number(
+        f"ε = {say_number(last['total_epsilon'])}",
+        f"is what a plan of exactly these {counted(account.n_releases, 'release')}, fixed "
+        f"beforehand, would have cost each person in {title} at δ\u00a0=\u00a0{delta:g} "
+        f"({one_in(delta)}), were they real and every release drawn with fresh noise.",
+        f"**For whoever stops when it suits: ε = "
+        f"{say_number(account.odometer_epsilon(delta))}.** Nobody who looks at each release before "
+        "asking for the next has a plan, and the first number promises them nothing. The second "
+        "bounds the privacy loss at every moment at once.",
+    )
+    words.markdown(f"Adding up every ε would say {say_number(last['sum_of_epsilons'])}.")
+
+
+def cap_controls(delta: float) -> None:
+    """Set a cap, or say which one there is."""
+    chosen = session_ledger.cap()
+    with st.container(border=True):
+        if chosen is None:
+            st.markdown("**Set a cap beforehand.** Every page then refuses what would exceed it.")
+        else:
+            st.markdown(
+                f"**Cap: ε = {plain(chosen.epsilon)} at δ = {chosen.delta:g}** "
+                f"({one_in(chosen.delta)}) for each person of any one data set, whenever you stop. "
+                "It counts what has been released since it was set, in this visit, and takes the "
+                "noise of each release as fresh. Exact lines and whatever else has a red badge are "
+                "beyond it."
+            )
+        if session_ledger.is_going_on():
+            st.caption("A run goes on beside the pages; a cap can be set once it has ended.")
+            return
+        with st.container(horizontal=True):
+            with st.popover("Set a cap" if chosen is None else "Set another"):
+                _choose_cap(delta)
+            if chosen is not None:
+                st.button("Remove the cap", on_click=session_ledger.set_cap, args=(None,))
+
+
+def _choose_cap(delta: float) -> None:
+    epsilon = st.select_slider(
+        "Cap on ε", EPSILONS, value=2.0, format_func=plain, key="cap_epsilon"
+    )
+    cap_delta = st.select_slider(
+        "Cap on δ", DELTAS, value=delta, format_func=lambda value: f"{value:g}", key="cap_delta"
+    )
+    if any(account.payments for account in session_ledger.accounts().values()):
+        st.caption(
+            "A cap set now counts from now on. It promises nothing about what was shown before, "
+            "which comes on top."
+        )
+    st.button(
+        "Set it",
+        type="primary",
+        on_click=session_ledger.set_cap,
+        args=(Cap(epsilon, cap_delta),),
+        key="cap_set",
+    )
+
+
+def under_cap(account: Account) -> None:
+    """How much of the cap is spent, as a bar, and what came before it."""
+    cap = account.cap
+    if cap is None:
+        return
+    bound = account.bound_under_cap()
+    left = f"One more Gaussian release may have ε = {spoken_down(cap.left(bound))} at most"
+    if 0 < bound.epsilon < math.inf:
+        left += f", a pure one ε = {spoken_down(cap.left_pure(bound))} while all is pure"
+    share = cap.share(bound)
+    st.progress(min(1.0, share), f"{percent(share)} of the cap spent. {left}.")
+    if account.before:
+        before = sum(payment.draws for payment in account.before.values())
+        st.caption(
+            f"{counted(before, 'release')} came before the cap. What they cost is not in the bar, "
+            "and comes on top of it."
+        )
+
+
+def held(account: Account, others: Iterable[Account]) -> None:
+    """What the laboratory did that a deployment must not, where it did."""
+    if account.holds_noise(others):
+        not_private(
+            "Noise that was held",
+            "several of these results scale one draw of noise, so that settings can be compared, "
+            "while the total takes fresh noise for each. From A + σE and A + τE anybody can solve "
+            "for A, without the seed: what was really shown here has an infinite ε, not a sum.",
+        )
+
+
+def running(rows: list[Row], name: str) -> None:
+    """The total after each release, once there is more than one."""
+    if len(rows) < 2:
+        return
+    chart(
+        running_total(rows, dark=is_dark()),
+        key=f"running_{name}",
+        alt=f"Epsilon after each release, up to {say_number(rows[-1]['total_epsilon'])}.",
+    )
+
+
+def table(rows: list[Row]) -> None:
+    """One line a payment; what bounds a risk is rounded up, as everywhere."""
+    st.dataframe(
+        [
+            row
+            | {name: _rounded_up(row[name]) for name in ("epsilon", "total_epsilon")}
+            | {"mu": "–" if row["mu"] is None else f"{row['mu']:.3g}"}
+            for row in rows
+        ],
+        hide_index=True,
+        width="stretch",
+        column_order=tuple(_COLUMNS),
+        column_config=_COLUMNS,
+    )
+
+
+def _rounded_up(epsilon: float) -> float:
+    return float(say_number(epsilon)) if math.isfinite(epsilon) else epsilon
+
+
+def by_site(account: Account, delta: float) -> None:
+    """What the people of each site of the latest split have spent."""
+    if not account.has_sites:
+        return
+    found = account.epsilon_by_site(delta)
+    if len(set(found.values())) < 2:
+        st.markdown("**By site:** everybody has spent the same, whichever site is theirs.")
+        return
+    said = "; ".join(
+        ("people of the other sites" if site is None else f"people of site {site + 1}")
+        + f" ε = **{say_number(epsilon)}**"
+        for site, epsilon in found.items()
+    )
+    st.markdown(f"**By site,** in the latest split: {said}.")
+
+
+def beyond(account: Account) -> None:
+    """What was shown that no budget covers."""
+    if account.uncovered:
+        lines = [f"- **{what}**: {why}" for what, why in account.uncovered.items()]
+        st.markdown(
+            ":red-badge[not private] Beyond any budget, and none of it in the total:\n\n"
+            + "\n".join(lines)
+        )
+
+
+def carry_off(rows: list[Row], name: str, title: str) -> None:
+    """The entries as a file, and the only way to be rid of them."""
+    with st.container(horizontal=True):
+        if rows:
+            st.download_button(
+                "Ledger (CSV)", csv_of(rows), f"ledger-{name}.csv", "text/csv", key=f"csv_{name}"
+            )
+        st.button(
+            f"Forget everything shown of {title}",
+            key=f"forget_{name}",
+            on_click=session_ledger.forget,
+            args=(name,),
+            help="With real people this would be forgetting, not undoing. No cap would start anew.",
+        )

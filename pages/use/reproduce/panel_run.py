@@ -1,0 +1,171 @@
+"""A published figure run live: what is asked for, and how it compares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import streamlit as st
+
+from dpcore.data import dataset_status
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.papers.dpdispca_claims import (
+    Verdict,
+    check_claims,
+    check_cost_of_sending,
+    check_dimension,
+    check_orders,
+)
+from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
+from dpcore.experiments.papers.published_points import compare_with_published
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import percent
+from pages.server import visitors_jobs
+from pages.server.panels_cache import DRAWS
+
+LINEAR = ("intermediate_ratio",)
+# With fewer, the t test at 0.001 asks for differences far beyond their spread.
+ENOUGH_DRAWS = 5
+REPAIRED = "analytic, isometric, psd"
+_REPAIR = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
+_MARKS = {True: "✓ holds", False: "✗ does not hold", None: "– cannot be told"}
+_DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
+
+
+def choose_figure() -> tuple[PaperFigure, bool]:
+    """Draw the page's controls; the figure, and whether repaired choices are wanted too."""
+    found = groups()
+    left, right = st.columns(2)
+    group = left.selectbox(
+        "What is plotted", list(found), key="reproduce_group", bind="query-params"
+    )
+    name = right.selectbox(
+        "Panel",
+        found[group],
+        format_func=panel_label,
+        key=f"reproduce_panel_{list(found).index(group)}",
+        bind="query-params",
+    )
+    draws = left.segmented_control(
+        "Draws",
+        list(DRAWS),
+        default="quick",
+        required=True,
+        format_func=lambda key: f"{DRAWS[key]}, {key}",
+        key="reproduce_draws",
+        bind="query-params",
+    )
+    repaired = right.toggle(
+        f"Also with {REPAIRED}",
+        key="reproduce_repaired",
+        bind="query-params",
+        help="The calibration that is exact, the noise that is least, and the truncation that "
+        "cuts strongly negative noise; drawn dotted.",
+    )
+    return FIGURES[name].varied(repetitions=DRAWS[draws]), repaired
+
+
+def query_of(name: str) -> dict[str, str]:
+    """What the address says when a panel is chosen."""
+    for number, (group, names) in enumerate(groups().items()):
+        if name in names:
+            return {"reproduce_group": group, f"reproduce_panel_{number}": panel_label(name)}
+    raise ParameterError("figure", f"one of {', '.join(FIGURES)}", name)
+
+
+def groups() -> dict[str, list[str]]:
+    """Panels by what they plot."""
+    found: dict[str, list[str]] = {}
+    for name, figure in FIGURES.items():
+        found.setdefault(figure.title.partition(",")[0], []).append(name)
+    return found
+
+
+def panel_label(name: str) -> str:
+    """A panel and its data set."""
+    return f"{name}: {dataset_status(FIGURES[name].base.dataset).title}"
+
+
+def sweeps_of(figure: PaperFigure, repaired: bool) -> tuple[Sweep, ...]:
+    """As published; with psd truncation, on the same draws; and with every repair."""
+    if not repaired:
+        return (figure.sweep,)
+    truncations = (("truncation", ("svd", "psd")), *figure.sweep.vary)
+    return replace(figure.sweep, vary=truncations), figure.varied(**_REPAIR).sweep
+
+
+def as_published_rows(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["truncation"] == "svd"]
+
+
+def verdicts(figure: PaperFigure, sides: Sequence[Sequence[Row]]) -> list[tuple[str, Verdict]]:
+    """What the paper claims, under its own choices and under repaired ones."""
+    published = as_published_rows(sides[0])
+    told = [("as published", verdict) for verdict in check_claims(figure, published)]
+    if len(sides) > 1:
+        psd = [row for row in sides[0] if row["truncation"] == "psd"]
+        told.append(("with psd truncation", check_cost_of_sending(figure, published, psd)))
+        told += [(f"with {REPAIRED}", verdict) for verdict in check_orders(figure, sides[1])]
+    return told
+
+
+def say(under: str, verdict: Verdict) -> None:
+    """One verdict: the claim, whether it holds in words, and the numbers."""
+    st.markdown(f"- **{_MARKS[verdict.holds]}**, {under}: *{verdict.claim}* {verdict.sentence}")
+
+
+def say_across_panels(figure: PaperFigure) -> None:
+    """That a lower dimension needs less ε takes all three panels that vary ε."""
+    if figure.name not in _DIMENSION_PANELS:
+        return
+    rows = {}
+    for name in _DIMENSION_PANELS:
+        panel = FIGURES[name].varied(repetitions=figure.base.repetitions)
+        jobs = (visitors_jobs.find_sweeps(sweeps_of(panel, repaired)) for repaired in (False, True))
+        ended = [job.progress() for job in jobs if job is not None]
+        whole = [progress for progress in ended if progress.state == "finished"]
+        if not whole:
+            st.caption(
+                "That a lower dimension needs less ε is judged when "
+                f"{', '.join(_DIMENSION_PANELS)} have all run with as many draws."
+            )
+            return
+        rows[name] = as_published_rows(whole[0].rows[0])
+    say("across the three panels", check_dimension(rows))
+
+
+def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]:
+    """Largest difference to the published points: number, sentence, caveat."""
+    compared = compare_with_published(figure.name, rows)
+    if compared is None:
+        lead = rows[0]["protocol"]
+        last = max(row[figure.field] for row in rows)
+        return (
+            percent(_mean(rows, lead, figure.field, last)),
+            f"of the energy that exact PCA captures is kept by **{METHODS[lead].title}** at the "
+            f"right end of {figure.name}.",
+            "No published number is known for this panel.",
+        )
+    at = compared.at
+    caveat = (
+        "Only a part of this data set is on this machine: its other rows have other moments, so "
+        "the curves can be compared **in shape alone**."
+        if compared.is_part
+        else ""
+    )
+    return (
+        f"{compared.largest:.3f}",
+        f"is the largest difference between our means and the {compared.points} published ones: "
+        f"{compared.ours:.3f} against {at.mean:.3f} for **{METHODS[at.protocol].title}** at "
+        f"{figure.axis} = {at.value:g}.",
+        caveat,
+    )
+
+
+def _mean(rows: Sequence[Row], protocol: str, field: str, value: float) -> float:
+    return fmean(
+        row["energy_ratio"] for row in rows if row["protocol"] == protocol and row[field] == value
+    )

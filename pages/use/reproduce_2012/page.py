@@ -1,0 +1,60 @@
+"""The 2012 paper's figures and table, run live."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.data import dataset_status
+from dpcore.experiments.papers.nips2012_figures import CITATION, FIGURES_2012
+from pages.parameters.table import ask
+from pages.server import visitors_jobs
+from pages.sidebar.controls import current
+from pages.use.reproduce_2012 import panels
+from pages.widgets import session_ledger
+from pages.widgets.cards import dataset_ready, errors_shown, not_private
+from pages.widgets.promise_notice import promised_cards
+from pages.widgets.run_request import start_button
+
+PAGE = "reproduce_2012"
+
+st.title("Reproduce 2012")
+with errors_shown():
+    answer = st.container()
+    with st.container(border=True):
+        name = ask("reproduce_2012_figure", "Figure")
+        figure = FIGURES_2012[name]
+        quick = ask("reproduce_2012_draws", "How many times")
+        repetitions = panels.repetitions_of(name, quick=quick == "quick")
+        question = (name, repetitions)
+        ready = all([dataset_ready(dataset_status(dataset)) for dataset in panels.data_of(name)])
+        start_button(
+            PAGE,
+            question,
+            lambda: panels.parts_of(figure, repetitions),
+            panels.cost_of(figure, repetitions),
+            None,
+            disabled=not ready,
+        )
+    with answer:
+        job = visitors_jobs.find(PAGE, question)
+        if job is not None:
+            session_ledger.follow(question, job.rows_so_far)
+        if job is None:
+            st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
+        else:
+            goes_on = job.progress().goes_on
+            st.fragment(panels.watch, run_every=0.5 if goes_on else None)(
+                figure, figure.total(repetitions), job, goes_on
+            )
+    dataset = dataset_status(figure.base.dataset)
+    promised_cards(
+        figure.base,
+        dataset,
+        ("ppca", "modsulq"),
+        "At the figure's base setting. MOD-SuLQ's bound grows with the dimension, so that what "
+        "holds is much stronger than what was asked.",
+    )
+    session_ledger.so_far(dataset.name, dataset.title, current().spec.delta)
+    not_private("Exact PCA and every share", "are measured on the rows, without any noise.")
+    st.caption(f"{figure.note} Source: {CITATION}")
+    st.code(f"python -m dpcore reproduce {name} --json > {name}.json", language="bash")

@@ -1,0 +1,257 @@
+"""What this visitor's views would have cost, kept for each data set until reset by hand.
+
+A page pays for what it shows, before it shows it: `pay` refuses what would exceed a cap. Runs
+that go on beside a page are followed, and looked at whenever somebody asks what was spent; under
+a cap they are paid before they begin.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+import streamlit as st
+
+from dpcore.experiments.ledger.account import Account, Payment
+from dpcore.experiments.ledger.pca_charges import COMPONENTS, of_rows, of_run
+from dpcore.experiments.ledger.promises import promised_with
+from dpcore.experiments.pca.methods import METHODS, NO_PROMISE
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import counted, percent
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.privacy import BeyondCap, Cap
+from dpcore.privacy.card import say_number
+from pages.server import result_cache
+from pages.sidebar.navigation import page_path
+from pages.widgets.cards import say_refused
+
+_ACCOUNTS, _CAP = "_spent", "_spent_cap"
+_FOLLOWED, _ENTERED = "_spent_followed", "_spent_entered"
+
+# The rows of a run as far as it is, and whether it goes on.
+Look = Callable[[], tuple[Sequence[Row], bool]]
+
+
+def account(dataset: str) -> Account:
+    """The account of a data set in this session."""
+    books = st.session_state.setdefault(_ACCOUNTS, {})
+    return books.setdefault(dataset, Account(dataset, cap=cap()))
+
+
+def cap() -> Cap | None:
+    """The most that this visitor lets be spent on a person of any data set."""
+    return st.session_state.get(_CAP)
+
+
+def set_cap(chosen: Cap | None) -> None:
+    """Cap what is spent from now on, or no longer; only ever called by a button."""
+    _look_at_followed()
+    st.session_state[_CAP] = chosen
+    for book in st.session_state.get(_ACCOUNTS, {}).values():
+        book.set_cap(chosen)
+
+
+def accounts() -> dict[str, Account]:
+    """Accounts of all data sets anything has been shown of."""
+    _look_at_followed()
+    return {
+        name: found
+        for name, found in st.session_state.get(_ACCOUNTS, {}).items()
+        if found.payments or found.uncovered
+    }
+
+
+def pay(payments: Iterable[Payment]) -> None:
+    """Enter what is about to be shown; what is known already is not paid again.
+
+    Raises
+    ------
+    BeyondCap
+        If there is a cap that this would exceed: it must not be shown then.
+    """
+    by_dataset = _by_dataset(payments)
+    for dataset, theirs in by_dataset.items():
+        account(dataset).require_room(*theirs)
+    for dataset, theirs in by_dataset.items():
+        account(dataset).pay(*theirs)
+
+
+def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)) -> None:
+    """Pay for the components of a run; noise that several protocols read is paid once.
+
+    Nothing of it is drawn yet: what it promises is known from its settings and the sites' sizes.
+    """
+    problem = result_cache.problem(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    sites = problem.moments.n_samples.tolist()
+    guarantees = {
+        key: promised_with(key, settings, sites, problem.n_features) for key in spec.protocols
+    }
+    pay(of_run(spec, guarantees, problem.n_samples, draws, what))
+    _record_what_read_rows(spec.dataset, spec.preparation)
+
+
+def pay_rows(rows: Sequence[Row]) -> None:
+    """Pay for the runs behind tidy rows."""
+    if cap() is not None and any(map(_broke_its_promise, rows)):
+        raise BeyondCap("One of these releases promises nothing, which no cap admits.")
+    pay(of_rows(rows))
+    for dataset, preparation in dict.fromkeys((r["dataset"], r["preparation"]) for r in rows):
+        _record_what_read_rows(dataset, preparation)
+    for row in filter(_broke_its_promise, rows):
+        uncovered(row["dataset"], METHODS[row["protocol"]].title, "a draw that promises nothing")
+
+
+Charge = Callable[[], Iterable[Payment]] | None
+
+
+def has_room(charge: Charge) -> bool:
+    """Whether a run that goes on beside the page fits under the cap; says so if it does not.
+
+    Parameters
+    ----------
+    charge : callable or None
+        Gives what the whole run costs; None where that depends on what it finds.
+    """
+    if cap() is None:
+        return True
+    try:
+        if charge is None:
+            raise BeyondCap(
+                "What this run will cost is not known before it ends, and no cap can admit that."
+            )
+        for dataset, payments in _by_dataset(charge()).items():
+            account(dataset).require_room(*payments)
+    except BeyondCap as refused:
+        say_refused(refused)
+        return False
+    return True
+
+
+def pay_ahead(charge: Charge) -> None:
+    """Under a cap, pay for a run that has room before it begins."""
+    if cap() is not None and charge is not None:
+        pay(charge())
+
+
+def _by_dataset(payments: Iterable[Payment]) -> dict[str, list[Payment]]:
+    found: dict[str, list[Payment]] = {}
+    for payment in payments:
+        found.setdefault(payment.release.dataset, []).append(payment)
+    return found
+
+
+def _broke_its_promise(row: Row) -> bool:
+    promise = METHODS[row["protocol"]].promise
+    asked = promise != NO_PROMISE and math.isfinite(row["epsilon"])
+    return asked and math.isinf(row["exact_epsilon"])
+
+
+def follow(key: Hashable, look: Look) -> None:
+    """Enter what a run beside the page has drawn so far, and what it will have drawn later.
+
+    Raises
+    ------
+    BeyondCap
+        If there is a cap that what it has drawn would exceed: it must not be shown.
+    """
+    followed = st.session_state.setdefault(_FOLLOWED, {})
+    followed[key] = look
+    if cap() is not None:
+        try:
+            _look_at(key)
+        except BeyondCap:
+            del followed[key]
+            raise
+
+
+def is_going_on() -> bool:
+    """Whether some run of this visitor is still to be paid for."""
+    _look_at_followed()
+    return bool(st.session_state.get(_FOLLOWED))
+
+
+def uncovered(dataset: str, what: str, why: str) -> None:
+    """Enter something shown that no guarantee covers."""
+    account(dataset).uncovered[what] = why
+
+
+def curves(dataset: str) -> bool:
+    """Whether curves may be drawn that nobody asked for; they are entered as beyond any budget.
+
+    Sweeps that somebody runs are paid. Under a cap there is no such thing as beyond it.
+    """
+    if cap() is not None:
+        st.caption(
+            "Left out under a cap: curves that nobody asked for. Each of their draws would be a "
+            "release."
+        )
+        return False
+    uncovered(dataset, "Curves beside the result", "each of their draws would be a release")
+    return True
+
+
+def forget(dataset: str) -> None:
+    """Empty the account of a data set; only ever called by a button."""
+    st.session_state[_ACCOUNTS].pop(dataset, None)
+    # What a page goes on showing is entered again when somebody looks at it again.
+    st.session_state.pop(_ENTERED, None)
+
+
+def so_far(dataset: str, title: str, delta: float) -> None:
+    """One sentence at the foot of the sidebar."""
+    _look_at_followed()
+    with st.sidebar:
+        st.caption(sentence(dataset, title, delta))
+        st.page_link(page_path("ledger"), label="See what was spent")
+
+
+def sentence(dataset: str, title: str, delta: float) -> str:
+    """What has been shown of a data set, and what it would have cost at this delta."""
+    book = account(dataset)
+    if not book.payments:
+        return f"Nothing private has been shown of {title} yet."
+    # Mixed ledgers get the quick bound here and the exact one on their page.
+    spent = book.spent_by_person()
+    epsilon = spent.added_up(delta) if spent.is_mixed else spent.epsilon(delta)
+    most = "at most " if spent.is_mixed else ""
+    words = (
+        f"Shown so far of {title}: {counted(book.n_releases, 'release')}. Were these real people, "
+        f"a plan of exactly these, fixed beforehand, would have cost each {most}"
+        f"ε = **{say_number(epsilon)}** at δ = {delta:g}. For whoever stops when it suits: "
+        f"ε = **{say_number(book.odometer_epsilon(delta))}**."
+    )
+    if book.holds_noise(accounts().values()):
+        words += (
+            " Noise was held between them: that is what they would cost with fresh noise, and "
+            "these together hide nothing."
+        )
+    if book.cap is None:
+        return words
+    return (
+        f"{words} Of the cap of ε = {book.cap.epsilon:g}, "
+        f"{percent(book.cap.share(book.bound_under_cap()))} is spent."
+    )
+
+
+def _look_at_followed() -> None:
+    for key in list(st.session_state.get(_FOLLOWED, {})):
+        _look_at(key)
+
+
+def _look_at(key: Hashable) -> None:
+    followed = st.session_state[_FOLLOWED]
+    entered = st.session_state.setdefault(_ENTERED, {})
+    rows, goes_on = followed[key]()
+    if entered.get(key) != len(rows):
+        pay_rows(rows)
+        entered[key] = len(rows)
+    if not goes_on:
+        # A run and all its rows are let go of once they are in the books.
+        del followed[key]
+
+
+def _record_what_read_rows(dataset: str, preparation: str) -> None:
+    uncovered(dataset, "Exact components, lines and energies", "they read rows without noise")
+    if preparation == "published":
+        uncovered(dataset, "The published preparation", "its centre and scale read every row")

@@ -1,0 +1,191 @@
+"""A sweep on a page: its button, its count, what was skipped, and its rows to take away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.experiments.ledger.pca_charges import of_plan
+from dpcore.experiments.pca.export import notebook_of_sweeps, script_of_sweeps
+from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.sentences import counted
+from pages.explore.tradeoffs.sweep_controls import command_of
+from pages.server import visitors_jobs
+from pages.server.visitors_jobs import SCHEDULER_VARIABLE, SweepProgress, Sweeps, SweepsView
+from pages.sidebar.navigation import page_path
+from pages.widgets import session_ledger
+from pages.widgets.downloads import downloads
+from pages.widgets.plain_text import said
+from pages.widgets.run_request import start_button, time_in_words, too_much
+
+_POLL_SECONDS = 0.25
+_CLICKED = "_point_clicked"
+_HELP_ON_CLUSTERS = (
+    f"A server started with `{SCHEDULER_VARIABLE}=tcp://host:8786` computes sweeps on the Dask "
+    "cluster of that scheduler. Its workers read the data sets themselves; the rows are the same."
+)
+
+
+def restore_controls(page: str) -> None:
+    """Give a page's own controls what they said when the visitor left it.
+
+    Streamlit forgets widgets that are not drawn. What the address says goes first.
+    """
+    for key, value in st.session_state.get(f"_{page}_controls", {}).items():
+        if key not in st.session_state and key not in st.query_params:
+            st.session_state[key] = value
+
+
+def keep_controls(page: str) -> None:
+    """Keep what the page's own controls say, for `restore_controls`."""
+    kept = st.session_state.setdefault(f"_{page}_controls", {})
+    for key in st.session_state:
+        if str(key).startswith(f"{page}_") and not str(key).startswith(f"{page}_do_"):
+            kept[key] = st.session_state[key]
+
+
+def started_job(page: str, sweeps: Sweeps) -> SweepsView | None:
+    """The Run button, and the run of these sweeps if there is one."""
+    job = visitors_jobs.find_sweeps(sweeps)
+    if job is not None:
+        session_ledger.follow((page, sweeps), job.view.rows_so_far)
+    cells = [cell for sweep in sweeps for cell in sweep.cells()]
+    cost = visitors_jobs.cost_of(sweeps)
+    specs = [cell.spec for cell in cells if cell.spec is not None]
+    skipped = len(cells) - len(specs)
+    start_button(
+        visitors_jobs.SWEEPS,
+        sweeps,
+        lambda: visitors_jobs.parts_of_sweeps(sweeps),
+        cost,
+        lambda: of_plan(specs),
+        disabled=not cost.draws,
+        caption=f"{counted(len(specs), 'setting')}, {counted(cost.draws, 'draw')} of the "
+        "noise"
+        + (f"; {counted(skipped, 'setting')} cannot run" if skipped else "")
+        + f", {_where(visitors_jobs.scheduler())}",
+        help=_HELP_ON_CLUSTERS,
+    )
+    if too_much(cost):
+        commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
+        st.code("\n".join(commands), language=None, wrap_lines=True)
+    if not cost.draws:
+        _skipped_table([cell.as_row() for cell in cells])
+    if job is None:
+        visitors_jobs.read_ahead(sweeps)
+    return job
+
+
+def watch(page: str, job: SweepsView, draw: Callable[[SweepProgress], None]) -> None:
+    """Draw what has arrived, again and again while more arrives."""
+    goes_on = job.progress().goes_on
+    # Large figures are drawn less often: everybody's pages share one interpreter.
+    every = max(_POLL_SECONDS, visitors_jobs.cost_of(job.sweeps).rows / 20_000) if goes_on else None
+    st.fragment(_watch, run_every=every)(page, job, draw, goes_on)
+
+
+def point_clicked() -> None:
+    """From a chart's callback that has set the controls: go to the Playground."""
+    st.session_state[_CLICKED] = True
+
+
+def _watch(
+    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], went_on: bool
+) -> None:
+    if st.session_state.pop(_CLICKED, False):
+        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
+        st.switch_page(page_path("playground"), query_params={})
+    progress = job.progress()
+    _say_how_far(page, job, progress)
+    if progress.state == "running" and not progress.done:
+        # Instead of coming back in a while: the first rows are drawn the moment they are there.
+        job.view.wait_for_rows(_POLL_SECONDS)
+        progress = job.progress()
+    draw(progress)
+    if progress.done and not progress.goes_on:
+        st.caption(_origin(job, progress))
+    _skipped_table(progress.skipped)
+    if went_on and not progress.goes_on:
+        # The whole page once more, so that the fragment stops asking to be run again.
+        st.rerun()
+
+
+def _say_how_far(page: str, job: SweepsView, progress: SweepProgress) -> None:
+    count = f"{progress.done:,} of {counted(progress.total, 'draw')}"
+    if progress.goes_on:
+        bar, button = st.columns([5, 1], vertical_alignment="center")
+        if progress.state == "waiting":
+            left = ", waiting for another run to end"
+        elif progress.seconds_left is None:
+            left = ", reading the data"
+        else:
+            left = f", about {time_in_words(progress.seconds_left)} left"
+        bar.progress(progress.done / max(progress.total, 1), count + left)
+        button.button("Cancel", on_click=job.view.cancel, key=f"{page}_do_cancel")
+    elif progress.state == "cancelled":
+        st.info(f"Cancelled after {count}. What had arrived is kept; Run goes on from there.")
+    elif progress.state == "unseen":
+        st.info(
+            f"Ended after {count}, because nobody had looked for two minutes. What had arrived is "
+            "kept; Run goes on from there."
+        )
+    elif progress.state == "failed":
+        kept = f" {count} had arrived and are kept; Run goes on from there." * bool(progress.done)
+        st.error(f"{said(progress.sentence.rstrip('.'))}.{kept}", icon="⚠️")
+
+
+def _where(scheduler: str | None) -> str:
+    if scheduler is not None:
+        return f"on the Dask cluster at {scheduler}"
+    return f"on this server's {counted(os.cpu_count() or 1, 'processor')}"
+
+
+def _origin(job: SweepsView, progress: SweepProgress) -> str:
+    draws, here = counted(progress.done, "draw"), f"computed {_where(job.scheduler)}"
+    if not progress.stored:
+        return f"{draws}, {here}."
+    if progress.stored == progress.done:
+        return f"{draws}, kept on disk from earlier runs."
+    return f"{draws}, {progress.stored:,} kept on disk from earlier runs, the others {here}."
+
+
+def _skipped_table(skipped: Sequence[Row]) -> None:
+    if skipped:
+        with st.expander(f"{counted(len(skipped), 'setting')} skipped, and why"):
+            st.dataframe(
+                [{key: str(value) for key, value in row.items()} for row in skipped],
+                hide_index=True,
+            )
+
+
+def take_away_sweep(
+    page: str,
+    sweeps: Sweeps,
+    rows: Sequence[Row],
+    figures: dict[str, go.Figure],
+    commands: Sequence[str],
+) -> None:
+    """Rows, figures, what gives the same elsewhere, and the link to the page."""
+    st.markdown("##### Take it away")
+    with st.container(horizontal=True):
+        for name, figure in figures.items():
+            st.download_button(
+                f"Figure, {name} (HTML)",
+                lambda figure=figure: figure.to_html(include_plotlyjs=True, full_html=True),
+                f"{page}-{name}.html",
+                "text/html",
+                on_click="ignore",
+                key=f"{page}_do_save_{name}",
+            )
+    st.caption("The same rows from the command line:")
+    st.code("\n".join(commands), language=None, wrap_lines=True)
+    st.caption("The rows, what computes them, and the link that restores this page:")
+    downloads(
+        f"{page}_do",
+        rows,
+        script=script_of_sweeps(sweeps),
+        notebook=notebook_of_sweeps(sweeps),
+    )
