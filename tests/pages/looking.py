@@ -6,6 +6,8 @@ import re
 
 from streamlit.testing.v1 import AppTest
 
+from pages.sidebar.navigation import PAGES
+
 # One marker for each thing that Markdown, Streamlit or HTML would make of a foreign text.
 HOSTILE = (
     "![x](http://foreign.example/p.png) [log in](http://foreign.example)",
@@ -27,6 +29,11 @@ _ALIVE = re.compile(
     r"(?<!\\)[*_~`$<#|\[]foreign|foreign\.example|(?<!\\):material/foreign|:foreign:"
     r"|[\u200b\u202e\x07]"
 )
+
+
+def file_of(page: str) -> str:
+    """The file of a page, named as "section/page"."""
+    return PAGES[page.removesuffix("/page").rpartition("/")[2]].path
 
 
 def texts(page: AppTest) -> list[str]:

@@ -7,6 +7,8 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.looking import file_of
+
 LEDGER = "pages/use/ledger/page.py"
 SHORT = {"repetitions": "2"}
 # Smaller than what any page asks for at first.
@@ -50,7 +52,7 @@ def set_cap(at: AppTest, epsilon: float, delta: float = 0.01) -> AppTest:
 
 
 def visit(at: AppTest, page: str) -> AppTest:
-    at.switch_page(f"pages/{page}.py").run()
+    at.switch_page(file_of(page)).run()
     assert not at.exception
     return at
 

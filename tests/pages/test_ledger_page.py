@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.privacy import PrivacyBudget, composed_mu, gaussian_epsilon, gaussian_mu
+from tests.pages.looking import file_of
 
 LEDGER = "pages/use/ledger/page.py"
 FEW = {"repetitions": "2"}
@@ -167,11 +168,11 @@ def test_going_back_and_forth_adds_nothing(open_page):
     pages = ("explore/statistics", "explore/classification", "explore/central", "explore/cca")
     at = open_page("explore/playground", **FEW)
     for page in pages:
-        at.switch_page(f"pages/{page}.py").run()
+        at.switch_page(file_of(page)).run()
     first = ledger(at)
     everything = spent(at)
     for page in reversed(pages):
-        at.switch_page(f"pages/{page}.py").run()
+        at.switch_page(file_of(page)).run()
         assert not at.exception
     assert ledger(at).equals(first)
     assert spent(at) == everything
@@ -225,7 +226,7 @@ def test_a_published_figure_is_paid_on_its_own_data(open_page):
 def test_demonstrations_are_not_entered(open_page):
     at = open_page("learn/promise")
     for page in ("learn/audit", "learn/tutorials", "explore/sample_complexity", "learn/start"):
-        at.switch_page(f"pages/{page}.py").run()
+        at.switch_page(file_of(page)).run()
     at.switch_page(LEDGER).run()
     assert not at.dataframe
     assert "Nothing private has been shown" in at.info[0].value
@@ -249,7 +250,7 @@ def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
 def test_forgetting_empties_the_books_of_one_data_set_whatever_is_in_them(open_page):
     at = open_page("explore/statistics")
     for page in ("explore/classification", "explore/central", "explore/cca"):
-        at.switch_page(f"pages/{page}.py").run()
+        at.switch_page(file_of(page)).run()
     at.button_group(key="cca_cut").set_value("left and right").run()
     at.switch_page("pages/explore/statistics/page.py").run()
     at.button_group(key="stat_source").set_value("typed").run()
