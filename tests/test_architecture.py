@@ -174,7 +174,7 @@ def dotted(node: ast.AST | None) -> str:
 
 @rule
 def arrows_point_one_way() -> Breaches:
-    """Pages stand on experiments, then algorithms, then mechanisms and spectra, then privacy, data."""
+    """Down from pages: experiments, algorithms, mechanisms and spectra, privacy and data."""
     for source in CORE:
         room = source.parts[1]
         # An audit attacks mechanisms, which lie above what it belongs to.
@@ -287,7 +287,7 @@ def folders_are_rooms_and_neither_halls_nor_boxes() -> Breaches:
 
 @rule
 def names_are_not_used_twice() -> Breaches:
-    """A file is called what is inside; what one room computes, another may draw by the same name."""
+    """A file is called what is inside; what a room computes, another may draw by the same name."""
     places = defaultdict(list)
     for source in FILES:
         room = source.parts[1] if source.parts[0] == "dpcore" else "pages"

@@ -1,7 +1,7 @@
 """Private PCA of rows held in one place, as scikit-learn estimators.
 
-The noise is added once, by somebody who holds all rows. `dpcore.pca.estimators.distributed` has the
-estimator for rows spread over sites.
+The noise is added once, by somebody who holds all rows. The estimator for rows spread
+over sites is in `dpcore.pca.estimators.distributed_pca`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Self
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from dpcore.pca.estimators.base import PrivatePCA
 from dpcore.pca.estimators.private_estimator import RandomState
+from dpcore.pca.estimators.private_pca import PrivatePCA
 from dpcore.pca.protocols.distributed import pooled
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.pca.settings import ReleaseSettings

@@ -12,8 +12,8 @@ from typing import Self
 from numpy.typing import ArrayLike
 
 from dpcore.errors import ParameterError
-from dpcore.pca.estimators.base import PrivatePCA, rows_of_sites
 from dpcore.pca.estimators.private_estimator import RandomState
+from dpcore.pca.estimators.private_pca import PrivatePCA, rows_of_sites
 from dpcore.pca.protocols.cape import cape
 from dpcore.pca.protocols.distributed import dpdis, full, local, pooled
 from dpcore.pca.settings import ReleaseSettings
