@@ -1,11 +1,17 @@
-"""Array types by what they hold; shapes stand in the docstrings."""
+"""Arrays by what they hold; their shapes stand in the docstrings."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.floating[Any]]
+"""Single or double precision."""
+
+IntArray = NDArray[np.integer[Any]]
+"""Whole numbers: labels, row numbers, counts."""
+
 AnyArray = NDArray[Any]
+"""Whatever the caller brings: class labels may be words."""
+
+BoolArray = NDArray[np.bool_]
