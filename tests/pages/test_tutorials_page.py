@@ -24,4 +24,4 @@ def test_code_and_what_it_prints(page, key):
 
 def test_epsilon_goes_into_the_code(page):
     page.select_slider(key="tutorial_epsilon").set_value(0.1).run()
-    assert any("epsilon=0.1" in element.value for element in page.code)
+    assert any("epsilon = 0.1" in element.value for element in page.code)
