@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,19 +11,23 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y
 
+from dpcore.arrays import AnyArray, FloatArray
 from dpcore.classification.perturbation import METHODS
 from dpcore.classification.training import PrivateFits, train
-from dpcore.data.row_norms import check_norm_bound
+from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError
+from dpcore.pca.estimators.private_estimator import check_long_rows
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose, root_of_release, stream
 
 if TYPE_CHECKING:
-    from dpcore.classification.estimators import PrivateLogisticRegression, PrivateSVM
+    from dpcore.classification.estimators import PrivateLinearClassifier
+
+NUMBERS = (int, float, np.integer, np.floating)
 
 
 def fit_many(
-    estimator: PrivateLogisticRegression | PrivateSVM,
+    estimator: PrivateLinearClassifier,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -62,15 +65,14 @@ def fit_many(
     >>> fits.score(X, y).shape
     (3, 4)
     """
-    X, y = check_X_y(X, y, dtype=np.float64)
-    feature_rng = feature_stream()
-    return fit_settings(estimator, X, y, epsilons, feature_rng, rngs)
+    rows, labels = check_X_y(X, y, dtype=np.float64)
+    return fit_settings(estimator, rows, labels, epsilons, feature_stream(), rngs)
 
 
 def fit_settings(
-    estimator: PrivateLogisticRegression | PrivateSVM,
-    X: np.ndarray,
-    y: np.ndarray,
+    estimator: PrivateLinearClassifier,
+    X: FloatArray,
+    y: AnyArray,
     epsilons: Sequence[float],
     feature_rng: np.random.Generator,
     rngs: Sequence[np.random.Generator],
@@ -87,11 +89,15 @@ def fit_settings(
     classes, indices = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ParameterError("y", "labels of two classes or more", f"{len(classes)} class")
+    features = estimator.bounded_features(X.shape[1], feature_rng)
+    reads_lengths = estimator.on_long_rows == "refuse" and features.frequencies is None
+    n_long = shorten(X, features.row_norm_bound)[1] if reads_lengths else 0
+    check_long_rows(estimator.on_long_rows, n_long, f"{features.row_norm_bound:g}")
     return train(
         X,
         indices,
         classes,
-        estimator.bounded_features(X.shape[1], feature_rng),
+        features,
         estimator.loss(),
         method=estimator.method,
         regularization=float(estimator.regularization),
@@ -102,7 +108,8 @@ def fit_settings(
 
 
 def check_positive(name: str, value: object) -> None:
-    if not isinstance(value, Real) or not 0 < value < math.inf:
+    """Raise a ParameterError unless the value is a positive finite number."""
+    if not isinstance(value, NUMBERS) or not 0 < value < math.inf:
         raise ParameterError(name, "a positive number", value)
 
 

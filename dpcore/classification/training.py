@@ -67,7 +67,7 @@ def winners(scores: FloatArray) -> FloatArray:
 
 def train(
     X: FloatArray,
-    y: FloatArray,
+    y: IntArray,
     classes: IntArray,
     features: BoundedFeatures,
     loss: Loss,

@@ -126,8 +126,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "pipelines-go-unnoticed",
         "each row depends on its person alone",
         "dpcore/pca/estimators/private_estimator.py",
-        "return pipeline.steps[:position]",
-        "return pipeline.steps[:0]",
+        "return steps[:position]",
+        "return steps[:0]",
         ("tests/pca/test_preparation_warning.py",),
     ),
     PlantedBug(

@@ -112,7 +112,7 @@ def components_and_mean_case() -> AuditCase:
         matrices, means = releases[:, :-1], releases[:, -1]
         gaussian = (matrices - middle) @ change / sigma**2
         nearer = np.abs(means - exact_prime) - np.abs(means - exact)
-        return gaussian + nearer / released.scale
+        return gaussian + nearer / released.noise_scale
 
     return AuditCase(
         name="components and a mean, Laplace noise",
@@ -165,7 +165,7 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
         for data in (values, values_prime)
     )
     drawn = released(values, BUDGET.epsilon, Repetition(0))
-    scales = np.array([each.scale for each in drawn])
+    scales = np.array([each.noise_scale for each in drawn])
     delta = BUDGET.delta if mechanism == "gaussian" else 0.0
     return AuditCase(
         name=f"mean and variance, {mechanism.capitalize()} noise",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
@@ -81,7 +82,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -127,7 +128,7 @@ class _SulqFamily(PrivatePCA):
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -156,7 +157,17 @@ class SulqPCA(_SulqFamily):
 
     Its scale comes from a bound that grows with the dimension: what holds, `guarantee_.epsilon`,
     is far below what was asked. For comparison with the 2012 paper; to get the most out of a
-    budget use `AnalyzeGaussPCA`, whose parameters and attributes these are.
+    budget use `AnalyzeGaussPCA`.
+
+    Parameters
+    ----------
+    n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
+        As in `AnalyzeGaussPCA`.
+
+    Attributes
+    ----------
+    components_, eigenvalues_, noise_scale_, guarantee_, n_features_in_, feature_names_in_
+        As in `AnalyzeGaussPCA`.
 
     Warnings
     --------
@@ -178,6 +189,16 @@ class ModSulqPCA(_SulqFamily):
     """MOD-SuLQ: symmetric noise of scale beta on the second moment.
 
     As `SulqPCA`: its noise keeps far more than it promises.
+
+    Parameters
+    ----------
+    n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
+        As in `AnalyzeGaussPCA`.
+
+    Attributes
+    ----------
+    components_, eigenvalues_, noise_scale_, guarantee_, n_features_in_, feature_names_in_
+        As in `AnalyzeGaussPCA`.
 
     Warnings
     --------
@@ -211,7 +232,7 @@ class ExponentialPCA(PrivatePCA):
     n_components : int
         K.
     epsilon : float
-        Positive and finite.
+        Positive and finite. There is no delta.
     row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
 
@@ -219,6 +240,9 @@ class ExponentialPCA(PrivatePCA):
     ----------
     components_ : ndarray of shape (n_components, n_features), orthonormal rows
     guarantee_ : Guarantee
+    noise_scale_ : ndarray of shape (1,)
+        In units of captured energy, 2 c^2 / (n epsilon): a subspace that captures so much less
+        than another is e times less likely to be drawn.
     n_features_in_, feature_names_in_
         As in `AnalyzeGaussPCA`.
 
@@ -242,7 +266,7 @@ class ExponentialPCA(PrivatePCA):
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.row_norm_bound = row_norm_bound
@@ -281,4 +305,5 @@ class ExponentialPCA(PrivatePCA):
             )
         self.components_ = subspace.components.astype(rows.dtype, copy=False)
         self.guarantee_ = subspace.guarantee
+        self.noise_scale_ = np.array([2 * self.row_norm_bound**2 / (len(rows) * self.epsilon)])
         return self

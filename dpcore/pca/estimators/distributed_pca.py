@@ -117,7 +117,7 @@ class DistributedPCA(PrivatePCA):
         masks: str = "published",
         honest_sites: int | None = None,
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
