@@ -111,6 +111,13 @@ def mean_weight(mean_share: float, row_norm_bound: float = 1.0) -> float:
     worst pair of rows: (2 c / n)^2 w^2 against 2 c^4 / n^2. Together they spend less than that
     sum (`l2_sensitivity_of_moment_and_mean`).
 
+    Parameters
+    ----------
+    mean_share : float
+        s, in [0, 1).
+    row_norm_bound : float
+        c.
+
     Raises
     ------
     ParameterError
@@ -210,7 +217,7 @@ def gaussian_mu(budget: PrivacyBudget) -> float:
 
 
 def composed_mu(*mus: float) -> float:
-    """mu of Gaussian releases about the same people, one after the other: squares add, exactly.
+    """The mu of releases of these `mus` about the same people: their squares add, exactly.
 
     Dong, Roth & Su (2022), "Gaussian differential privacy", corollary 3.3. What later releases
     read may be chosen after seeing earlier ones; their number and their mu are fixed beforehand.
@@ -284,6 +291,13 @@ def published_sigma(budget: PrivacyBudget, n_samples: int, row_norm_bound: float
     at every epsilon. What it really promises is `gaussian_epsilon` at the replace-one
     sensitivity.
 
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    n_samples : int
+    row_norm_bound : float
+        c.
+
     Raises
     ------
     ParameterError
@@ -300,7 +314,16 @@ def published_sigma(budget: PrivacyBudget, n_samples: int, row_norm_bound: float
 def second_moment_sigma(
     budget: PrivacyBudget, n_samples: int, *, calibration: str, row_norm_bound: float = 1.0
 ) -> float:
-    """Noise for one site's second moment under any of the three calibrations."""
+    """Noise for one site's second moment under any of the three calibrations.
+
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    n_samples : int
+        People at the site.
+    calibration : {"analytic", "classic", "published"}
+    row_norm_bound : float
+    """
     if calibration not in CALIBRATIONS:
         raise ParameterError("calibration", f"one of {', '.join(CALIBRATIONS)}", calibration)
     if calibration == "published":
