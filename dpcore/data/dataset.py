@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -77,11 +77,11 @@ class Dataset:
 
     @property
     def n_samples(self) -> int:
-        return self.X.shape[0]
+        return len(self.X)
 
     @property
     def n_features(self) -> int:
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class DatasetStatus:
     how_to_get: str
 
 
-def _read_only(array: FloatArray) -> FloatArray:
+def _read_only(array: AnyArray) -> AnyArray:
     view = array.view()
     view.flags.writeable = False
     return view

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.data.official import damaged, is_number, refuse_rows
 
 BLOCK = 8192
@@ -80,7 +80,7 @@ class Nominal:
     def _codes(self) -> dict[bytes, int]:
         return {level.encode(): code for code, level in enumerate(self.levels)}
 
-    def codes(self, values: FloatArray) -> FloatArray:
+    def codes(self, values: AnyArray) -> IntArray:
         """Positions of `values` in `levels`. The sources put blanks and full stops around them."""
         known = self._codes
         codes = np.fromiter(
@@ -91,7 +91,7 @@ class Nominal:
         _refuse(codes < 0, "is no level", values)
         return codes
 
-    def write(self, values: FloatArray, out: FloatArray) -> None:
+    def write(self, values: AnyArray, out: FloatArray) -> None:
         """Encode `values` into `out` of shape (len(values), len(levels)), which holds zeros."""
         out[np.arange(len(values)), self.codes(values)] = 1.0
 
@@ -107,7 +107,7 @@ class _Misfit(ValueError):
         super().__init__(what)
 
 
-def _refuse(wrong: FloatArray, what: str, values: FloatArray) -> None:
+def _refuse(wrong: BoolArray, what: str, values: AnyArray) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         value = values[row]
@@ -128,7 +128,7 @@ def parse_lines(
     n_fields: int,
     path: Path,
     delimiter: str = ",",
-) -> Iterator[dict[int, FloatArray]]:
+) -> Iterator[dict[int, AnyArray]]:
     """Blocks of rows, each as its columns by position: float64 for numbers, bytes for words.
 
     Raises
@@ -144,7 +144,7 @@ def parse_lines(
             )
     kinds = ((Number, np.dtype(np.float64)), (Nominal, np.dtype(_WORD)))
     for start in range(0, len(lines), BLOCK):
-        fields = {}
+        fields: dict[int, AnyArray] = {}
         for kind, dtype in kinds:
             positions = sorted({column.position for column in columns if isinstance(column, kind)})
             try:
@@ -167,12 +167,12 @@ def parse_lines(
 
 
 def encode(
-    blocks: Iterable[dict[int, FloatArray]],
+    blocks: Iterable[dict[int, AnyArray]],
     n_rows: int,
     columns: Sequence[Column],
     label: Nominal,
     path: Path,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, IntArray]:
     """Encode a table block by block.
 
     Parameters

@@ -39,7 +39,7 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
     names: list[str] = []
     for file, (view, (n_features, scale)) in zip(files, VIEWS.items(), strict=True):
         table = read_numbers(read_lines(file, _N_ROWS), n_features, file.path)
-        far = (np.abs(table) > _FARTHEST * scale).any(axis=1)
+        far = np.any(np.abs(table) > _FARTHEST * scale, axis=1)
         refuse_rows(far, file.path, f"holds a number beyond {_FARTHEST * scale:,g}")
         tables.append(table / np.float32(scale))
         views[view] = slice(len(names), len(names) + n_features)

@@ -124,7 +124,7 @@ def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
     )
 
 
-def _mnist(images: FloatArray, labels: IntArray, origin: str) -> Dataset:
+def _mnist(images: IntArray, labels: IntArray, origin: str) -> Dataset:
     return Dataset(
         name="mnist",
         title="MNIST",
@@ -142,7 +142,7 @@ def _mnist(images: FloatArray, labels: IntArray, origin: str) -> Dataset:
     )
 
 
-def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, FloatArray]:
+def _read_pair(files: tuple[LocalFile, ...]) -> tuple[IntArray, IntArray]:
     images, labels = map(read_idx, files)
     for file, array, shape in zip(
         files, (images, labels), ((_N_ROWS, _SIDE, _SIDE), (_N_ROWS,)), strict=True
@@ -152,5 +152,6 @@ def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, FloatArray]:
     return images.reshape(_N_ROWS, -1), labels
 
 
-def _unit_range(pixels: FloatArray) -> FloatArray:
-    return np.divide(pixels, np.float32(255), dtype=np.float32)
+def _unit_range(pixels: IntArray) -> FloatArray:
+    scaled: FloatArray = np.divide(pixels, np.float32(255), dtype=np.float32)
+    return scaled

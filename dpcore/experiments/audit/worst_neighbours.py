@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -34,14 +35,19 @@ def epsilon_against(guarantee: Guarantee, adversary: Adversary) -> float:
     return named.get(adversary, math.inf) if named else guarantee.epsilon
 
 
-def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> dict[str, object]:
+class Claim(TypedDict):
     """The fields of a case that say against whom it claims what."""
-    return {
-        "epsilon": epsilon_against(guarantee, adversary),
-        "delta": guarantee.delta,
-        "adversary": adversary,
-        "guarantee": guarantee,
-    }
+
+    epsilon: float
+    delta: float
+    adversary: Adversary
+    guarantee: Guarantee
+
+
+def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> Claim:
+    """What this guarantee claims against this adversary."""
+    epsilon = epsilon_against(guarantee, adversary)
+    return Claim(epsilon=epsilon, delta=guarantee.delta, adversary=adversary, guarantee=guarantee)
 
 
 def seen_by_a_site(case: AuditCase) -> AuditCase:
