@@ -38,7 +38,6 @@ def load_digits() -> Dataset:
         default_components=10,
         provenance="All 1,797 handwritten digits that ship with scikit-learn (the test half of "
         "UCI's optdigits), 8 × 8 pixels from 0 to 16.",
-        is_part=False,
         # A pen stroke that covers a third of so coarse a frame in full ink: 16 * sqrt(64 / 3).
         public_norm_bound=74.0,
     )
@@ -104,7 +103,6 @@ def load_patches(n_samples: int | None = None) -> Dataset:
         default_components=50,
         provenance=f"{n_samples:,} of the {total:,} overlapping 28 × 28 grey patches of "
         "scikit-learn's two sample photographs, drawn with a fixed seed.",
-        is_part=False,
         # A patch of sky at 80 % of white; nothing exceeds 28, which is a patch all white.
         public_norm_bound=22.4,
     )

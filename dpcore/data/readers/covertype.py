@@ -108,7 +108,6 @@ def _covtype(
         labels=cover_types.astype(np.intp) - 1,
         label_names=_LABEL_NAMES,
         feature_names=FEATURE_NAMES,
-        image_shape=None,
         default_components=10,
         provenance=provenance,
         is_part=is_part,

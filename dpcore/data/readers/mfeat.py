@@ -51,11 +51,8 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
         labels=np.repeat(np.arange(10), _ROWS_PER_DIGIT),
         label_names=tuple("0123456789"),
         feature_names=tuple(names),
-        image_shape=None,
-        default_components=None,
         provenance="All 2,000 handwritten numerals of UCI's multiple features, 200 a digit, six "
         "views of 649 features in all, each view divided by a public scale.",
-        is_part=False,
         public_norm_bound=math.sqrt(len(VIEWS)),
         views=views,
     )

@@ -118,7 +118,6 @@ def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
         default_components=50,
         provenance="All 60,000 training pictures of Fashion-MNIST, 28 × 28 pixels in [0, 1], "
         "from the official files.",
-        is_part=False,
         # A garment that fills half the frame in white: sqrt(784 / 2).
         public_norm_bound=19.8,
     )
@@ -136,7 +135,6 @@ def _mnist(images: IntArray, labels: IntArray, origin: str) -> Dataset:
         default_components=50,
         provenance="All 60,000 training pictures of MNIST, 28 × 28 pixels in [0, 1], "
         f"from {origin}.",
-        is_part=False,
         # A pen stroke that covers a quarter of the frame in full ink: sqrt(784 / 4).
         public_norm_bound=14.0,
     )
