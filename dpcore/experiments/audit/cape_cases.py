@@ -28,10 +28,10 @@ from dpcore.experiments.audit.worst_neighbours import (
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.cape import (
     MaskedRound,
-    cape_guarantee,
     honest_sites,
     masked_mean_round,
     masked_round,
+    promised_by_masked_sites,
     release_scales,
 )
 from dpcore.privacy import Adversary, CapeScales, Guarantee, mean_weight
@@ -64,13 +64,13 @@ def cape_cases() -> tuple[AuditCase, ...]:
 
 
 def _of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
-    n_people = int(_at_three_sites(settings)[0].n_samples.sum())
+    n_samples = _at_three_sites(settings)[0].n_samples
     return masked_case(
         f"CAPE, {name}",
         "pca.cape",
         settings,
-        release_scales(settings, _N_SITES, n_people),
-        cape_guarantee(settings, _N_SITES, n_people),
+        release_scales(settings, n_samples),
+        promised_by_masked_sites(settings, n_samples, _D),
         adversary,
     )
 
