@@ -62,8 +62,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "local-centred-by-others",
         "one site alone reads nobody else",
         "dpcore/pca/noisy_sites.py",
-        "alone = Spectrum(centred_around(noisy, own, own))",
-        "alone = Spectrum(centred_around(noisy, own, self.moments.weights @ self.noisy_means))",
+        "alone = drawn.centred(own, own) if site == 0 else drawn",
+        "alone = drawn.centred(own, self.moments.weights @ self.noisy_means)",
         ("tests/pca/test_protocols.py", _AUDIT),
     ),
     PlantedBug(
