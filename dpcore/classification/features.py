@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
 from dpcore.data.row_norms import rounding, shorten
 
 
@@ -33,7 +32,7 @@ class BoundedFeatures:
 
     row_norm_bound: float
     fit_intercept: bool
-    frequencies: FloatArray | None = None
+    frequencies: np.ndarray | None = None
 
     @property
     def constant(self) -> float:
@@ -47,7 +46,7 @@ class BoundedFeatures:
         )
         return math.nextafter(bound, math.inf) if self.fit_intercept else bound
 
-    def of(self, X: FloatArray) -> FloatArray:
+    def of(self, X: np.ndarray) -> np.ndarray:
         """Features (n_samples, n_features [+ 1]) of finite rows, float64."""
         if self.frequencies is None:
             features, _ = shorten(X, self.row_norm_bound)
@@ -65,6 +64,6 @@ class BoundedFeatures:
 
 def gaussian_frequencies(
     n_columns: int, n_random_features: int, gamma: float, rng: np.random.Generator
-) -> FloatArray:
+) -> np.ndarray:
     """Frequencies (n_columns, M / 2) of the kernel exp(-gamma |x - x'|^2)."""
     return math.sqrt(2.0 * gamma) * rng.standard_normal((n_columns, n_random_features // 2))

@@ -24,7 +24,6 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg, optimize
 
-from dpcore.arrays import FloatArray
 from dpcore.classification.losses import Loss
 
 _MEMORY = 12
@@ -47,10 +46,10 @@ def gradient_rounding(
     *,
     n_samples: int,
     n_features: int,
-    length: FloatArray | float,
-    strength: FloatArray | float,
-    tilt_length: FloatArray | float,
-) -> FloatArray | float:
+    length: np.ndarray | float,
+    strength: np.ndarray | float,
+    tilt_length: np.ndarray | float,
+) -> np.ndarray | float:
     """How far a gradient computed at such weights may be from the exact one, in norm.
 
     A sum of k products is off by at most k roundings of the sum of their magnitudes, in whatever
@@ -75,16 +74,16 @@ def gradient_rounding(
 
 
 def minimise(
-    features: FloatArray,
-    signs: FloatArray,
+    features: np.ndarray,
+    signs: np.ndarray,
     loss: Loss,
     *,
-    strength: FloatArray,
-    tilt: FloatArray,
-    start: FloatArray,
-    gradient_norm: FloatArray | float,
+    strength: np.ndarray,
+    tilt: np.ndarray,
+    start: np.ndarray,
+    gradient_norm: np.ndarray | float,
     norm_bound: float,
-) -> FloatArray:
+) -> np.ndarray:
     """Weights (n_tasks, n_features) at which no gradient of J_t is longer than `gradient_norm`.
 
     Parameters
@@ -205,11 +204,11 @@ def _exact_step(features, sign, loss, strength, tilt, weights, direction) -> flo
     return optimize.brentq(slope, 0.0, longest)
 
 
-def _dots(left: FloatArray, right: FloatArray) -> FloatArray:
+def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.einsum("td,td->t", left, right)
 
 
-def _data_term(features, signs, column, loss, points) -> tuple[FloatArray, FloatArray]:
+def _data_term(features, signs, column, loss, points) -> tuple[np.ndarray, np.ndarray]:
     """Mean losses (n_tasks,) and their gradients (n_tasks, n_features) at `points`."""
     n_samples = len(features)
     value = np.zeros(len(points))
@@ -234,7 +233,7 @@ def _data_term(features, signs, column, loss, points) -> tuple[FloatArray, Float
     return value / n_samples, (gradient + lost) / n_samples
 
 
-def _hessian(features, sign, loss, weights, strength) -> FloatArray:
+def _hessian(features, sign, loss, weights, strength) -> np.ndarray:
     curvatures = loss.curvature_at(sign * (features @ weights)) / len(features)
     hessian = (features * curvatures[:, None]).T @ features
     hessian[np.diag_indices_from(hessian)] += strength
@@ -244,12 +243,12 @@ def _hessian(features, sign, loss, weights, strength) -> FloatArray:
 class _BoundMetric:
     """(c X^T X / n + strength I)^-1 for every strength, from one eigendecomposition."""
 
-    def __init__(self, features: FloatArray, curvature: float):
+    def __init__(self, features: np.ndarray, curvature: float):
         second_moment = features.T @ features / len(features)
         eigenvalues, self._basis = np.linalg.eigh(second_moment)
         self._curvatures = curvature * np.maximum(eigenvalues, 0.0)
 
-    def apply(self, vectors: FloatArray, strength: FloatArray) -> FloatArray:
+    def apply(self, vectors: np.ndarray, strength: np.ndarray) -> np.ndarray:
         return (vectors @ self._basis / (self._curvatures + strength[:, None])) @ self._basis.T
 
 
@@ -262,7 +261,7 @@ class _History:
         self._changes = np.zeros((_MEMORY, n_tasks, n_features))
         self._weights = np.zeros((_MEMORY, n_tasks))
 
-    def push(self, tasks: FloatArray, moves: FloatArray, changes: FloatArray) -> None:
+    def push(self, tasks: np.ndarray, moves: np.ndarray, changes: np.ndarray) -> None:
         curvature = _dots(moves, changes)
         # Strong convexity makes it positive; only rounding can make it useless.
         useful = curvature > 1e-300
@@ -276,8 +275,8 @@ class _History:
             store[-1, tasks] = new
 
     def times_inverse(
-        self, tasks: FloatArray, gradient: FloatArray, metric: _BoundMetric, strength: FloatArray
-    ) -> FloatArray:
+        self, tasks: np.ndarray, gradient: np.ndarray, metric: _BoundMetric, strength: np.ndarray
+    ) -> np.ndarray:
         """Approximate inverse Hessian times gradient, by the two-loop recursion."""
         moves, changes = self._moves[:, tasks], self._changes[:, tasks]
         weights = self._weights[:, tasks]

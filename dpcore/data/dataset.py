@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -48,8 +47,8 @@ class Dataset:
 
     name: str
     title: str
-    X: FloatArray
-    labels: IntArray | None
+    X: np.ndarray
+    labels: np.ndarray | None
     label_names: tuple[str, ...] | None
     feature_names: tuple[str, ...]
     image_shape: tuple[int, int] | None
@@ -114,7 +113,7 @@ class DatasetStatus:
     how_to_get: str
 
 
-def _read_only(array: FloatArray) -> FloatArray:
+def _read_only(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view

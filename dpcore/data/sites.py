@@ -7,7 +7,6 @@ from numbers import Integral
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 
 SPLITS = ("equal", "random", "sizes", "dirichlet")
@@ -16,7 +15,7 @@ SPLITS = ("equal", "random", "sizes", "dirichlet")
 MIN_PEOPLE = 2
 
 
-def draw_people(n_people: int, n_samples: int, *, rng: np.random.Generator) -> IntArray:
+def draw_people(n_people: int, n_samples: int, *, rng: np.random.Generator) -> np.ndarray:
     """Choose `n_samples` of `n_people` without replacement.
 
     Returns
@@ -39,10 +38,10 @@ def split_sites(
     *,
     how: str = "equal",
     sizes: Sequence[int] | None = None,
-    labels: IntArray | None = None,
+    labels: np.ndarray | None = None,
     concentration: float | None = None,
     rng: np.random.Generator,
-) -> tuple[IntArray, ...]:
+) -> tuple[np.ndarray, ...]:
     """Share people out among sites.
 
     Parameters
@@ -103,12 +102,12 @@ def split_sites(
     return _cut(rng.permutation(n_samples), counts)
 
 
-def _cut(order: IntArray, counts: IntArray) -> tuple[IntArray, ...]:
+def _cut(order: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
     # Increasing positions, because a site then reads its rows in memory order.
     return tuple(np.sort(part) for part in np.split(order, np.cumsum(counts))[: len(counts)])
 
 
-def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tuple[IntArray, ...]:
+def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     site = rng.integers(n_sites, size=n_samples)
     counts = np.bincount(site, minlength=n_sites)
     if counts.min() < MIN_PEOPLE:
@@ -121,7 +120,7 @@ def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tupl
     return _cut(np.argsort(site, kind="stable"), counts)
 
 
-def _given_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> IntArray:
+def _given_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> np.ndarray:
     if sizes is None or len(sizes) != n_sites:
         raise ParameterError("sizes", f"{n_sites} numbers, one for each site", sizes)
     counts = np.asarray(sizes)
@@ -136,11 +135,11 @@ def _given_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> I
 
 def _skewed_by_label(
     n_samples: int,
-    counts: IntArray,
-    labels: IntArray | None,
+    counts: np.ndarray,
+    labels: np.ndarray | None,
     concentration: float | None,
     rng: np.random.Generator,
-) -> tuple[IntArray, ...]:
+) -> tuple[np.ndarray, ...]:
     if labels is None or len(labels) != n_samples:
         raise ParameterError(
             "labels",
@@ -153,7 +152,7 @@ def _skewed_by_label(
     left = np.bincount(codes)
     mixes = rng.dirichlet(concentration * len(values) * left / n_samples, size=len(counts))
     people = [rng.permutation(np.flatnonzero(codes == label)) for label in range(len(values))]
-    sites: list[IntArray] = [np.empty(0, dtype=int)] * len(counts)
+    sites: list[np.ndarray] = [np.empty(0, dtype=int)] * len(counts)
     for site in rng.permutation(len(counts)):
         taken = _draw_labels(counts[site], mixes[site], left, rng)
         sites[site] = np.sort(
@@ -166,8 +165,8 @@ def _skewed_by_label(
 
 
 def _draw_labels(
-    n_people: int, mix: FloatArray, left: FloatArray, rng: np.random.Generator
-) -> FloatArray:
+    n_people: int, mix: np.ndarray, left: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """How many people of each label one site takes, of those that are left."""
     taken = np.zeros_like(left)
     while (wanted := n_people - taken.sum()) > 0:

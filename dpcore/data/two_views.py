@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import helmert
 
-from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.dataset import Dataset
 from dpcore.errors import ParameterError
 
@@ -57,9 +56,9 @@ class TwoViewDataset:
 
     name: str
     title: str
-    X: FloatArray
-    Y: FloatArray
-    labels: IntArray | None
+    X: np.ndarray
+    Y: np.ndarray
+    labels: np.ndarray | None
     label_names: tuple[str, ...] | None
     x_name: str
     y_name: str
@@ -71,7 +70,7 @@ class TwoViewDataset:
     y_norm_bound: float
     provenance: str
     is_part: bool = False
-    correlations: FloatArray | None = None
+    correlations: np.ndarray | None = None
     x_centre: float = 0.0
     y_centre: float = 0.0
 
@@ -254,8 +253,8 @@ def _named(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
 
 def _cut(
     dataset: Dataset,
-    x_columns: FloatArray,
-    y_columns: FloatArray,
+    x_columns: np.ndarray,
+    y_columns: np.ndarray,
     *,
     names: tuple[str, str],
     title: str,
@@ -302,13 +301,13 @@ def _ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None
     return (low + high) / 2, (high - low) / 2 * math.sqrt(n_columns)
 
 
-def _simplex(n_dimensions: int) -> FloatArray:
+def _simplex(n_dimensions: int) -> np.ndarray:
     """Corners of a regular simplex, (n + 1, n), mean zero and covariance I over the corners."""
     n_corners = n_dimensions + 1
     return math.sqrt(n_corners) * helmert(n_corners).T
 
 
-def _synthetic_norm_bound(amplitudes: FloatArray, noise: float, n_features: int) -> float:
+def _synthetic_norm_bound(amplitudes: np.ndarray, noise: float, n_features: int) -> float:
     """Root of the mean squared norm plus three deviations of a Gaussian of the same covariance."""
     variances = np.full(n_features, noise**2)
     variances[: len(amplitudes)] += amplitudes**2

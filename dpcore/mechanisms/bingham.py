@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham_chains import orthonormalize, run_chains, uniform_frames
 from dpcore.mechanisms.bingham_vector import sample_vector_bingham
@@ -50,16 +49,16 @@ class BinghamDraw:
         Wall time of the sampling.
     """
 
-    components: FloatArray
+    components: np.ndarray
     method: str
     converged: bool
     r_hat: float
     ess_bulk: float
     ess_tail: float
-    energies: FloatArray
+    energies: np.ndarray
     starts: tuple[str, ...]
     n_sweeps: int
-    states: FloatArray
+    states: np.ndarray
     acceptance: float
     seconds: float
 
@@ -70,7 +69,7 @@ class BinghamDraw:
 
 
 def sample_matrix_bingham(
-    matrix: FloatArray,
+    matrix: np.ndarray,
     n_components: int,
     *,
     rng: np.random.Generator,
@@ -188,7 +187,7 @@ def sample_matrix_bingham(
     )
 
 
-def _diagonalize(matrix: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+def _diagonalize(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Eigenvalues in the order of the basis' columns; no basis for a diagonal given as such."""
     matrix = np.asarray(matrix, dtype=float)
     if not np.isfinite(matrix).all():
@@ -207,7 +206,7 @@ def _starts(n_chains: int) -> tuple[str, ...]:
     return ("random",) * n_random + ("mode",) * (n_chains - n_random)
 
 
-def _from_small(frames: FloatArray, n_components: int, rng: np.random.Generator) -> FloatArray:
+def _from_small(frames: np.ndarray, n_components: int, rng: np.random.Generator) -> np.ndarray:
     """The frames themselves, or uniform frames of their complements where those are asked for."""
     n_chains, n_features, small = frames.shape
     if small == n_components:

@@ -11,8 +11,6 @@ import math
 import numpy as np
 from scipy.special import betaincinv, ndtri, rel_entr, stdtrit
 
-from dpcore.arrays import FloatArray
-
 # Trials that share a state of the generator; the jackknife's unit.
 BATCH = 50
 # Thresholds tried on the first half of the trials.
@@ -20,7 +18,7 @@ _N_THRESHOLDS = 500
 
 
 def threshold_bound(
-    d: FloatArray, d_prime: FloatArray, delta: float, alpha: float
+    d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
 ) -> tuple[float, float, float]:
     """(lower limit of P[T > t | D], upper limit of P[T > t | D'], the epsilon they prove)."""
     # At the end of a batch: the two halves are independent.
@@ -38,8 +36,8 @@ def threshold_bound(
 
 
 def bounds_at(
-    thresholds: FloatArray, d: FloatArray, d_prime: FloatArray, delta: float, alpha: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    thresholds: np.ndarray, d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Clopper-Pearson at alpha / 2 each, and the better of the event and its complement.
 
     The complement swaps the roles of D and D' and needs the same two limits, so it is free.
@@ -55,13 +53,13 @@ def bounds_at(
     return p_low, q_high, np.maximum(0.0, np.maximum(event, complement))
 
 
-def _lower_limit(successes: FloatArray, n: int, alpha: float) -> FloatArray:
+def _lower_limit(successes: np.ndarray, n: int, alpha: float) -> np.ndarray:
     """Exact lower confidence limit of a binomial proportion (Clopper & Pearson 1934)."""
     limit = betaincinv(np.maximum(successes, 1), n - successes + 1, alpha)
     return np.where(successes > 0, limit, 0.0)
 
 
-def exact_mu(d: FloatArray, d_prime: FloatArray, delta: float, alpha: float) -> float:
+def exact_mu(d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float) -> float:
     """Lower limit of mu that holds at every number of trials: the better of two.
 
     One from the area, one from a threshold, which is the better of the two where the scores
@@ -73,7 +71,7 @@ def exact_mu(d: FloatArray, d_prime: FloatArray, delta: float, alpha: float) -> 
     return max(0.0, by_threshold, by_area)
 
 
-def exact_area(d: FloatArray, d_prime: FloatArray, alpha: float) -> float:
+def exact_area(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
     """Lower limit of the area, exact (Hoeffding 1963, theorem 1 and section 5).
 
     Pair the batches, and in each pair the trials of one under D with those of the other under
@@ -97,7 +95,7 @@ def exact_area(d: FloatArray, d_prime: FloatArray, alpha: float) -> float:
     return low
 
 
-def nominal_mu(d: FloatArray, d_prime: FloatArray, alpha: float) -> float:
+def nominal_mu(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
     """Nominal lower limit of the mu whose area, Phi(mu / sqrt(2)), is that of these scores.
 
     The area over pairs from different batches is a U-statistic of independent batches, unbiased
@@ -117,7 +115,7 @@ def nominal_mu(d: FloatArray, d_prime: FloatArray, alpha: float) -> float:
     return max(0.0, math.sqrt(2) * (quantile - student * slope * spread))
 
 
-def areas_across_batches(d: FloatArray, d_prime: FloatArray) -> FloatArray:
+def areas_across_batches(d: np.ndarray, d_prime: np.ndarray) -> np.ndarray:
     """(n_batches,) shares of ordered pairs that have one trial in this batch, one in another.
 
     Their mean is the area over all pairs of trials from different batches.
@@ -135,14 +133,14 @@ def areas_across_batches(d: FloatArray, d_prime: FloatArray) -> FloatArray:
     return (both - 2 * own) / (2 * (n_batches - 1))
 
 
-def area_under_curve(d: FloatArray, d_prime: FloatArray) -> float:
+def area_under_curve(d: np.ndarray, d_prime: np.ndarray) -> float:
     """Share of all pairs of trials that the score puts in order; ties count half."""
     n = len(d)
     ranks = _ranks(np.concatenate((d, d_prime)))[:n]
     return float((ranks - _ranks(d)).mean() / n)
 
 
-def _ranks(scores: FloatArray) -> FloatArray:
+def _ranks(scores: np.ndarray) -> np.ndarray:
     # Takes longer to import than everything the command line needs.
     from scipy.stats import rankdata
 

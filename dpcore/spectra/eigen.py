@@ -28,7 +28,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.spectra.spectrum import Spectrum
 
@@ -37,8 +36,8 @@ _RANKS_AT_ONCE = 50
 
 
 def leading_eigenpairs(
-    matrix: FloatArray, n_components: int, *, by: str = "value"
-) -> tuple[FloatArray, FloatArray]:
+    matrix: np.ndarray, n_components: int, *, by: str = "value"
+) -> tuple[np.ndarray, np.ndarray]:
     """The n leading eigenpairs of a symmetric matrix, in the data type of the matrix.
 
     Parameters
@@ -69,8 +68,8 @@ def leading_eigenpairs(
 
 
 def leading_eigenpairs_of_many(
-    matrices: FloatArray, n_components: int, *, by: str = "value", threads: int = 1
-) -> tuple[FloatArray, FloatArray]:
+    matrices: np.ndarray, n_components: int, *, by: str = "value", threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """`leading_eigenpairs` of each of S symmetric matrices.
 
     Parameters
@@ -99,7 +98,7 @@ def leading_eigenpairs_of_many(
         raise ParameterError("matrix", "square", matrices.shape[1:])
     workers = min(threads, len(matrices)) if matrices.shape[-1] >= _THREADED_FROM else 1
 
-    def decompose(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def decompose(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return Spectrum(matrix).leading(n_components, by=by)
 
     if workers <= 1:
@@ -111,8 +110,8 @@ def leading_eigenpairs_of_many(
 
 
 def proxy_aggregates(
-    proxies: Sequence[FloatArray], weights: FloatArray, ranks: Sequence[int]
-) -> Iterator[FloatArray]:
+    proxies: Sequence[np.ndarray], weights: np.ndarray, ranks: Sequence[int]
+) -> Iterator[np.ndarray]:
     """The aggregate sum_s w_s P_s^T P_s of the first R rows of the sites' proxies, for several R.
 
     A larger R starts from what the smaller ones added up, and gives the same to the last digit
@@ -142,7 +141,7 @@ def proxy_aggregates(
         raise ParameterError("weights", f"{len(proxies)} numbers of at least 0", weights.tolist())
     roots = [proxy.dtype.type(root) for proxy, root in zip(proxies, weights**0.5, strict=True)]
 
-    def of_rows(start: int, stop: int) -> FloatArray:
+    def of_rows(start: int, stop: int) -> np.ndarray:
         pairs = zip(proxies, roots, strict=True)
         stack = np.concatenate([proxy[start:stop] * root for proxy, root in pairs])
         return stack.T @ stack
@@ -156,8 +155,8 @@ def proxy_aggregates(
 
 
 def leading_eigenpairs_from_proxies(
-    proxies: Sequence[FloatArray], weights: FloatArray, n_components: int
-) -> tuple[FloatArray, FloatArray]:
+    proxies: Sequence[np.ndarray], weights: np.ndarray, n_components: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Leading eigenpairs of the aggregate of whole proxies.
 
     Parameters

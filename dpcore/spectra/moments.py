@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 
 BLOCK_ROWS = 2048
@@ -29,9 +28,9 @@ class SiteMoments:
     n_samples : ndarray of shape (n_sites,), int64
     """
 
-    second_moments: FloatArray
-    means: FloatArray
-    n_samples: FloatArray
+    second_moments: np.ndarray
+    means: np.ndarray
+    n_samples: np.ndarray
 
     @property
     def n_sites(self) -> int:
@@ -42,18 +41,18 @@ class SiteMoments:
         return self.means.shape[1]
 
     @property
-    def weights(self) -> FloatArray:
+    def weights(self) -> np.ndarray:
         """n_s / N, shape (n_sites,)."""
         return self.n_samples / self.n_samples.sum()
 
-    def pooled(self) -> FloatArray:
+    def pooled(self) -> np.ndarray:
         """Second moment of all rows together, float64 of shape (n_features, n_features)."""
         total = np.zeros((self.n_features, self.n_features))
         for weight, own in zip(self.weights, self.second_moments, strict=True):
             total += weight * own
         return total
 
-    def centred(self, mean: FloatArray | None = None, *, in_place: bool = False) -> SiteMoments:
+    def centred(self, mean: np.ndarray | None = None, *, in_place: bool = False) -> SiteMoments:
         """Moments of x - mean, worked out from these moments alone.
 
         A_s - m mu_s^T - mu_s m^T + m m^T, without touching the rows.
@@ -87,7 +86,7 @@ class SiteMoments:
         return SiteMoments(shifted, self.means - origin, self.n_samples)
 
 
-def second_moment(X: FloatArray, *, block_rows: int = BLOCK_ROWS) -> FloatArray:
+def second_moment(X: np.ndarray, *, block_rows: int = BLOCK_ROWS) -> np.ndarray:
     """X^T X / n of all rows; arithmetic, data types and errors as in `site_moments`.
 
     Parameters
@@ -105,7 +104,7 @@ def second_moment(X: FloatArray, *, block_rows: int = BLOCK_ROWS) -> FloatArray:
 
 
 def site_moments(
-    X: FloatArray, sites: Sequence[IntArray], *, block_rows: int = BLOCK_ROWS
+    X: np.ndarray, sites: Sequence[np.ndarray], *, block_rows: int = BLOCK_ROWS
 ) -> SiteMoments:
     """Moments of the rows of each site, read in blocks.
 
@@ -159,7 +158,7 @@ def site_moments(
     return SiteMoments(second_moments, means, n_samples)
 
 
-def _blocks(X: FloatArray, rows: IntArray, block_rows: int) -> Iterator[FloatArray]:
+def _blocks(X: np.ndarray, rows: np.ndarray, block_rows: int) -> Iterator[np.ndarray]:
     for start in range(0, len(rows), block_rows):
         block = rows[start : start + block_rows]
         if block[-1] - block[0] == len(block) - 1:
@@ -168,7 +167,7 @@ def _blocks(X: FloatArray, rows: IntArray, block_rows: int) -> Iterator[FloatArr
             yield X[block]
 
 
-def _check_sites(sites: Sequence[IntArray], n_samples: int) -> None:
+def _check_sites(sites: Sequence[np.ndarray], n_samples: int) -> None:
     for site, members in enumerate(sites):
         if len(members) < 2:
             raise ParameterError("sites", f"at least 2 people each (site {site})", len(members))

@@ -12,9 +12,9 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.central.chain_runs import WatchedChains, watch
 from dpcore.experiments.central.people_needed import ComplexitySpec, measure
 from dpcore.experiments.central.runs import VARIANTS, Batch, central_problem, run_batch
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.problem import Problem
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from pages.server import result_cache
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines, read_numbers, refuse_rows
 from dpcore.errors import ParameterError
@@ -79,7 +78,7 @@ def load_covtype_part(files: tuple[LocalFile, ...]) -> Dataset:
     )
 
 
-def _draw(n_rows: int, n_samples: int | None) -> IntArray:
+def _draw(n_rows: int, n_samples: int | None) -> np.ndarray:
     n_samples = n_samples or min(_DRAWN, n_rows)
     if n_samples > n_rows:
         raise ParameterError("n_samples", f"at most {n_rows}, the rows there are", n_samples)
@@ -93,7 +92,7 @@ def _drawn_sentence(n_samples: int) -> str:
 def _covtype(
     file: LocalFile,
     lines: list[bytes],
-    rows: IntArray,
+    rows: np.ndarray,
     provenance: str,
     *,
     is_part: bool = False,
@@ -118,7 +117,7 @@ def _covtype(
     )
 
 
-def _check(X: FloatArray, cover_types: IntArray, file: LocalFile, rows: IntArray) -> None:
+def _check(X: np.ndarray, cover_types: np.ndarray, file: LocalFile, rows: np.ndarray) -> None:
     """What every row of the official file has, for somebody may have packed it anew."""
     n_types = len(_LABEL_NAMES)
     areas, soils = X[:, len(_MEASUREMENTS) : -_N_SOILS], X[:, -_N_SOILS:]
@@ -137,5 +136,5 @@ def _check(X: FloatArray, cover_types: IntArray, file: LocalFile, rows: IntArray
         refuse_rows(wrong, file.path, what, rows)
 
 
-def _is_one_of(indicators: FloatArray) -> FloatArray:
+def _is_one_of(indicators: np.ndarray) -> np.ndarray:
     return np.isin(indicators, (0, 1)).all(axis=1) & (indicators.sum(axis=1) == 1)

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.streams import Repetition
@@ -53,7 +52,7 @@ def seen_by_a_site(case: AuditCase) -> AuditCase:
     )
 
 
-def worst_second_moments(n_features: int, n_samples: int) -> tuple[FloatArray, FloatArray]:
+def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """X^T X / n of two data sets that attain sqrt(2) / n: e_1 replaced by e_2, all else equal."""
     rest = np.full(n_features, (n_samples - 1) / n_samples / n_features)
     moments = []
@@ -64,7 +63,7 @@ def worst_second_moments(n_features: int, n_samples: int) -> tuple[FloatArray, F
     return moments[0], moments[1]
 
 
-def among_others(row: FloatArray, *, pairs: int = 8) -> FloatArray:
+def among_others(row: np.ndarray, *, pairs: int = 8) -> np.ndarray:
     """Rows of which `row` is the first, and the others lie evenly along all axes, either way.
 
     Their mean is zero: a moment centred around it keeps all its directions above the noise.
@@ -73,7 +72,7 @@ def among_others(row: FloatArray, *, pairs: int = 8) -> FloatArray:
     return np.vstack([row, axes, -axes])
 
 
-def along(difference: FloatArray) -> Statistic:
+def along(difference: np.ndarray) -> Statistic:
     """Projection on the change: the log-likelihood ratio of isometric noise, up to scale.
 
     Of triangle noise too where the change lies on the diagonal.
@@ -81,7 +80,7 @@ def along(difference: FloatArray) -> Statistic:
     return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()
 
 
-def capped(log_ratio: FloatArray) -> FloatArray:
+def capped(log_ratio: np.ndarray) -> np.ndarray:
     """Log-likelihood ratios of a pure promise, which take their largest value often.
 
     Rounding errors would set equal ones apart, and a threshold between them.
@@ -89,7 +88,7 @@ def capped(log_ratio: FloatArray) -> FloatArray:
     return np.round(log_ratio, 9)
 
 
-def one_by_one(release: Callable[[Repetition], FloatArray]) -> Sampler:
+def one_by_one(release: Callable[[Repetition], np.ndarray]) -> Sampler:
     """Releases of a protocol, each a repetition of its own."""
     return lambda rng, n: np.stack(
         [release(Repetition(int(seed))) for seed in rng.integers(2**63, size=n)]

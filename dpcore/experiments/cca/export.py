@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dpcore.experiments.cca.curves import run_cca_repetition
-from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
+from dataclasses import fields
+
+from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.cca.views import ViewSource
-from dpcore.experiments.pca.export import imports_of, notebook, script, source_of
+from dpcore.experiments.pca.export import notebook, script
 
 _TITLE = "Private CCA of two views"
 _RUN = """\
@@ -39,10 +40,24 @@ def cca_notebook(source: ViewSource, spec: CcaSpec) -> str:
 
 
 def _imports(source: ViewSource) -> str:
-    return imports_of(
-        "from statistics import fmean", run_cca_repetition, CcaSpec, build_cca_problem, type(source)
-    )
+    return f"""\
+from statistics import fmean
+
+from dpcore.experiments.cca.curves import run_cca_repetition
+from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
+from dpcore.experiments.cca_views import {type(source).__name__}"""
 
 
 def _source(source: ViewSource, spec: CcaSpec) -> str:
-    return f"views = {source_of(source)}.load()\nspec = {source_of(spec)}"
+    return "\n".join([f"views = {_call(source)}.load()", f"spec = {_call(spec)}"])
+
+
+def _call(thing: ViewSource | CcaSpec) -> str:
+    """Source of the constructor call, naming what differs from the defaults."""
+    default = type(thing)()
+    given = [
+        f"{field.name}={getattr(thing, field.name)!r}"
+        for field in fields(thing)
+        if getattr(thing, field.name) != getattr(default, field.name)
+    ]
+    return f"{type(thing).__name__}({', '.join(given)})"

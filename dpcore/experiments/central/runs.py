@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.data import Prepared
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.problem import Problem, build_problem, sites_of
-from dpcore.experiments.pca.runs import Row, draw_subspaces, row_of
+from dpcore.experiments.pca.runs import draw_subspaces, row_of
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.exponential import ppca

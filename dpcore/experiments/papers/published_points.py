@@ -11,9 +11,9 @@ from statistics import fmean
 
 from dpcore.data import dataset_status
 from dpcore.errors import DataUnavailable
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 
-TABLE = Path(__file__).with_name("published_curves.csv")
+TABLE = Path(__file__).parents[2] / "assets" / "published_curves.csv"
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray
 from dpcore.figures.style import GREY, base_figure, faded, ink
-from dpcore.figures.table import Table
 from dpcore.figures.tradeoffs.energy import PERCENT_RANGE
 
+Row = dict[str, object]
 # Okabe-Ito; no algorithm is drawn in these on this page.
 _COLOURS = {"random": "#0072B2", "mode": "#D55E00"}
 _DASHES = {"random": "solid", "mode": "dash"}
@@ -19,7 +18,7 @@ _NAMES = {"random": "started at random", "mode": "started at exact PCA"}
 
 
 def energy_traces(
-    shares: FloatArray,
+    shares: np.ndarray,
     starts: Sequence[str],
     random_share: float,
     *,
@@ -69,7 +68,7 @@ def energy_traces(
 
 
 def running_diagnostic(
-    rows: Table,
+    rows: Sequence[Row],
     field: str,
     *,
     title: str,

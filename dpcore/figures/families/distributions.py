@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks
-from dpcore.figures.table import Table
+
+Row = dict[str, object]
 
 PRIVATE_COLOUR = "#D55E00"
 NOISE_COLOUR = "#0072B2"
@@ -15,8 +17,8 @@ BIAS_COLOUR = "#E69F00"
 
 
 def error_law_figure(
-    errors: FloatArray,
-    density: FloatArray,
+    errors: np.ndarray,
+    density: np.ndarray,
     unit: str,
     *,
     marker: float | None = None,
@@ -65,7 +67,7 @@ def error_law_figure(
 
 
 def histogram_bars(
-    edges: FloatArray, exact: FloatArray, private: FloatArray, *, dark: bool = False
+    edges: np.ndarray, exact: np.ndarray, private: np.ndarray, *, dark: bool = False
 ) -> go.Figure:
     """True and private counts over the same edges.
 
@@ -100,7 +102,9 @@ def histogram_bars(
     return figure
 
 
-def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) -> go.Figure:
+def bounds_figure(
+    rows: Sequence[Row], unit: str, *, marker: float, dark: bool = False
+) -> go.Figure:
     """Bias, noise and both against the upper bound.
 
     Parameters
@@ -149,7 +153,7 @@ def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) 
 
 
 def people_figure(
-    rows: Table,
+    rows: Sequence[Row],
     unit: str,
     *,
     wanted: tuple[float, int],

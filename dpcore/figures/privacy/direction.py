@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray, IntArray
 from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
 
 _HEIGHT = 380
@@ -14,9 +14,9 @@ _MOVED = "#D55E00"
 
 
 def plane(
-    people: IntArray,
-    before: FloatArray,
-    after: FloatArray,
+    people: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
     exact_before: float,
     exact_after: float,
     *,
@@ -77,9 +77,9 @@ def plane(
 
 
 def direction_laws(
-    angles: FloatArray,
-    law_before: FloatArray,
-    law_after: FloatArray,
+    angles: np.ndarray,
+    law_before: np.ndarray,
+    law_after: np.ndarray,
     exact_before: float,
     exact_after: float,
     *,

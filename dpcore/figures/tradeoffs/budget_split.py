@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpcore.figures.style import base_figure, ink, look_of
-from dpcore.figures.table import Table
+
+Row = dict[str, object]
 
 
 def share_multiples(
-    panels: Mapping[str, Table],
+    panels: Mapping[str, Sequence[Row]],
     chosen: Mapping[tuple[str, float], float],
     *,
     protocol: str,
@@ -89,7 +90,7 @@ def share_multiples(
 
 
 def three_way_map(
-    rows: Table, best: tuple[float, float] | None, *, chance: float, dark: bool = False
+    rows: Sequence[Row], best: tuple[float, float] | None, *, chance: float, dark: bool = False
 ) -> go.Figure:
     """Ternary map of the error over the shares of centring, PCA and training.
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray
 from dpcore.figures.style import base_figure
 
 # Dark at little energy, bright at much, and readable without colour vision.
@@ -18,7 +17,7 @@ _SCALE = "Cividis"
 def energy_map(
     xs: Sequence[float],
     ys: Sequence[float],
-    energies: FloatArray,
+    energies: np.ndarray,
     target: float,
     *,
     x_title: str,

@@ -13,8 +13,8 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.experiments.central.runs import VARIANTS, nearest_basis
 from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.methods import METHODS
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.central import variant_dots
