@@ -136,10 +136,24 @@ class SweepsView:
         return _progress_of_sweeps(self.sweeps, self.view.progress())
 
 
-def find_sweeps(sweeps: Sweeps, page: str = SWEEPS) -> SweepsView | None:
-    """This visitor's view of these sweeps, started under the page's name."""
-    view = find(page, sweeps)
+def find_sweeps(sweeps: Sweeps) -> SweepsView | None:
+    """This visitor's view of these sweeps."""
+    view = find(SWEEPS, sweeps)
     return None if view is None else SweepsView(sweeps, view, scheduler())
+
+
+def live(name: str, sweeps: Sweeps) -> SweepsView:
+    """This visitor's view of a figure's sweeps, which begin by themselves, but for one stopped.
+
+    Raises
+    ------
+    ParameterError
+        If too many jobs go on.
+    """
+    view = find(name, sweeps)
+    if view is None or view.progress().state == "unseen":
+        view = start(name, sweeps, lambda: parts_of_sweeps(sweeps))
+    return SweepsView(sweeps, view, scheduler())
 
 
 def cost_of(sweeps: Sweeps) -> RunCost:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.engine.experiment import experiment_of
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Grid, Points, Sweep, collect, run_sweep
@@ -19,6 +20,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 # A small sweep of each family, of at least four units.
 FAMILIES: dict[str, Grid] = {
+    "cca": Sweep(
+        CcaSpec(protocols=("pooled", "dpdis"), sites=3, repetitions=2, samples=400),
+        (("epsilon", (0.5, 1.0)),),
+    ),
     "pca": Sweep(RunSpec(repetitions=3, protocols=("dpdis", "pooled")), (("epsilon", (0.5, 1)),)),
 }
 
