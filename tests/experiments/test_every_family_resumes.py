@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.central.runs import VARIANTS, central_spec
 from dpcore.experiments.engine.experiment import experiment_of
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Grid, Points, Sweep, collect, run_sweep
@@ -20,6 +22,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 # A small sweep of each family, of at least four units.
 FAMILIES: dict[str, Grid] = {
+    "central": Sweep(
+        replace(VARIANTS["modsulq"].of(central_spec(RunSpec())), repetitions=2),
+        (("epsilon", (0.5, 1.0)), ("components", (2, 4))),
+    ),
     "cca": Sweep(
         CcaSpec(protocols=("pooled", "dpdis"), sites=3, repetitions=2, samples=400),
         (("epsilon", (0.5, 1.0)),),

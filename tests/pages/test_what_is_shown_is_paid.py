@@ -82,7 +82,7 @@ def of_outcome(found, spec) -> list[Payment]:
     return of_pipeline(canonical(spec), found.guarantees, 1)
 
 
-def of_batch(found, cell) -> list[Payment]:
+def of_batch(found, spec) -> list[Payment]:
     return of_rows(found.rows[:1])
 
 
@@ -91,7 +91,7 @@ RESULTS: dict[str, Callable[..., list[Payment]]] = {
     "result_cache.rows": lambda found, spec: of_rows(found),
     "result_cache.subspaces": of_subspaces,
     "steps_cache.steps": of_walk,
-    "central_cache.rows": lambda found, cells, **_: of_rows(found),
+    "central_cache.rows": lambda found, specs, **_: of_rows(found),
     "central_cache.batch": of_batch,
     "cca_cache.found": of_found,
     "learning_cache.rows": of_learnt,
@@ -114,7 +114,6 @@ def of_curves(job, name, sweeps) -> list[str]:
 # What each hands over that nobody asked for: whose data, and as what it has to be entered.
 BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
     "result_cache.finished_rows": (CURVES, of_cells),
-    "central_cache.finished": (CURVES, of_cells),
     "visitors_jobs.live": (CURVES, of_curves),
     "learning_cache.finished": (CURVES, of_cells),
     "learning_cache.errors_of": (
@@ -153,7 +152,7 @@ FREE = {
 INSIDE = {
     "result_cache.waited_for", "result_cache.counting", "result_cache.cell_rows",
     "result_cache.compute_for",
-    "cca_cache.people", "central_cache.cell_rows",
+    "cca_cache.people",
     "learning_cache.cell_row", "learning_cache.guarantee_of", "steps_cache.picture",
     "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",
 }  # fmt: skip
