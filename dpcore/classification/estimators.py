@@ -2,138 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
-from typing import Self
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpcore.arrays import AnyArray, FloatArray
+from dpcore.arrays import FloatArray
 from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
-from dpcore.classification.fitting import NUMBERS, check_positive, feature_stream, fit_settings
+from dpcore.classification.fitting import NUMBERS, PrivateLinearClassifier, check_positive
 from dpcore.classification.losses import LOGISTIC, Loss, huber_hinge
-from dpcore.classification.training import winners
 from dpcore.errors import ParameterError
-from dpcore.pca.estimators.private_estimator import PrivateEstimator, RandomState, root_seed
-from dpcore.streams import Purpose, root_of_release, stream
+from dpcore.pca.estimators.private_estimator import RandomState
 
 KERNELS = ("linear", "gaussian")
-# A refused release is none, and one that is not refused is the same as a clipped one.
-_NOT_OF_THE_NOISE = ("random_state", "on_long_rows")
-
-
-class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
-    """What both classifiers share; the loss and the features are theirs to name."""
-
-    epsilon: float
-    method: str
-    regularization: float
-    fit_intercept: bool
-    row_norm_bound: float
-    on_long_rows: str
-    tol: float
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train on rows and their labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Raises
-        ------
-        ParameterError
-            If a parameter breaks its constraint, y holds fewer than two classes, or `tol` is
-            below what float64 can certify for so many rows.
-        NotConverged
-            If the solver cannot certify `tol` in 1000 Newton steps. No rows are known for which
-            that happens; the guarantee does not cover that it did.
-        ValueError
-            If X holds NaN or infinity, before anything is released. No finite row makes a fit
-            fail.
-        """
-        self._warn_of_fitted_preparation()
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
-        noise_rng = self._noise_stream(root_seed(self.random_state), rows.shape, labels)
-        return self._trained(rows, labels, feature_stream(), noise_rng)
-
-    def fit_drawing(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        feature_rng: np.random.Generator,
-        noise_rng: np.random.Generator,
-    ) -> Self:
-        """Train as `fit` does, on streams that the caller answers for; `random_state` is not read.
-
-        Streams in the same state at two epsilons give two fits that hide nothing from each other:
-        for a laboratory that holds the noise while something else moves.
-        """
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
-        return self._trained(rows, labels, feature_rng, noise_rng)
-
-    def _noise_stream(self, seed: int, shape: tuple[int, ...], y: AnyArray) -> np.random.Generator:
-        settings = sorted(self.get_params(deep=False).items())
-        released_with = [pair for pair in settings if pair[0] not in _NOT_OF_THE_NOISE]
-        name, n_classes = type(self).__name__, len(np.unique(y))
-        return stream(
-            root_of_release(seed, name, released_with, shape, n_classes), Purpose.TRAINING
-        )
-
-    def _trained(
-        self,
-        X: FloatArray,
-        y: AnyArray,
-        feature_rng: np.random.Generator,
-        noise_rng: np.random.Generator,
-    ) -> Self:
-        fits = fit_settings(self, X, y, [self.epsilon], feature_rng, [noise_rng])
-        weights = fits.weights[0, 0]
-        self._features = fits.features
-        self.coef_: FloatArray = weights[:, :-1].copy() if self.fit_intercept else weights
-        self.intercept_: FloatArray = fits.features.constant * weights[:, -1]
-        self.classes_ = fits.classes
-        self.perturbation_ = fits.perturbations[0]
-        self.noise_scale_ = np.array([1 / self.perturbation_.beta])
-        self.guarantee_ = fits.guarantees[0]
-        return self
-
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores (n_samples,) for two classes, (n_samples, n_classes) for more."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: ArrayLike) -> AnyArray:
-        """Labels (n_samples,). Rows longer than the bound are shortened, whatever `fit` does."""
-        scores = self._scores(X)
-        labels: AnyArray = self.classes_[winners(scores)]
-        return labels
-
-    def _scores(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self)
-        features = self._features.of(validate_data(self, X, reset=False, dtype=np.float64))
-        return features[:, : self.coef_.shape[1]] @ self.coef_.T + self.intercept_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        # Noise made for thousands of people drowns the dozens in scikit-learn's accuracy checks.
-        tags.classifier_tags.poor_score = self.epsilon != math.inf
-        return tags
-
-    @abstractmethod
-    def loss(self) -> Loss:
-        """What training minimises, on one row's margin."""
-
-    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
-        """The map from rows of so many columns to features of bounded norm."""
-        return BoundedFeatures(float(self.row_norm_bound), bool(self.fit_intercept))
 
 
 class PrivateLogisticRegression(PrivateLinearClassifier):
@@ -266,11 +146,8 @@ class PrivateSVM(PrivateLinearClassifier):
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one fit to one data set: other rows or labels under the same int
-    and settings get the same noise, which drops out of the difference, and so do folds of one size
-    and the tasks of a OneVsRestClassifier. Whatever it is, it is not saved: what pickle, joblib or
-    copy make has None; `get_params` gives it.
+    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    `PrivateLogisticRegression`.
 
     Examples
     --------

@@ -169,13 +169,12 @@ class NoisySites:
 
     def _gather(self) -> tuple[Spectrum, dict[Kind, Received]]:
         inboxes = {kind: Inbox(self.moments.weights, self._precision) for kind in self._kinds}
-        first: Spectrum | None = None
+        spectra: list[Spectrum] = []
         for alone, arrived in self._in_order(range(self.moments.n_sites if inboxes else 1)):
-            first = first or alone
+            spectra += [alone] if alone else []
             for kind, (message, n_bytes) in arrived.items():
                 inboxes[kind].receive(message, n_bytes)
-        assert first is not None
-        return first, {
+        return spectra[0], {
             kind: Received(average, np.array(inboxes[kind].n_bytes))
             for kind, average in averages(inboxes).items()
         }

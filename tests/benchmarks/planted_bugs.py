@@ -78,7 +78,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "playground-forgets-to-pay",
         "whatever is shown is charged",
         "pages/explore/playground/page.py",
-        "    spent.pay_run(spec, spec.repetitions)\n    rows",
+        "    session_ledger.pay_run(spec, spec.repetitions)\n    rows",
         "    rows",
         ("tests/pages/test_what_is_shown_is_paid.py",),
     ),
@@ -141,7 +141,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "an-exact-attribute",
         "nothing exact is left in a fitted object",
-        "dpcore/classification/estimators.py",
+        "dpcore/classification/fitting.py",
         "        self.classes_ = fits.classes\n",
         "        self.classes_ = fits.classes\n        self.longest_ = (X**2).sum(1).argmax()\n",
         ("tests/test_fitted_attributes.py",),

@@ -157,24 +157,17 @@ class SulqPCA(_SulqFamily):
 
     Its scale comes from a bound that grows with the dimension: what holds, `guarantee_.epsilon`,
     is far below what was asked. For comparison with the 2012 paper; to get the most out of a
-    budget use `AnalyzeGaussPCA`.
+    budget use `AnalyzeGaussPCA`, whose attributes these are.
 
     Parameters
     ----------
     n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
 
-    Attributes
-    ----------
-    components_, eigenvalues_, noise_scale_, guarantee_, n_features_in_, feature_names_in_
-        As in `AnalyzeGaussPCA`.
-
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    `AnalyzeGaussPCA`.
 
     References
     ----------
@@ -188,24 +181,17 @@ class SulqPCA(_SulqFamily):
 class ModSulqPCA(_SulqFamily):
     """MOD-SuLQ: symmetric noise of scale beta on the second moment.
 
-    As `SulqPCA`: its noise keeps far more than it promises.
+    As `SulqPCA`: its noise keeps far more than it promises. Attributes as in `AnalyzeGaussPCA`.
 
     Parameters
     ----------
     n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
 
-    Attributes
-    ----------
-    components_, eigenvalues_, noise_scale_, guarantee_, n_features_in_, feature_names_in_
-        As in `AnalyzeGaussPCA`.
-
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    `AnalyzeGaussPCA`.
 
     References
     ----------
@@ -248,10 +234,8 @@ class ExponentialPCA(PrivatePCA):
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    `AnalyzeGaussPCA`.
 
     References
     ----------
