@@ -16,11 +16,12 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, logit, ndtr, ndtri, ndtri_exp
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
 from dpcore.privacy.gaussian import gaussian_mu, gaussian_trade_off
 
-Values = np.ndarray | float
+Values = FloatArray | float
 
 
 def guarantee_mu(guarantee: Guarantee) -> float | None:

@@ -9,12 +9,8 @@ from dpcore.experiments.teaching.tutorials import TUTORIALS
 
 
 @pytest.fixture
-def page(monkeypatch, tmp_path) -> AppTest:
-    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    at = AppTest.from_file("../../app.py", default_timeout=30)
-    at.run()
-    at.switch_page("pages/learn/tutorials.py").run()
-    return at
+def page(open_page) -> AppTest:
+    return open_page("learn/tutorials")
 
 
 @pytest.mark.parametrize("key", TUTORIALS)

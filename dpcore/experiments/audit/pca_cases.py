@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.data import Dataset, prepare
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
@@ -116,7 +117,7 @@ def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
     protocol, whole = method(key), key == "full"
     moments, moments_prime = (prepared_sites(axis, 2) for axis in np.eye(_D)[:2])
 
-    def sent(moments: SiteMoments, repetition: Repetition, site: int) -> np.ndarray:
+    def sent(moments: SiteMoments, repetition: Repetition, site: int) -> FloatArray:
         message = site_message(
             moments.second_moments[site],
             int(moments.n_samples[site]),
@@ -131,7 +132,7 @@ def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
             Draw(moments, SETTINGS, repetition, proxies=not whole, average=whole)
         )
 
-    def view(moments: SiteMoments, repetition: Repetition) -> np.ndarray:
+    def view(moments: SiteMoments, repetition: Repetition) -> FloatArray:
         if adversary is Adversary.AGGREGATOR:
             return np.stack([sent(moments, repetition, site) for site in (0, 1)])
         return np.stack([rebuilt(result(moments, repetition)), sent(moments, repetition, 1)])
@@ -142,7 +143,7 @@ def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
     score = along(moments.second_moments[0] - moments_prime.second_moments[0])
     share, own = moments.weights
 
-    def of_the_first_site(views: np.ndarray) -> np.ndarray:
+    def of_the_first_site(views: FloatArray) -> FloatArray:
         if adversary is Adversary.AGGREGATOR:
             return score(views[:, 0])
         return score((views[:, 0] - own * views[:, 1]) / share)
@@ -198,10 +199,10 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
     """
     moments = [np.diag(np.eye(4)[[axis, 1, 2]].mean(axis=0)) for axis in (0, 1)]
 
-    def draws(moment: np.ndarray, rng: np.random.Generator, n: int) -> PpcaRelease:
+    def draws(moment: FloatArray, rng: np.random.Generator, n: int) -> PpcaRelease:
         return ppca(moment, 3, epsilon, 2, rng=rng, n_chains=2 * n, min_ess=12.5 * 2 * n)
 
-    def sampler(moment: np.ndarray) -> Sampler:
+    def sampler(moment: FloatArray) -> Sampler:
         return lambda rng, n: draws(moment, rng, n).draw.states[:n]
 
     return AuditCase(
@@ -246,7 +247,7 @@ def random_case() -> AuditCase:
     )
 
 
-def prepared_sites(row: np.ndarray, n_sites: int) -> SiteMoments:
+def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
     """Moments of sites that hold `row`, at the first, and others; made from raw, long rows."""
     at_sites = [among_others(row), *[among_others(np.eye(_D)[0])] * (n_sites - 1)]
     rows = np.vstack(at_sites)
@@ -267,6 +268,6 @@ def prepared_sites(row: np.ndarray, n_sites: int) -> SiteMoments:
     return site_moments(prepare(raw, mode="private").X, sites)
 
 
-def rebuilt(subspace: Subspace) -> np.ndarray:
+def rebuilt(subspace: Subspace) -> FloatArray:
     """The matrix whose eigenpairs these are."""
     return (subspace.components.T * subspace.eigenvalues) @ subspace.components

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.experiments.audit.pca_cases import CENTRAL, SETTINGS, prepared_sites, rebuilt
 from dpcore.experiments.audit.worst_neighbours import (
     DISTRIBUTED,
@@ -40,7 +41,7 @@ _RESULT_AND_MEAN = "the result, and the noisy mean that it is centred around"
 def private_mean_cases() -> tuple[AuditCase, ...]:
     """Every protocol that buys a mean; one site where its messages are read."""
 
-    def of_the_first(draw: Draw) -> np.ndarray:
+    def of_the_first(draw: Draw) -> FloatArray:
         return draw.noisy_means[0]
 
     return (
@@ -67,7 +68,7 @@ def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE)
         wanted = {"proxies": protocol.wants_proxies, "average": protocol.wants_average}
         return Draw(moments, settings, repetition, **wanted)
 
-    def sent_by_the_second(draw: Draw) -> np.ndarray:
+    def sent_by_the_second(draw: Draw) -> FloatArray:
         own, together = draw.noisy_means[1], draw.moments.weights @ draw.noisy_means
         noisy = noisy_second_moment(
             draw.moments.second_moments[1],
@@ -82,7 +83,7 @@ def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE)
         return message
 
     def sampler(moments: SiteMoments) -> Sampler:
-        def view(repetition: Repetition) -> np.ndarray:
+        def view(repetition: Repetition) -> FloatArray:
             draw = drawn(moments, repetition)
             result = rebuilt(protocol.release(draw))
             return np.vstack([result, sent_by_the_second(draw), draw.noisy_means])
@@ -93,7 +94,7 @@ def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE)
     mean_score = along(mean_weight(mean_share) ** 2 * (moments.means[0] - moments_prime.means[0]))
     weights = moments.weights
 
-    def likelihood_ratio(views: np.ndarray) -> np.ndarray:
+    def likelihood_ratio(views: FloatArray) -> FloatArray:
         result, own, means = views[:, :_D], views[:, _D : 2 * _D], views[:, 2 * _D :]
         first, together = means[:, 0], np.tensordot(means, weights, axes=(1, 0))
         cross = together[:, :, None] * first[:, None, :]
@@ -118,7 +119,7 @@ def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE)
     )
 
 
-def worst_rows(mean_share: float) -> np.ndarray:
+def worst_rows(mean_share: float) -> FloatArray:
     """(2, 3) rows of length 1 that move moment and mean together the most."""
     cosine = -mean_share / (4 * (1 - mean_share))
     return np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
@@ -127,7 +128,7 @@ def worst_rows(mean_share: float) -> np.ndarray:
 def private_mean_case(
     key: str,
     name: str,
-    noisy_mean: Callable[[Draw], np.ndarray],
+    noisy_mean: Callable[[Draw], FloatArray],
     *,
     n_sites: int = 1,
     who: Adversary = Adversary.OUTSIDER,
@@ -142,7 +143,7 @@ def private_mean_case(
         return Draw(moments, settings, repetition, **wanted)
 
     def sampler(moments: SiteMoments) -> Sampler:
-        def release(repetition: Repetition) -> np.ndarray:
+        def release(repetition: Repetition) -> FloatArray:
             draw = drawn(moments, repetition)
             return np.column_stack([rebuilt(protocol.release(draw)), noisy_mean(draw)])
 
@@ -153,7 +154,7 @@ def private_mean_case(
     weight = mean_weight(mean_share)
     mean_score = along(weight**2 * (moments.means[0] - moments_prime.means[0]))
 
-    def likelihood_ratio(releases: np.ndarray) -> np.ndarray:
+    def likelihood_ratio(releases: FloatArray) -> FloatArray:
         centred, means = releases[:, :, :-1], releases[:, :, -1]
         around_zero = centred + means[:, :, None] * means[:, None, :]
         return moment_score(around_zero) + mean_score(means)
