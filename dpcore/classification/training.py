@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.classification.features import BoundedFeatures
 from dpcore.classification.losses import Loss
 from dpcore.classification.minimise import gradient_rounding, minimise
@@ -55,7 +55,7 @@ class PrivateFits:
             labels[cell] = self.classes[winners(features @ self.weights[cell].T)]
         return labels
 
-    def score(self, X: FloatArray, y: FloatArray) -> FloatArray:
+    def score(self, X: FloatArray, y: AnyArray) -> FloatArray:
         """Accuracies of shape (n_epsilons, n_draws)."""
         return (self.predict(X) == np.asarray(y)).mean(axis=2)
 
