@@ -169,7 +169,8 @@ def _orthonormalised(vectors: np.ndarray) -> np.ndarray:
     departure = vectors @ vectors.T
     departure[np.diag_indices(len(vectors))] -= 1
     _check_small(departure)
-    return vectors - departure @ vectors / 2
+    straightened: np.ndarray = vectors - departure @ vectors / 2
+    return straightened
 
 
 def _check_small(departure: np.ndarray) -> None:
