@@ -13,7 +13,7 @@ from dpcore.figures.families.cca import correlation_curves
 from pages.explore.cca.controls import CcaChoice
 from pages.server import cca_cache
 from pages.server.result_cache import compute_for
-from pages.widgets.cards import chart, is_dark
+from pages.widgets.charts import chart, is_dark
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 _DRAWS = 5
