@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.export import csv_of
 from pages.parameters.table import address
-
-Row = dict[str, Any]
 
 
 def take_away(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
 
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.ledger.account import Account, Payment
 from dpcore.experiments.ledger.pca_charges import COMPONENTS, of_rows, of_run
 from dpcore.experiments.ledger.promises import promised_with
@@ -28,7 +28,6 @@ from pages.widgets.messages import say_refused
 _ACCOUNTS, _CAP = "_spent", "_spent_cap"
 _FOLLOWED, _ENTERED = "_spent_followed", "_spent_entered"
 
-Row = dict[str, Any]
 # The rows of a run as far as it is, and whether it goes on.
 Look = Callable[[], tuple[Sequence[Row], bool]]
 

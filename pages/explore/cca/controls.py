@@ -32,12 +32,11 @@ CUTS = dict(
 
 @dataclass(frozen=True)
 class CcaChoice:
-    """What the page's controls say: where the views come from, and the run.
+    """What the page's controls say: the run.
 
     `only_directions` hides everything that projects people.
     """
 
-    source: ViewSource
     spec: CcaSpec
     only_directions: bool
 
@@ -106,6 +105,7 @@ def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> Cc
         floor = ask("cca_floor")
         x_share = ask("cca_share")
     spec = CcaSpec(
+        source=source,
         protocols=protocols or ("pooled",),
         epsilon=shared.epsilon,
         delta=shared.delta,
@@ -125,4 +125,4 @@ def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> Cc
         repetitions=shared.repetitions,
         seed=shared.seed,
     )
-    return CcaChoice(source, spec, only_directions)
+    return CcaChoice(spec, only_directions)

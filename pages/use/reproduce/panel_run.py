@@ -9,6 +9,7 @@ from statistics import fmean
 import streamlit as st
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.papers.dpdispca_claims import (
     Verdict,
@@ -20,7 +21,6 @@ from dpcore.experiments.papers.dpdispca_claims import (
 from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
 from dpcore.experiments.papers.published_points import compare_with_published
 from dpcore.experiments.pca.methods import METHODS
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 from pages.parameters.table import ask
 from pages.parameters.use import PANEL_DRAWS, REPAIRED, panel_groups, panel_label
