@@ -95,9 +95,9 @@ def beliefs_shown(promised: Guarantee, asked: PrivacyBudget) -> None:
     """A prior to move, and what a release can make of it."""
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
     prior = ask("promise_prior", left) / 100
-    least, greatest = posterior_bounds(prior, asked.epsilon)
+    least, greatest = map(float, posterior_bounds(prior, asked.epsilon))
     mu = mu_of(promised)
-    median, high = (gaussian_posterior(prior, mu, quantile) for quantile in (0.5, 0.95))
+    median, high = (float(gaussian_posterior(prior, mu, quantile)) for quantile in (0.5, 0.95))
     left.markdown(
         f"Somebody who held **{percent(prior)}** likely that the row is yours, and is right, "
         f"will typically hold **{percent(median)}** likely afterwards, and in 19 of 20 releases "

@@ -11,6 +11,7 @@ from dpcore.experiments.central.chain_runs import (
     WatchedChains,
     running_diagnostics,
 )
+from dpcore.experiments.central.runs import CentralSpec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.chains import energy_traces, running_diagnostic
@@ -32,7 +33,7 @@ VERDICT_IS_NOT_PRIVATE = (
 )
 
 
-def watched(spec: RunSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:
+def watched(spec: CentralSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:
     """The chains for the sweeps asked for, and for as many as the sampler itself would run."""
     return (
         central_cache.chains(spec, n_chains, n_sweeps),
