@@ -18,7 +18,7 @@ from dpcore.figures.tradeoffs.svg import energy_thumbnail
 from pages.server import panels_cache
 from pages.use.reproduce.panel_run import LINEAR, query_of
 from pages.widgets import session_ledger
-from pages.widgets.cards import is_dark
+from pages.widgets.charts import is_dark
 
 # Three in a row, as the paper has them, and two on a telephone.
 _COLUMNS = "repeat(auto-fill,minmax(max(9.5rem,30%),1fr))"
