@@ -34,6 +34,8 @@ def guarantee_mu(guarantee: Guarantee) -> float | None:
         return None
     if math.isinf(guarantee.epsilon):
         return math.inf
+    if guarantee.epsilon == 0 and guarantee.mu is not None:
+        return guarantee.mu
     if guarantee.epsilon == 0 and guarantee.sigma and guarantee.l2_sensitivity:
         return guarantee.l2_sensitivity / guarantee.sigma
     if guarantee.epsilon == 0:

@@ -20,9 +20,10 @@ import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
-from dpcore.experiments.pca.runs import Row, draw_subspaces, run_repetition
+from dpcore.experiments.pca.runs import draw_subspaces, run_repetition
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from pages.server import page_lock

@@ -13,8 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, load_dataset
 from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.export import csv_of, notebook_of, script_of
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.figures.style import ink
 from dpcore.privacy import EXPLANATIONS, Assumption, BeyondCap, Guarantee, describe, explained

@@ -12,11 +12,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.ledger.account import Account, Payment
 from dpcore.experiments.ledger.pca_charges import COMPONENTS, of_rows, of_run
 from dpcore.experiments.ledger.promises import promised_with
 from dpcore.experiments.pca.methods import METHODS, NO_PROMISE
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import BeyondCap, Cap

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.export import notebook_of_sweeps, script_of_sweeps
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import counted
 from pages.explore.tradeoffs.sweep_controls import command_of
 from pages.server import visitors_jobs

@@ -24,7 +24,7 @@ from dpcore.experiments.audit.worst_neighbours import (
     seen_by_a_site,
 )
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.site import noisy_second_moment, proxy_of
+from dpcore.pca.site import NoisySite, noisy_second_moment
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
@@ -161,7 +161,8 @@ def _sent_by_the_second(
         rng=repetition.rng(Purpose.SITE_NOISE, 1),
     )
     if protocol == "dpdis":
-        proxy = proxy_of(noisy, len(noisy), "magnitude")
+        site = NoisySite(noisy, int(moments.n_samples[1]), pairs.sigma[1])
+        proxy = site.proxy(len(noisy), "magnitude").values
         noisy = proxy @ proxy.T
     if constant == 0:
         return _lifted(noisy, np.zeros(len(noisy)), constant)

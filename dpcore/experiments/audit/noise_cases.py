@@ -20,7 +20,7 @@ from dpcore.experiments.audit.worst_neighbours import (
 )
 from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.pca import ReleaseSettings, site_message
-from dpcore.pca.protocols.guarantees import promised_by_sites
+from dpcore.pca.protocols.distributed import promised_by_sites
 from dpcore.privacy import (
     CALIBRATIONS,
     Adversary,
@@ -99,7 +99,7 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
         family=DISTRIBUTED,
         covers="pca.dpdis",
         n_trials=PROTOCOL_TRIALS,
-        **claim(promised_by_sites(settings, [N_SAMPLES]), Adversary.AGGREGATOR),
+        **claim(promised_by_sites(settings, [N_SAMPLES], n_features), Adversary.AGGREGATOR),
         sees="every site's message",
         **under_both(draws, moment, moment_prime),
         statistic=lambda proxies: score(proxies @ proxies.swapaxes(1, 2)),

@@ -16,16 +16,16 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.bounded_folder import CLAIMS, bounded_folder
+from dpcore.experiments.engine.experiment import Row, Spec, experiment_of
 from dpcore.experiments.engine.software import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit
-from dpcore.experiments.pca.runs import Row
-from dpcore.experiments.pca.spec import RunSpec
 
 try:
     import fcntl
@@ -36,8 +36,6 @@ FOLDER_VARIABLE = "DPCORE_CACHE"
 SIZE_VARIABLE = "DPCORE_CACHE_SIZE"
 _USUAL_SIZE = "2 GB"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
-# What whoever reads rows back counts on; a row without them is none.
-_NUMBERS = ("energy_ratio", "energy", "exact_epsilon", "bytes_sent", "seconds")
 
 
 def cache_folder() -> Path:
@@ -139,7 +137,7 @@ class Store:
         """All the unit's rows, or None if some are missing."""
         path = self._path(unit)
         known = self._read(path, "cells", dict) or {}
-        keys = [_cell_key(spec) for spec in unit.specs]
+        keys = [unit.experiment.cell_identity(spec) for spec in unit.specs]
         if not all(key in known for key in keys):
             return None
         if not all(_is_cell(known[key], spec) for key, spec in zip(keys, unit.specs, strict=True)):
@@ -155,8 +153,9 @@ class Store:
         path = self._path(unit)
         known = self._read(path, "cells", dict) or {}
         for spec, one in zip(unit.specs, finished, strict=True):
-            known[_cell_key(spec)] = {"rows": one.rows, "reason": one.reason}
-        self._write(path, {"draw": asdict(unit.draw), "cells": known})
+            key = unit.experiment.cell_identity(spec)
+            known[key] = {"rows": one.rows, "reason": one.reason}
+        self._write(path, {"draw": _draw_of(unit), "cells": known})
 
     def rows_of(
         self, dataset: str, identity: Sequence[object], make: Callable[[], Iterable[Row]]
@@ -221,8 +220,9 @@ class Store:
         self._files.clear()
 
     def _path(self, unit: Unit) -> Path:
-        here = _rows_here(unit.draw.dataset)
-        return self._path_of([asdict(unit.draw), unit.repetition, here])
+        dataset = unit.experiment.dataset(unit.specs[0])
+        here = None if dataset is None else _rows_here(dataset)
+        return self._path_of([_draw_of(unit), unit.repetition, here])
 
     def _path_of(self, identity: Sequence[object]) -> Path:
         digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
@@ -247,18 +247,18 @@ class Store:
         self._files.write(path, _checksum(body) + b"\n" + body)
 
 
-def _is_cell(kept: object, spec: RunSpec) -> bool:
-    """Whether an entry holds the rows that this spec gives, one a protocol, or a reason."""
-    if not isinstance(kept, dict) or not isinstance(rows := kept.get("rows"), list):
+def _draw_of(unit: Unit) -> dict[str, Any]:
+    first = unit.specs[0]
+    return {"experiment": first.experiment, **unit.experiment.draw_identity(first)}
+
+
+def _is_cell(kept: object, spec: Spec) -> bool:
+    """Whether an entry holds the rows that this spec gives, or a reason."""
+    if not isinstance(kept, dict) or "reason" not in kept:
         return False
-    if isinstance(kept.get("reason"), str):
-        return not rows
-    return (
-        "reason" in kept
-        and all(isinstance(row, dict) for row in rows)
-        and [row.get("protocol") for row in rows] == list(dict.fromkeys(spec.protocols))
-        and all(isinstance(row.get(name), int | float) for row in rows for name in _NUMBERS)
-    )
+    if isinstance(kept["reason"], str):
+        return kept.get("rows") == []
+    return experiment_of(spec).are_rows(spec, kept.get("rows"))
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -272,10 +272,6 @@ def _rows_here(dataset: str) -> list[object]:
     # A part of a data set has other rows than the whole, under the same name.
     status = dataset_status(dataset)
     return [status.n_samples, status.n_features, status.is_part]
-
-
-def _cell_key(spec: RunSpec) -> str:
-    return json.dumps([spec.components, spec.intermediate_dim, spec.truncation, spec.encoding])
 
 
 def _checksum(body: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 from dpcore.errors import ParameterError
@@ -78,6 +78,8 @@ class RunSpec:
     repetitions : int
     seed : int
     """
+
+    experiment = "dpcore.experiments.pca.experiment:PCA"
 
     dataset: str = "digits"
     protocols: tuple[str, ...] = ("dpdis", "full", "local", "pooled")
@@ -175,6 +177,3 @@ class RunSpec:
 def as_published(spec: RunSpec) -> RunSpec:
     """The same question with the noise and truncation of Algorithm 1 as printed."""
     return replace(spec, calibration="published", noise="triangle", truncation="svd")
-
-
-SPEC_FIELDS = tuple(field.name for field in fields(RunSpec))

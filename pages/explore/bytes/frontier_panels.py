@@ -6,10 +6,10 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.analysis.byte_frontier import RatePoint, rate_points, rate_sweeps
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.run_cost import RunCost
 from dpcore.experiments.ledger.account import Payment
 from dpcore.experiments.ledger.pca_charges import of_plan
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.frontier import energy_frontier

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from pages.server import result_cache

@@ -6,8 +6,8 @@ from base64 import b64encode
 
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.methods import METHODS
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.figures.families.network import network_svg
 from pages.widgets.cards import is_dark

@@ -15,7 +15,7 @@ from dpcore.experiments.central.people_needed import (
     growth,
     is_covered_by_theorem_4,
 )
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 from dpcore.figures.tradeoffs.people_needed import people_needed
 from pages.server import central_cache
 from pages.server.central_cache import Measurement

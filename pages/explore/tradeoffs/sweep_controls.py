@@ -19,9 +19,9 @@ from dpcore.experiments.engine.control_ranges import (
     MOST_SITES,
     PEOPLE_PER_SITE,
 )
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.paired_curves import Curves, crossing
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec, as_published
 from dpcore.mechanisms import NOISE_SHAPES

@@ -14,10 +14,10 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.analysis.noise_curve import NoiseCurve
 from dpcore.experiments.analysis.target_search import Answer, Tried, iso_energy_sweep, search
 from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS, PEOPLE_PER_SITE
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.run_cost import RunCost, cost_of_spec
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.methods import METHODS
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.energy_map import energy_map

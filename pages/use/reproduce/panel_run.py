@@ -10,6 +10,7 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.papers.dpdispca_claims import (
     Verdict,
@@ -21,7 +22,6 @@ from dpcore.experiments.papers.dpdispca_claims import (
 from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
 from dpcore.experiments.papers.published_points import compare_with_published
 from dpcore.experiments.pca.methods import METHODS
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 from pages.server import visitors_jobs
 from pages.server.panels_cache import DRAWS

@@ -7,12 +7,12 @@ from statistics import fmean, pstdev
 
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.run_cost import RunCost
 from dpcore.experiments.papers.nips2012_figures import LiveFigure
 from dpcore.experiments.pca.export import csv_of
 from dpcore.experiments.pca.methods import METHODS
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.tradeoffs.energy import energy_curves
 from pages.server.background_jobs import Parts, View
