@@ -382,6 +382,51 @@ def every_module_says_what_it_is() -> Breaches:
             yield f"{source.name}:1 has no docstring"
 
 
+# A file that breaks each rule.
+BREAKING = {
+    "arrows_point_one_way": ("dpcore/privacy/x.py", "from dpcore.pca import Draw"),
+    "families_do_not_know_each_other": (
+        "dpcore/experiments/cca/x.py",
+        "from dpcore.experiments.central import runs",
+    ),
+    "imports_are_absolute": ("dpcore/pca/x.py", "from . import site"),
+    "flawed_mechanisms_are_for_the_audit_alone": (
+        "pages/x.py",
+        "from dpcore.mechanisms import flawed",
+    ),
+    "the_core_knows_no_browser": ("dpcore/pca/x.py", "def f():\n    import streamlit as st"),
+    "figures_take_tables_and_know_no_algorithm": ("dpcore/figures/x.py", "import scipy.linalg"),
+    "pages_hold_no_algorithm": ("pages/x.py", "np.linalg.eigh(A)"),
+    "caches_have_one_home_and_no_visitor_can_empty_them": (
+        "pages/x.py",
+        "st.cache_data.clear()",
+    ),
+    "files_are_short": ("dpcore/x.py", "x = 1\n" * 1000),
+    "functions_are_short": ("dpcore/x.py", "def f():\n" + "    x = 1\n" * 200),
+    "folders_are_rooms_and_neither_halls_nor_boxes": ("dpcore/new/x.py", ""),
+    "names_are_not_used_twice": ("dpcore/pca/protocols/draw.py", ""),
+    "there_are_no_grab_bags": ("dpcore/pca/utils.py", ""),
+    "there_are_no_machine_paths": ("pages/x.py", "home = '/home/me'"),
+    "randomness_is_passed_and_never_global": ("dpcore/pca/x.py", "np.random.normal()"),
+    "nothing_is_swallowed_and_nothing_asserted_to_users": (
+        "dpcore/pca/x.py",
+        "try:\n    f()\nexcept Exception:\n    g()",
+    ),
+    "every_module_says_what_it_is": ("dpcore/pca/x.py", "x = 1"),
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_rule_finds_who_breaks_it(rule, monkeypatch):
+    name, text = BREAKING[rule.__name__]
+    breaking = Source(REPOSITORY / name)
+    vars(breaking)["text"] = text
+    floor = "PAGES" if name.startswith("pages") else "CORE"
+    for files in (floor, "FILES"):
+        monkeypatch.setitem(globals(), files, [*globals()[files], breaking])
+    assert [breach for breach in rule() if str(Path(name).parent) in breach]
+
+
 def test_importing_the_core_imports_nothing_heavy():
     """Import stays quick: half of what heavy packages bring is never used on the way."""
     program = (
