@@ -46,7 +46,7 @@ def test_cuts_as_people_write_them(text, cut):
     assert cut_from_text(text) == cut
 
 
-@pytest.mark.parametrize("text", ["1-:2", "a:b", "1:2:3", ":"])
+@pytest.mark.parametrize("text", ["1-:2", "a:b", "1:2:3", ":", "fou,kar,pix"])
 def test_cuts_that_are_none(text):
     with pytest.raises(ParameterError, match="views must be"):
         cut_from_text(text)
