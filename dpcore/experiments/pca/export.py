@@ -9,7 +9,6 @@ from dataclasses import fields
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
-from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec
@@ -17,6 +16,7 @@ from dpcore.experiments.pca.spec import RunSpec
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+Row = dict[str, object]
 
 _HEAD = '''"""{title}; the same numbers as the page this came from.
 
@@ -136,7 +136,7 @@ def notebook(cells: Sequence[tuple[str, str]]) -> str:
     import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    made: dict[str, Callable[..., Any]] = {"code": new_code_cell, "markdown": new_markdown_cell}
+    made: dict[str, Any] = {"code": new_code_cell, "markdown": new_markdown_cell}
     document = new_notebook(
         cells=[made[kind](source, id=f"cell-{n}") for n, (kind, source) in enumerate(cells)],
         metadata={

@@ -17,7 +17,8 @@ from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.tradeoffs.energy import energy_curves
 from pages.server.background_jobs import Parts, View
 from pages.use.reproduce.panel_run import say
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 from pages.widgets.plain_text import said
 
 # Permutations of the people (Figure 1, Table 1) or draws (Figure 2) of a quick run, and how many
