@@ -60,7 +60,7 @@ def test_halves_of_the_columns_and_synthetic_rows_that_repeat():
 
 
 def test_a_draw_is_the_row_and_the_directions_of_the_run():
-    views, problem = digits()
+    _views, problem = digits()
     for row in run_cca_repetition(SPEC, problem, 1):
         found, again = find_pairs(SPEC, problem, row["protocol"], 1)
         assert again | {"seconds": row["seconds"]} == row
@@ -71,7 +71,7 @@ def test_a_draw_is_the_row_and_the_directions_of_the_run():
 
 
 def test_without_noise_a_draw_is_the_exact_answer_turned_the_same_way():
-    views, problem = digits()
+    _views, problem = digits()
     found, _ = find_pairs(replace(SPEC, epsilon=np.inf), problem, "pooled", 0)
     exact = exact_found(problem)
     # Site moments are of rows in double precision here, centred once more by the pooled mean.
