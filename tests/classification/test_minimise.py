@@ -37,7 +37,7 @@ def certified(X, signs, loss, strength, tilt, gradient_norm):
 def test_losses_have_the_slopes_and_curvatures_they_claim(loss):
     z = np.linspace(-30, 30, 60_001)
     step = 1e-5
-    value, slope = loss.value_and_slope(z)
+    _value, slope = loss.value_and_slope(z)
     (above, slope_above), (below, slope_below) = (
         loss.value_and_slope(z + s) for s in (step, -step)
     )

@@ -150,7 +150,7 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.parametrize("dtype, entry", EXTREME)
+@pytest.mark.parametrize(("dtype", "entry"), EXTREME)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_one_person_cannot_abort_a_release(estimator, dtype, entry):
     rng = np.random.default_rng(2)
