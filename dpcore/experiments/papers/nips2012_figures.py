@@ -177,7 +177,7 @@ def _batch_rows(
     return store.rows_of(spec.dataset, [asdict(spec), permutation], make)
 
 
-_BASE = RunSpec(
+_BASE = RunSpec.published(
     protocols=PROTOCOLS,
     epsilon=0.1,
     delta=0.01,

@@ -230,7 +230,7 @@ class Table1:
                 }
 
     def _spec(self, task: Task) -> RunSpec:
-        return RunSpec(
+        return RunSpec.published(
             dataset=task.dataset,
             protocols=PROTOCOLS,
             epsilon=self.epsilon,
