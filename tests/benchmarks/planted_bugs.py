@@ -78,7 +78,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "playground-forgets-to-pay",
         "whatever is shown is charged",
         "pages/explore/playground/page.py",
-        "    spent.pay_run(spec, spec.repetitions)\n    rows",
+        "    session_ledger.pay_run(spec, spec.repetitions)\n    rows",
         "    rows",
         ("tests/pages/test_what_is_shown_is_paid.py",),
     ),
