@@ -80,7 +80,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "pages/explore/playground/page.py",
         "    session_ledger.pay_run(spec, spec.repetitions)\n    rows",
         "    rows",
-        ("tests/pages/test_what_is_shown_is_paid.py",),
+        ("tests/pages/every_page/test_what_is_shown_is_paid.py",),
     ),
     PlantedBug(
         "odometer-is-the-running-total",
@@ -136,7 +136,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/pca/protocols/guarantees.py",
         "    Assumption.ROW_OF_ONE_PERSON,\n",
         "",
-        ("tests/experiments/test_assumptions.py", "tests/pages/test_promise.py"),
+        ("tests/experiments/test_assumptions.py", "tests/pages/learn/test_promise.py"),
     ),
     PlantedBug(
         "an-exact-attribute",
@@ -329,7 +329,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "pages/widgets/plain_text.py",
         "if _MADE_LATER.search(word):",
         "if False:",
-        ("tests/pages/test_plainly.py",),
+        ("tests/pages/every_page/test_plainly.py",),
     ),
 )
 
