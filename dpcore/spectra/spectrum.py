@@ -14,7 +14,7 @@ from threading import Lock
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
 
@@ -163,13 +163,13 @@ def _block_ends(size: int) -> list[int]:
     return [min(end, size) for end in ends]
 
 
-def _leading(spectrum: FloatArray, by: str) -> FloatArray:
+def _leading(spectrum: FloatArray, by: str) -> IntArray:
     """Positions of the eigenvalues, leading one first."""
     size = -np.abs(spectrum) if by == "magnitude" else -spectrum
     return np.argsort(size, kind="stable")
 
 
-def _read_only(*views: FloatArray) -> tuple[FloatArray, ...]:
-    for view in views:
+def _read_only(values: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    for view in (values, vectors):
         view.flags.writeable = False
-    return views
+    return values, vectors

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.ledger.account import Payment
 from dpcore.experiments.ledger.promises import promised
 from dpcore.experiments.pca.methods import METHODS, PURE
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import EVERYONE, Guarantee, Release
