@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.data.catalog import CATALOG
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary
 from pages.sidebar.selection import plain
 
@@ -21,7 +21,7 @@ ON_A_BUTTON = {
 
 
 def title_of(key: str) -> str:
-    return METHODS[key].title
+    return PROTOCOLS[key].title
 
 
 def or_infinity(epsilon: float) -> str:

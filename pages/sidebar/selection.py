@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
 
 EVERYBODY = "all"
 DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
@@ -80,7 +80,7 @@ def query_of(dataset: DatasetStatus, values: dict[str, object]) -> str:
     for name, value in values.items():
         if name == "protocols":
             if list(value) != defaults[name]:
-                pairs.extend((name, METHODS[key].title) for key in value)
+                pairs.extend((name, PROTOCOLS[key].title) for key in value)
         elif value != defaults[name]:
             pairs.append((name, _in_address(value)))
     return urlencode(pairs)

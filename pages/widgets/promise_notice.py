@@ -8,9 +8,9 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
-from dpcore.experiments.ledger.promises import promised
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import result_cache
 from pages.widgets.cards import guarantee_tabs
 
@@ -22,7 +22,7 @@ def promised_cards(
     st.markdown("##### What it promises")
     try:
         cards = {
-            METHODS[key].title: result_cache.shown(
+            PROTOCOLS[key].title: result_cache.shown(
                 ("promised", spec, key, dataset.n_samples),
                 lambda key=key: promised(spec, key, dataset),
             )

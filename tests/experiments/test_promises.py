@@ -14,15 +14,15 @@ from dpcore.experiments.learning.classification_runs import (
     run_pipeline,
 )
 from dpcore.experiments.learning.classification_spec import PIPELINES, ClassificationSpec
-from dpcore.experiments.ledger.promises import promised
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
 
 (DIGITS,) = (status for status in list_datasets() if status.name == "digits")
 
 
-@pytest.mark.parametrize("key", METHODS)
+@pytest.mark.parametrize("key", PROTOCOLS)
 @pytest.mark.parametrize(
     "change",
     [

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dpcore.data import dataset_status
 from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
 
 # Seconds, measured on one core of 2.8 GHz from digits (D = 64) to MNIST (D = 784), within a factor
 # of two: what a draw takes at each site, and what moments take for each person.
@@ -57,7 +57,8 @@ def cost_of_spec(spec: RunSpec) -> RunCost:
     at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
     # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise alone.
     sites = sum(
-        spec.sites if METHODS[key].wants_proxies else 1 + spec.sites / 12 for key in spec.protocols
+        spec.sites if PROTOCOLS[key].wants_proxies else 1 + spec.sites / 12
+        for key in spec.protocols
     )
     draws = spec.repetitions
     return RunCost(draws, draws * len(spec.protocols), draws * sites * at_a_site)

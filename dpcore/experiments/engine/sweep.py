@@ -18,12 +18,11 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.executor import results
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.work_units import Finished, units_of
-from dpcore.experiments.pca.methods import APPROXIMATE, method
 from dpcore.experiments.pca.problem import ProblemSource, local_problem
 from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.spec import SPEC_FIELDS, RunSpec
 from dpcore.pca.messages.names import check_encoding
-from dpcore.privacy import second_moment_sigma
+from dpcore.pca.protocols.register import protocol
 
 # Fields that a person thinks in, worked out from others: R = ratio K, N = people S.
 DERIVED_FIELDS = ("intermediate_ratio", "people_per_site")
@@ -276,13 +275,14 @@ def check_feasible(spec: RunSpec) -> None:
         most = f"at most the {status.n_samples:,} people of {spec.dataset}{here}"
         raise ParameterError("samples", most, spec.samples)
     settings = spec.settings(status.n_features, status.default_components)
-    protocols = [method(key) for key in spec.protocols]
-    for protocol in protocols:
-        for whole in (False,) * protocol.wants_proxies + (True,) * protocol.wants_average:
+    entries = [protocol(key) for key in spec.protocols]
+    for entry in entries:
+        for whole in (False,) * entry.wants_proxies + (True,) * entry.wants_average:
             check_encoding(spec.encoding, whole=whole)
     n_samples = status.n_samples if spec.samples is None else spec.samples
     if n_samples < 2 * spec.sites:
         raise ParameterError("sites", f"at most half the {n_samples:,} people", spec.sites)
-    if any(protocol.promise == APPROXIMATE for protocol in protocols):
-        people = n_samples // spec.sites
-        second_moment_sigma(settings.budget, people, calibration=settings.calibration)
+    fewest, more = divmod(n_samples, spec.sites)
+    sites = [fewest + 1] * more + [fewest] * (spec.sites - more)
+    for entry in entries:
+        entry.promise(settings, sites, status.n_features)

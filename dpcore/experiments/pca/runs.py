@@ -11,11 +11,11 @@ import numpy as np
 
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.engine.software import versions
-from dpcore.experiments.pca.methods import method
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
+from dpcore.pca.protocols.register import protocol
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -48,21 +48,23 @@ def draw_subspaces_of(
     checkpoint : callable
         Called before each site; what it raises ends the draw.
     """
-    methods = [method(key) for key in specs[0].protocols]
+    protocols = [protocol(key) for key in specs[0].protocols]
     draws = Draw.several(
         problem.moments,
         [spec.settings(problem.n_features, problem.default_components) for spec in specs],
         Repetition(specs[0].seed, repetition),
-        proxies=any(m.wants_proxies for m in methods),
-        average=any(m.wants_average for m in methods),
+        proxies=any(each.wants_proxies for each in protocols),
+        average=any(each.wants_average for each in protocols),
         threads=threads,
         checkpoint=checkpoint,
     )
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
-        return [{m.key: m.release(draw) for m in methods} for draw in draws]
+        return [{each.key: each.release(draw) for each in protocols} for draw in draws]
     # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
-    with ThreadPoolExecutor(len(methods)) as pool:
-        pending = [{m.key: pool.submit(m.release, draw) for m in methods} for draw in draws]
+    with ThreadPoolExecutor(len(protocols)) as pool:
+        pending = [
+            {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
+        ]
         return [{key: each.result() for key, each in of.items()} for of in pending]
 
 
@@ -152,6 +154,7 @@ def row_of(
         * float(problem.reference.trace())
         / float(problem.optimum[settings.n_components - 1]),
         "sigma": guarantee.sigma,
+        "l2_sensitivity": guarantee.l2_sensitivity,
         "exact_epsilon": guarantee.epsilon,
         "bytes_sent": int(subspace.bytes_sent.sum()),
         "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),

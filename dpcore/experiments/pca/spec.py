@@ -47,7 +47,7 @@ class RunSpec:
     ----------
     dataset : str
     protocols : tuple of str
-        Keys of `dpcore.experiments.pca.methods.METHODS`.
+        Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
     epsilon, delta : float
         Asked of each protocol, under replace-one.
     sites : int

@@ -13,13 +13,13 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.experiments.central.runs import VARIANTS, nearest_basis
 from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.central import variant_dots
 from dpcore.figures.tradeoffs.energy import energy_curves
 from dpcore.pca import Subspace
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
 from pages.server import central_cache, result_cache
 from pages.server.central_cache import Cell
@@ -151,7 +151,7 @@ def components(spec: RunSpec, dataset: DatasetStatus, found: dict[str, Subspace]
     """The components as pictures or bars, beside the exact ones."""
     exact = central_cache.problem(spec.problem_key()).exact_components
     shown = {"Exact PCA": exact[: spec.components or dataset.default_components]} | {
-        METHODS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
+        PROTOCOLS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
         if key == "ppca"
         else subspace.components
         for key, subspace in found.items()
@@ -164,7 +164,7 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
     everywhere = set.intersection(*(set(s.guarantee.assumptions) for s in found.values()))
     lines, besides = [], []
     for key, subspace in found.items():
-        guarantee, method = subspace.guarantee, METHODS[VARIANTS[key].protocol]
+        guarantee, method = subspace.guarantee, PROTOCOLS[VARIANTS[key].protocol]
         besides += [
             f"{method.title} also assumes {assumed(each)}"
             for each in guarantee.assumptions

@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.data.held_out import Halves
 from dpcore.experiments.analysis.budget_split import people_steps
 from dpcore.experiments.learning.classification_spec import ClassificationSpec, asked_about
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.classification import ALL, REST, SHARES
 from pages.parameters.table import ask
 from pages.sidebar.controls import Choice, redraw_noise
@@ -80,7 +80,7 @@ def _more(n_learners: int, protocol: str) -> dict[str, object]:
     values["samples"] = people[
         ask("class_people", "People who learn", middle, options=tuple(people), index=0)
     ]
-    if METHODS[protocol].distributed:
+    if PROTOCOLS[protocol].is_distributed:
         values["sites"] = ask("class_sites", "Sites S", middle)
     values["regularization"] = ask("class_regularization", "Regularization Λ", middle)
     values["repetitions"] = ask("class_draws", "Draws of the noise", right)

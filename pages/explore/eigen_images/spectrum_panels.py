@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
@@ -19,6 +18,7 @@ from dpcore.figures.components.images import picture_strip
 from dpcore.figures.components.scree import scree
 from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.table import ask
 from pages.server import result_cache
 from pages.widgets.cards import chart, is_dark
@@ -79,7 +79,7 @@ def scree_of(
     edge = noise_edge(
         subspace.sigma,
         problem.moments.weights
-        if METHODS[method].distributed and method != "local"
+        if PROTOCOLS[method].is_distributed and method != "local"
         else np.ones(1),
         problem.n_features,
         noise=strictest.noise,

@@ -6,10 +6,10 @@ from base64 import b64encode
 
 import streamlit as st
 
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.figures.families.network import network_svg
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.widgets.cards import is_dark
 
 
@@ -33,7 +33,7 @@ def travelled(rows: list[Row], whole: int, raw: int) -> None:
     )
     lines = (
         (
-            METHODS[row["protocol"]].title,
+            PROTOCOLS[row["protocol"]].title,
             bytes_in_words(row["bytes_per_site"]),
             bytes_in_words(row["bytes_sent"]),
             _share(row["bytes_sent"], whole),
