@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.experiments.learning.classification_spec import EXACT, MODELS, PRIVATE, SUBSPACE
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text
-from pages.parameters.words import percent, title_of
+from pages.parameters.words import TO_LEARN_WITH, percent, title_of
 from pages.sidebar.selection import plain
 
 ERROR_VIEW, SPLIT_VIEW, INSIDE_VIEW = "error", "split", "inside"
@@ -26,9 +26,9 @@ CLASSIFICATION: dict[str, Parameter] = {
         page="classification",
         control="selectbox",
         default="ag",
-        # A site alone trains on nobody else, and "pooled" is Analyze Gauss by another name.
-        options=("ag", "modsulq", "sulq", "ppca", "dpdis", "full", "cape"),
+        options=TO_LEARN_WITH,
         label=title_of,
+        offered="a protocol of its list",
     ),
     "class_model": OneOf(
         page="classification",

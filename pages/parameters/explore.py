@@ -8,15 +8,16 @@ from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_BOUND
 from dpcore.experiments.learning.statistic_runs import HISTOGRAM, KINDS, MEAN, usual_bounds
 from dpcore.statistics import MECHANISMS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text
-from pages.parameters.words import MOST_PEOPLE, NUMERIC, or_infinity, title_of
+from pages.parameters.words import MOST_PEOPLE, NUMERIC, OF_MATRICES, or_infinity, title_of
 
 EXPLORE: dict[str, Parameter] = {
     "method": OneOf(
         page="eigen_images",
         control="segmented_control",
         default="ag",
-        options=("ag", "dpdis", "full", "local", "cape"),
+        options=OF_MATRICES,
         label=title_of,
+        offered="a protocol of its list",
     ),
     "epsilons": OneOf(
         page="eigen_images",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from dpcore.errors import ParameterError
@@ -61,17 +61,10 @@ class OneOf(Parameter):
     label: Callable[[object], str] = str
     several: bool = False
     _DEFAULT_IN: ClassVar[dict[str, str]] = {"select_slider": "value"}
-    _known: dict[str, str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        labels = [self.label(option) for option in self.options]
-        known = {
-            form.casefold(): label
-            for option, label in zip(self.options, labels, strict=True)
-            for form in (label, str(option))
-        }
-        object.__setattr__(self, "_known", known)
         if not self.offered:
+            labels = [self.label(option) for option in self.options]
             told = [str(option) for option in self.options]
             if len(told) > _MOST_TOLD:
                 told = [f"{labels[0]} to {labels[-1]}, as its control offers"]
@@ -90,7 +83,7 @@ class OneOf(Parameter):
         return [self.label(one) for one in values] or [""]
 
     def arguments(self) -> dict[str, object]:
-        given = {"options": self.options, "format_func": self.label}
+        given = {"options": tuple(self.options), "format_func": self.label}
         if self.control == "selectbox":
             return given | {"index": list(self.options).index(self.default)}
         if self.several:
@@ -102,12 +95,12 @@ class OneOf(Parameter):
 
     def _label_of(self, written: str) -> str | None:
         written = written.strip().casefold()
-        if written in self._known:
-            return self._known[written]
         number = _number(written)
         for option in self.options:
-            if number is not None and isinstance(option, int | float) and option == number:
-                return self.label(option)
+            label = self.label(option)
+            is_number = isinstance(option, int | float) and option == number
+            if is_number or written in (label.casefold(), str(option).casefold()):
+                return label
         return None
 
 

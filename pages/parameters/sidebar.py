@@ -12,8 +12,8 @@ from dpcore.experiments.engine.control_ranges import (
 )
 from dpcore.experiments.pca.spec import PREPARATIONS, SPLITS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch
-from pages.parameters.words import MOST_FEATURES, NUMERIC, title_of
-from pages.sidebar.selection import DEFAULTS, DISTRIBUTED, EVERYBODY, plain
+from pages.parameters.words import BETWEEN_SITES, MOST_FEATURES, NUMERIC, title_of
+from pages.sidebar.selection import DEFAULTS, EVERYBODY, plain
 
 SIDEBAR: dict[str, Parameter] = {
     "dataset": OneOf(
@@ -25,7 +25,7 @@ SIDEBAR: dict[str, Parameter] = {
     "protocols": OneOf(
         control="pills",
         default=DEFAULTS["protocols"],
-        options=DISTRIBUTED,
+        options=BETWEEN_SITES,
         label=title_of,
         several=True,
         offered="protocols of the list",

@@ -7,6 +7,7 @@ from functools import cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.classification import CLASSIFICATION
 from pages.parameters.explore import EXPLORE
 from pages.parameters.kinds import OneOf, Parameter, Switch, Text
@@ -34,8 +35,12 @@ def find(name: str) -> Parameter | None:
     return (_of_audit() if name.startswith("audit_") else _of_lists()).get(name)
 
 
-@cache
 def _of_audit() -> dict[str, Parameter]:
+    return _of_attacked(tuple(PROTOCOLS))
+
+
+@cache
+def _of_attacked(protocols: tuple[str, ...]) -> dict[str, Parameter]:
     from dpcore.experiments.audit.attack import cases_by_family, slug_of
 
     families = cases_by_family()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch
-from pages.parameters.words import title_of
-from pages.sidebar.selection import DISTRIBUTED
+from pages.parameters.words import BETWEEN_SITES, title_of
 
 WANTED = {
     "epsilon": "the smallest ε",
@@ -23,7 +22,12 @@ USE: dict[str, Parameter] = {
         label=WANTED.__getitem__,
     ),
     "plan_protocol": OneOf(
-        page="plan", control="selectbox", default="dpdis", options=DISTRIBUTED, label=title_of
+        page="plan",
+        control="selectbox",
+        default="dpdis",
+        options=BETWEEN_SITES,
+        label=title_of,
+        offered="a protocol of its list",
     ),
     "reproduce_2012_figure": OneOf(
         page="reproduce_2012",

@@ -10,7 +10,6 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 
 EVERYBODY = "all"
-DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
 DEFAULTS: dict[str, object] = {
     "dataset": "digits",
     "protocols": ["dpdis", "full", "local", "pooled"],
