@@ -17,8 +17,8 @@ _AXIS_ROOM = 56
 # colours that are left of Tol's muted ones, under markers that nobody else has.
 FREE_LOOKS = tuple(
     Look(colour, symbol)
-    for symbol in ("bowtie", "hexagram", "star-square")
-    for colour in ("#882255", "#332288", "#117733")
+    for symbol in ("hexagram", "star-square", "hexagon2")
+    for colour in ("#332288", "#117733")
 )
 
 

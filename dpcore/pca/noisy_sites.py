@@ -44,10 +44,13 @@ class Received:
         Of what was sent, weighted by n_s / N.
     message_bytes : ndarray of shape (n_sites,)
         Lengths of the messages.
+    messages : tuple of SiteMessage
+        One a site; of whole matrices none is kept.
     """
 
     average: Spectrum
     message_bytes: np.ndarray
+    messages: tuple[SiteMessage, ...] = ()
 
 
 class NoisySites:
@@ -69,7 +72,9 @@ class NoisySites:
             each.check_features(moments.n_features)
         if len({noise_of(each) for each in settings}) != 1:
             raise ParameterError("settings", "equal in all that shapes the noise", settings)
-        self.moments = moments
+        # Streams are keyed by a site's number among all, whoever else is there.
+        self.numbers = sites_that_answer(settings[0], moments.n_sites, repetition)
+        self.moments = moments.at(self.numbers)
         self.settings = settings[0]
         self.repetition = repetition
         self._proxies = sorted({proxy_key(each) for each in settings}) if proxies else []
@@ -107,7 +112,7 @@ class NoisySites:
             return None
         means = self.moments.means.copy()
         for site, scales in enumerate(self.scales):
-            rng = self.repetition.rng(Purpose.PREPARATION, site)
+            rng = self.repetition.rng(Purpose.PREPARATION, self.numbers[site])
             means[site] += scales.mean * rng.standard_normal(means.shape[1])
         return means
 
@@ -137,7 +142,10 @@ class NoisySites:
                 lengths[key].append(length)
         spectra: dict[object, Spectrum] = {k: Spectrum(matrix) for k, matrix in averages.items()}
         spectra.update(self._proxy_spectra(messages))
-        return first, {key: Received(spectra[key], np.array(lengths[key])) for key in lengths}
+        return first, {
+            key: Received(spectra[key], np.array(lengths[key]), tuple(messages.get(key, ())))
+            for key in lengths
+        }
 
     def _proxy_spectra(self, messages: dict[tuple, list[SiteMessage]]) -> dict[tuple, Spectrum]:
         """Averages of the proxies; those that begin another are added up on the way to it."""
@@ -179,7 +187,7 @@ class NoisySites:
             self.moments.second_moments[site],
             self.scales[site].moment,
             noise=self.settings.noise,
-            rng=self.repetition.rng(Purpose.SITE_NOISE, site),
+            rng=self.repetition.rng(Purpose.SITE_NOISE, self.numbers[site]),
         )
         alone = None
         if self.noisy_means is not None:
@@ -213,8 +221,25 @@ class NoisySites:
             values, int(self.moments.n_samples[site]), self.scales[site].moment, whole
         )
         dithered = rounding_step(encoding) is not None
-        rng = self.repetition.rng(Purpose.ROUNDING, site) if dithered else None
+        rng = self.repetition.rng(Purpose.ROUNDING, self.numbers[site]) if dithered else None
         return sent(message, encoding, rng=rng)
+
+
+def sites_that_answer(
+    settings: ReleaseSettings, n_sites: int, repetition: Repetition
+) -> tuple[int, ...]:
+    """Numbers of the sites that do not drop out, in order; the more drop out, the same and others.
+
+    Raises
+    ------
+    ParameterError
+        If nobody would be left.
+    """
+    settings.check_sites(n_sites)
+    if settings.dropped_sites == 0:
+        return tuple(range(n_sites))
+    shuffled = repetition.rng(Purpose.DROP_OUT).permutation(n_sites)
+    return tuple(sorted(shuffled[settings.dropped_sites :].tolist()))
 
 
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:

@@ -16,9 +16,10 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.noisy_sites import sites_that_answer
 from dpcore.pca.protocols.register import Kind, NoiseIdentity, protocol
 from dpcore.privacy import EVERYONE, Guarantee, Release
-from dpcore.streams import Purpose, stream
+from dpcore.streams import Purpose, Repetition, stream
 
 COMPONENTS = "components"
 
@@ -43,7 +44,9 @@ def promised(spec: RunSpec, key: str, dataset: DatasetStatus) -> Guarantee:
         rng=stream(spec.seed, Purpose.SPLIT, 0),
     )
     settings = spec.settings(dataset.n_features, dataset.default_components)
-    return protocol(key).promise(settings, [len(s) for s in sites], dataset.n_features)
+    there = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
+    n_there = [len(sites[number]) for number in there]
+    return protocol(key).promise(settings, n_there, dataset.n_features)
 
 
 def of_run(
@@ -178,8 +181,8 @@ def _of_components(
 ) -> Charge:
     entry = protocol(key)
     # Where every site releases, everybody pays through one; only a site alone spares the others,
-    # unless who is there is drawn anew each time.
-    alone = entry.is_alone and not cell["resample"]
+    # unless who is there, or which site is the first to be there, is drawn anew each time.
+    alone = entry.is_alone and not cell["resample"] and not cell["dropped_sites"]
     release = Release.of(
         guarantee,
         key=joined(*identity(cell, key)),
@@ -201,6 +204,7 @@ def _guarantee_of(row: Cell) -> Guarantee:
         row["delta"],
         "gaussian",
         "",
-        l2_sensitivity=row["l2_sensitivity"],
-        sigma=row["sigma"],
+        # Whatever its units, noise promises what its mu does.
+        l2_sensitivity=row["mu"],
+        sigma=1.0,
     )

@@ -16,6 +16,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
 from dpcore.pca.protocols.register import protocol
+from dpcore.privacy import guarantee_mu
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -138,6 +139,7 @@ def row_of(
         "encoding": spec.encoding,
         "masks": spec.masks,
         "honest_sites": spec.honest_sites,
+        "dropped_sites": spec.dropped_sites,
         "preparation": spec.preparation,
         "norm_bound": spec.norm_bound,
         "mean_share": settings.mean_share,
@@ -154,10 +156,11 @@ def row_of(
         * float(problem.reference.trace())
         / float(problem.optimum[settings.n_components - 1]),
         "sigma": guarantee.sigma,
-        "l2_sensitivity": guarantee.l2_sensitivity,
+        "mu": guarantee_mu(guarantee),
         "exact_epsilon": guarantee.epsilon,
         "bytes_sent": int(subspace.bytes_sent.sum()),
         "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),
+        "n_rounds": subspace.n_rounds,
         "people_per_site": problem.n_samples / spec.sites,
         "intermediate_ratio": settings.intermediate_dim / settings.n_components,
         "seconds": seconds,

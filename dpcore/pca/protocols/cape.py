@@ -73,6 +73,7 @@ def cape(draw: Draw) -> Subspace:
     the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
     """
     n_sites, settings = draw.moments.n_sites, draw.settings
+    guarantee = cape_guarantee(settings, n_sites, draw.n_people)
     scales = release_scales(settings, n_sites, draw.n_people)
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
     left = scales.noise_sigma / math.sqrt(n_sites)
@@ -91,7 +92,7 @@ def cape(draw: Draw) -> Subspace:
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=cape_guarantee(settings, n_sites, draw.n_people),
+        guarantee=guarantee,
         sigma=np.full(n_sites, scales.noise_sigma),
         bytes_sent=draw.whole_matrix_bytes(),
     )
@@ -106,7 +107,19 @@ def noisy_mean_of_messages(draw: Draw) -> np.ndarray:
 
 
 def cape_guarantee(settings: ReleaseSettings, n_sites: int, n_samples: int) -> Guarantee:
-    """What holds against the aggregator who reads every message, and against a site."""
+    """What holds against the aggregator who reads every message, and against a site.
+
+    Raises
+    ------
+    ParameterError
+        If a site drops out: its masks would stay in the average.
+    """
+    if settings.dropped_sites > 0:
+        raise ParameterError(
+            "dropped_sites",
+            "0 for CAPE, whose masks cancel only where every site answers",
+            settings.dropped_sites,
+        )
     return masked_guarantee(
         settings,
         release_scales(settings, n_sites, n_samples),

@@ -63,6 +63,7 @@ def local(draw: Draw) -> Subspace:
         guarantee=promised_by_first_site(settings, draw.moments.n_samples),
         sigma=draw.sigma[:1],
         bytes_sent=np.zeros(1, dtype=np.int64),
+        n_rounds=0,
     )
 
 
@@ -97,7 +98,7 @@ def noisy_mean_of_holder(draw: Draw) -> np.ndarray:
 
 def exact(draw: Draw) -> Subspace:
     """PCA of the pooled rows without any noise: the optimum, and no promise to anybody."""
-    moments = draw.moments
+    moments = draw.everybody
     spectrum = draw.decomposed(
         "exact", (moments.centred() if draw.settings.mean_share else moments).pooled
     )

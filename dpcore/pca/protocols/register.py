@@ -34,6 +34,7 @@ from dpcore.pca.protocols.guarantees import (
     promised_by_holder,
     promised_by_sites,
 )
+from dpcore.pca.protocols.sequential import promised_in_a_chain, sequential
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
@@ -207,8 +208,9 @@ def protocol(key: str) -> Protocol:
 
 # What shapes the noise of most; others have formulas of their own.
 GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
+# Each site's noise is its own, whoever else answers.
 SITES_MOMENTS = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
-POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", GAUSSIAN)
+POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))
 
 
 def first_noisy_mean(draw: Draw) -> np.ndarray:
@@ -329,6 +331,19 @@ for _entry in (
         ),
     ),
     Protocol(
+        "sequential",
+        "Chain of sites",
+        "Sites in random order hand on the top R directions of their noisy moments so far.",
+        sequential,
+        promised_in_a_chain,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        SITES_MOMENTS,
+        wants_proxies=True,
+        look=Look("#882255", "bowtie", "dashdot"),
+        neighbours=Neighbours(noisy_mean=first_noisy_mean),
+    ),
+    Protocol(
         "exact",
         "Exact PCA",
         "No noise and no promise: the optimum the others are measured against.",
@@ -368,7 +383,7 @@ for _entry in (
         _promised_with(sulq_sigma),
         Kind.APPROXIMATE,
         Where.HOLDER,
-        NoiseIdentity("sulq", "the pooled moment, by SuLQ", ("delta",)),
+        NoiseIdentity("sulq", "the pooled moment, by SuLQ", ("delta", "dropped_sites")),
         look=Look("#999933", "hourglass"),
         # Its noise is far above what it promises: of this, about 1 is left.
         neighbours=Neighbours(epsilon=15.0),
@@ -381,7 +396,7 @@ for _entry in (
         _promised_with(modsulq_sigma),
         Kind.APPROXIMATE,
         Where.HOLDER,
-        NoiseIdentity("modsulq", "the pooled moment, by MOD-SuLQ", ("delta",)),
+        NoiseIdentity("modsulq", "the pooled moment, by MOD-SuLQ", ("delta", "dropped_sites")),
         look=Look("#56B4E9", "triangle-down"),
         neighbours=Neighbours(epsilon=5.0),
     ),
@@ -394,7 +409,9 @@ for _entry in (
         Kind.PURE,
         Where.HOLDER,
         # Chains that ran together are another draw in other company.
-        NoiseIdentity("ppca", "the choice of a subspace", ("components", "chains")),
+        NoiseIdentity(
+            "ppca", "the choice of a subspace", ("components", "chains", "dropped_sites")
+        ),
         look=Look("#AA4499", "star"),
     ),
 ):
