@@ -49,6 +49,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="sites CAPE counts on to keep their noise to themselves (default: all but one)",
     )
     add(
+        "--dropped-sites",
+        type=int,
+        default=default.dropped_sites,
+        help="how many of the sites never answer (default: none)",
+    )
+    add(
         "--encoding",
         default=default.encoding,
         help=f"how messages travel: {NATIVE}, {', '.join(PRECISIONS)}, or for whole matrices "

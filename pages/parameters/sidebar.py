@@ -74,6 +74,9 @@ SIDEBAR: dict[str, Parameter] = {
             ("masks", ("published", "wide")),
         )
     },
+    "dropped_sites": Number(
+        control="number_input", low=0, high=MOST_SITES - 1, default=DEFAULTS["dropped_sites"]
+    ),
     "concentration": OneOf(
         control="select_slider",
         default=DEFAULTS["concentration"],

@@ -51,9 +51,11 @@ BETWEEN_SITES = Registered(lambda entry: entry.has_sites)
 OF_MATRICES = Registered(lambda entry: entry.is_distributed, before=("ag",))
 # A site alone trains on nobody else, and "pooled" is Analyze Gauss by another name.
 TO_LEARN_WITH = Registered(
-    lambda entry: entry.noise is not None
-    and entry.where in (Where.HOLDER, Where.EVERY_SITE)
-    and entry.key != "ag",
+    lambda entry: (
+        entry.noise is not None
+        and entry.where in (Where.HOLDER, Where.EVERY_SITE)
+        and entry.key != "ag"
+    ),
     before=("ag",),
 )
 

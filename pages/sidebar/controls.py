@@ -190,6 +190,11 @@ def _advanced() -> dict[str, object]:
             ),
         )
     }
+    values["dropped_sites"] = ask(
+        "dropped_sites",
+        "Sites that drop out",
+        help="So many never answer; which ones is drawn. A chain loses what they were handed.",
+    )
     values["concentration"] = ask(
         "concentration",
         "Dirichlet concentration (small is skewed)",

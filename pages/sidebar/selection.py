@@ -24,6 +24,7 @@ DEFAULTS: dict[str, object] = {
     "split": "equal",
     "concentration": 1.0,
     "masks": "published",
+    "dropped_sites": 0,
     "repetitions": 10,
     "seed": 0,
     "compare": False,
@@ -63,6 +64,9 @@ def as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
             f"R = {fields['intermediate_dim']} is below K = {fields['components']}: each site "
             "sends fewer directions than are wanted, and only different sites can make up for it."
         )
+    if fields["dropped_sites"] >= sites:
+        notes.append(f"Of {sites} sites at most {sites - 1} can drop out: somebody has to answer.")
+        fields["dropped_sites"] = sites - 1
     if not fields["protocols"]:
         fields["protocols"] = ("dpdis",)
         notes.append("No protocol is picked: showing DPdisPCA.")

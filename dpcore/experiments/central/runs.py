@@ -83,7 +83,13 @@ class Batch:
 def central_spec(spec: RunSpec) -> RunSpec:
     """The spec with everybody in one place, and nothing spent on a private mean."""
     return replace(
-        spec, sites=1, split="equal", mean_share=0.0, honest_sites=None, intermediate_dim=None
+        spec,
+        sites=1,
+        dropped_sites=0,
+        split="equal",
+        mean_share=0.0,
+        honest_sites=None,
+        intermediate_dim=None,
     )
 
 

@@ -18,7 +18,9 @@ from dpcore.figures.components.images import picture_strip
 from dpcore.figures.components.scree import scree
 from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
-from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.noisy_sites import sites_that_answer
+from dpcore.pca.protocols.register import PROTOCOLS, Where
+from dpcore.streams import Repetition
 from pages.parameters.table import ask
 from pages.server import result_cache
 from pages.widgets.cards import chart, is_dark
@@ -76,11 +78,14 @@ def scree_of(
         subspace = result_cache.subspaces(wide)[method]
         private[f"ε = {say(epsilon)}"] = subspace.eigenvalues
     strictest = specs[min(specs)]
+    weights = np.ones(1)
+    if PROTOCOLS[method].where is Where.EVERY_SITE:
+        settings = wide.settings(problem.n_features, problem.default_components)
+        there = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
+        weights = problem.moments.at(there).weights
     edge = noise_edge(
         subspace.sigma,
-        problem.moments.weights
-        if PROTOCOLS[method].is_distributed and method != "local"
-        else np.ones(1),
+        weights,
         problem.n_features,
         noise=strictest.noise,
     )

@@ -36,12 +36,13 @@ def travelled(rows: list[Row], whole: int, raw: int) -> None:
             PROTOCOLS[row["protocol"]].title,
             bytes_in_words(row["bytes_per_site"]),
             bytes_in_words(row["bytes_sent"]),
+            str(row["n_rounds"]),
             _share(row["bytes_sent"], whole),
             _share(row["bytes_sent"], raw),
         )
         for row in rows
     )
-    head = ("Protocol", "Each site", "All sites", "Of whole matrices", "Of raw rows")
+    head = ("Protocol", "Each site", "All sites", "Rounds", "Of whole matrices", "Of raw rows")
     table.markdown(
         "\n".join(f"| {' | '.join(line)} |" for line in (head, ("--",) * len(head), *lines))
     )

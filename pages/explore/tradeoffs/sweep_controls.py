@@ -53,6 +53,7 @@ class Axis:
     whole: bool = False
     logarithmic: bool = True
     grows: bool = True
+    least: float = math.ulp(0.0)
 
     @property
     def kind(self) -> type:
@@ -79,6 +80,10 @@ AXES: dict[str, Axis] = {
     "intermediate_ratio": Axis(
         "R / K", "directions sent for each one wanted, R / K", "R / K = {:g}",
         "0.5, 1, 1.5, 2, 3, 4", logarithmic=False,
+    ),
+    "dropped_sites": Axis(
+        "sites that drop out", "sites that never answer", "{:g} sites dropped out",
+        "0, 1, 2, 3, 4", whole=True, logarithmic=False, grows=False, least=0,
     ),
     "components": Axis(
         "components K", "components K", "K = {:g}", "1, 2, 5, 10, 15, 20",
@@ -196,8 +201,9 @@ def parse_values(field: str, text: str) -> tuple[float, ...]:
             raise ParameterError(
                 f"values of {axis.title}", f"{kind} separated by commas", part
             ) from error
-        if not value > 0:
-            raise ParameterError(f"values of {axis.title}", "greater than 0", part)
+        if not value >= axis.least:
+            bound = "at least 0" if axis.least == 0 else "greater than 0"
+            raise ParameterError(f"values of {axis.title}", bound, part)
         if value > LARGEST_COUNT:
             raise ParameterError(f"values of {axis.title}", f"at most {LARGEST_COUNT:,}", part)
         values.add(value)
@@ -309,7 +315,8 @@ def open_row(row: Row) -> None:
     everybody = row["samples"] >= status.n_samples - row["sites"]
     people = min(PEOPLE_PER_SITE, key=lambda n: abs(n - row["people_per_site"]))
     kept = {name: st.session_state[name] for name in DEFAULTS}
-    copied = ("dataset", "calibration", "noise", "truncation", "preparation", "split", "masks")
+    copied = ("dataset", "calibration", "noise", "truncation", "preparation", "split", "masks",
+              "dropped_sites")  # fmt: skip
     set_controls(
         **kept
         | {name: row[name] for name in copied}
