@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.server.one_heap import share_one_heap
+from pages.server.memory import keep_flat
 
 
 def show_page() -> None:
@@ -53,7 +53,7 @@ else:
     # To compare it with where a visitor comes from, Streamlit asks a public service for this
     # machine's address. Nothing here calls outside.
     net_util.get_external_ip = net_util.get_internal_ip
-    share_one_heap()
+    keep_flat()
     # The first visitor's browser is busy with Streamlit itself for a second: time to import.
     threading.Thread(target=import_module, args=("pages.server.preload",), daemon=True).start()
     app = st.App(__file__)

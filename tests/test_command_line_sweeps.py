@@ -211,6 +211,15 @@ def test_everything_in_one_go(tmp_path, capsys, monkeypatch):
     assert (out / "plotly.min.js").exists()
 
 
+def test_how_far_every_panel_is_from_the_published_one_in_a_line_each(capsys, monkeypatch):
+    only(monkeypatch, "fig1-j", "fig2-synthetic", "2012-fig2")
+    assert main(["reproduce", "all", "--published", "--repetitions", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["fig1-j", "fig2-synthetic"]
+    assert all("Largest difference to 2" in line for line in lines)
+    assert main(["reproduce", "2012-fig2", "--published"]) == 2
+
+
 def test_another_truncation_for_a_published_figure(capsys):
     assert main(["reproduce", "fig1-j", "--repetitions", "2", "--truncation", "psd", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]

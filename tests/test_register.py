@@ -27,19 +27,16 @@ from dpcore.figures.style import look_of
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from dpcore.figures.tradeoffs.svg import energy_curves_svg
 from dpcore.pca import DistributedPCA, Draw, Subspace
+from dpcore.pca.protocols.distributed import promised_by_sites
+from dpcore.pca.protocols.entry import Kind, Neighbours, Protocol, Where
 from dpcore.pca.protocols.guarantees import EVERY_SITE
 from dpcore.pca.protocols.register import (
     PROTOCOLS,
     SITES_MOMENTS,
-    Kind,
-    Neighbours,
-    Protocol,
-    Where,
     first_noisy_mean,
     protocol,
     register,
 )
-from dpcore.pca.protocols.register import _promised_by_sites as promised_by_sites
 from dpcore.privacy import Adversary
 from pages.parameters.table import find, parameters
 from pages.parameters.words import title_of

@@ -15,16 +15,17 @@ import numpy as np
 from dpcore.cca.release import joint_moment_sigma
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.messages.encoding import message_length
-from dpcore.pca.protocols.cape import masked_guarantee, masked_scales
+from dpcore.pca.protocols.cape import masked_noise, masked_scales
 from dpcore.pca.protocols.guarantees import (
     EVERY_SITE,
     FIRST_SITE,
     HOLDER,
+    MASKED_SITES,
     Trust,
-    gaussian_guarantee,
+    noise_guarantee,
 )
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import noisy_second_moment, proxy_of
+from dpcore.pca.site import NoiseScales, noisy_second_moment, proxy_of
 from dpcore.privacy import CapeScales, Guarantee, l2_sensitivity_of_second_moment
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Purpose, Repetition
@@ -90,7 +91,8 @@ def local(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetitio
 def pooled(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition) -> NoisyAverage:
     """The poster's algorithm at a trusted aggregator who holds everybody's rows."""
     n_samples = int(moments.n_samples.sum())
-    sigma = _site_sigma(settings, n_samples)
+    noise = joint_noise(settings, n_samples)
+    sigma = noise.moment
     return NoisyAverage(
         average=noisy_second_moment(
             moments.pooled(),
@@ -99,7 +101,7 @@ def pooled(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetiti
             rng=repetition.rng(Purpose.POOLED_NOISE),
         ),
         sigma_of_average=sigma,
-        guarantee=_guarantee(settings, HOLDER, n_samples),
+        guarantee=noise_guarantee(settings, HOLDER, [noise]),
         sigma=np.array([sigma]),
         bytes_sent=moments.n_samples * moments.n_features * moments.second_moments.itemsize,
     )
@@ -112,31 +114,26 @@ def cape(moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
     plain average is the pooled moment. Masks are "compensated" where a guarantee is promised.
     """
     n_sites, n_samples = moments.n_sites, int(moments.n_samples.sum())
-    scales = joint_masked_scales(settings, n_sites, n_samples)
-    left = scales.noise_sigma / math.sqrt(n_sites)
-    noise = symmetric_gaussian_noise(
+    noise = masked_noise(settings, joint_noise(settings, n_samples / n_sites), n_sites)
+    left = noise.moment / math.sqrt(n_sites)
+    drawn = symmetric_gaussian_noise(
         moments.n_features, left, shape=settings.noise, rng=repetition.rng(Purpose.MASK)
     )
     length = message_length(
         moments.n_features, moments.n_features, moments.second_moments.itemsize, whole=True
     )
     return NoisyAverage(
-        average=moments.pooled() + noise,
+        average=moments.pooled() + drawn,
         sigma_of_average=left,
-        guarantee=masked_guarantee(
-            settings,
-            scales,
-            n_sites,
-            l2_sensitivity=_site_sensitivity(settings, n_samples / n_sites),
-        ),
-        sigma=np.full(n_sites, scales.noise_sigma),
+        guarantee=noise_guarantee(settings, MASKED_SITES, [noise]),
+        sigma=np.full(n_sites, noise.moment),
         bytes_sent=np.full(n_sites, length),
     )
 
 
 def joint_masked_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
     """CAPE's scales on a joint moment, for `n_sites` sites and `n_samples` people in all."""
-    return masked_scales(settings, _site_sigma(settings, n_samples / n_sites), n_sites)
+    return masked_scales(settings, joint_noise(settings, n_samples / n_sites).moment, n_sites)
 
 
 PROTOCOLS: dict[str, Callable[[SiteMoments, ReleaseSettings, Repetition], NoisyAverage]] = {
@@ -157,7 +154,8 @@ def _average_of_sites(
     trust: Trust = EVERY_SITE,
 ) -> NoisyAverage:
     """Weighted average of what the aggregator makes of each site's noisy joint moment."""
-    sigma = np.array([_site_sigma(settings, int(n)) for n in moments.n_samples])
+    noise = [joint_noise(settings, int(n)) for n in moments.n_samples]
+    sigma = np.array([scales.moment for scales in noise])
     average = np.zeros(moments.second_moments.shape[1:])
     for site, weight in enumerate(moments.weights):
         noisy = noisy_second_moment(
@@ -170,31 +168,19 @@ def _average_of_sites(
     return NoisyAverage(
         average=average,
         sigma_of_average=float(np.linalg.norm(moments.weights * sigma)),
-        # Noise and sensitivity both go with 1 / n_s, so all sites promise the same.
-        guarantee=_guarantee(settings, trust, int(moments.n_samples.min())),
+        guarantee=noise_guarantee(settings, trust, noise),
         sigma=sigma,
         bytes_sent=np.full(moments.n_sites, message_bytes),
     )
 
 
-def _site_sigma(settings: ReleaseSettings, n_samples: float) -> float:
-    return joint_moment_sigma(
+def joint_noise(settings: ReleaseSettings, n_samples: float) -> NoiseScales:
+    """What a site of so many people adds to its joint second moment."""
+    sigma = joint_moment_sigma(
         settings.budget,
         n_samples,
         calibration=settings.calibration,
         row_norm_bound=settings.row_norm_bound,
     )
-
-
-def _site_sensitivity(settings: ReleaseSettings, n_samples: float) -> float:
-    return l2_sensitivity_of_second_moment(n_samples, settings.row_norm_bound)
-
-
-def _guarantee(settings: ReleaseSettings, trust: Trust, n_samples: int) -> Guarantee:
-    return gaussian_guarantee(
-        settings.budget,
-        trust,
-        l2_sensitivity=_site_sensitivity(settings, n_samples),
-        sigma=_site_sigma(settings, n_samples),
-        is_calibrated=settings.calibration != "published",
-    )
+    l2_sensitivity = l2_sensitivity_of_second_moment(n_samples, settings.row_norm_bound)
+    return NoiseScales(sigma, 0.0, l2_sensitivity)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.data.row_norms import rounding, shorten
 
 
@@ -32,7 +33,7 @@ class BoundedFeatures:
 
     row_norm_bound: float
     fit_intercept: bool
-    frequencies: np.ndarray | None = None
+    frequencies: FloatArray | None = None
 
     @property
     def constant(self) -> float:
@@ -46,7 +47,7 @@ class BoundedFeatures:
         )
         return math.nextafter(bound, math.inf) if self.fit_intercept else bound
 
-    def of(self, X: np.ndarray) -> np.ndarray:
+    def of(self, X: FloatArray) -> FloatArray:
         """Features (n_samples, n_features [+ 1]) of finite rows, float64."""
         if self.frequencies is None:
             features, _ = shorten(X, self.row_norm_bound)
@@ -64,6 +65,6 @@ class BoundedFeatures:
 
 def gaussian_frequencies(
     n_columns: int, n_random_features: int, gamma: float, rng: np.random.Generator
-) -> np.ndarray:
+) -> FloatArray:
     """Frequencies (n_columns, M / 2) of the kernel exp(-gamma |x - x'|^2)."""
     return math.sqrt(2.0 * gamma) * rng.standard_normal((n_columns, n_random_features // 2))

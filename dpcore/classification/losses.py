@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from dpcore.arrays import FloatArray
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -27,11 +29,11 @@ class Loss:
 
     name: str
     curvature: float
-    value_and_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    curvature_at: Callable[[np.ndarray], np.ndarray]
+    value_and_slope: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+    curvature_at: Callable[[FloatArray], FloatArray]
 
 
-def _logistic(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _logistic(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
     # Buffers are reused because these arrays are the whole cost of a sweep.
     tail = np.abs(margins)
     np.negative(tail, out=tail)
@@ -46,7 +48,7 @@ def _logistic(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return value, slope
 
 
-def _logistic_curvature(margins: np.ndarray) -> np.ndarray:
+def _logistic_curvature(margins: FloatArray) -> FloatArray:
     chance = expit(margins)
     return chance * (1.0 - chance)
 
@@ -62,7 +64,7 @@ def huber_hinge(width: float) -> Loss:
     their theorem allows for (section 3.4.2).
     """
 
-    def value_and_slope(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def value_and_slope(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
         # Depth into the rounded stretch, 0 where the loss is flat and 2h where it is straight.
         depth = np.clip(1.0 + width - margins, 0.0, 2.0 * width)
         slope = depth / (-2.0 * width)
@@ -70,7 +72,7 @@ def huber_hinge(width: float) -> Loss:
         value -= 0.5 * slope * depth
         return value, slope
 
-    def curvature_at(margins: np.ndarray) -> np.ndarray:
+    def curvature_at(margins: FloatArray) -> FloatArray:
         return (np.abs(1.0 - margins) < width) / (2.0 * width)
 
     return Loss("huber", 1.0 / (2.0 * width), value_and_slope, curvature_at)

@@ -24,6 +24,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg, optimize
 
+from dpcore.arrays import FloatArray
 from dpcore.classification.losses import Loss
 
 _MEMORY = 12
@@ -46,10 +47,10 @@ def gradient_rounding(
     *,
     n_samples: int,
     n_features: int,
-    length: np.ndarray | float,
-    strength: np.ndarray | float,
-    tilt_length: np.ndarray | float,
-) -> np.ndarray | float:
+    length: FloatArray | float,
+    strength: FloatArray | float,
+    tilt_length: FloatArray | float,
+) -> FloatArray | float:
     """How far a gradient computed at such weights may be from the exact one, in norm.
 
     A sum of k products is off by at most k roundings of the sum of their magnitudes, in whatever
@@ -74,16 +75,16 @@ def gradient_rounding(
 
 
 def minimise(
-    features: np.ndarray,
-    signs: np.ndarray,
+    features: FloatArray,
+    signs: FloatArray,
     loss: Loss,
     *,
-    strength: np.ndarray,
-    tilt: np.ndarray,
-    start: np.ndarray,
-    gradient_norm: np.ndarray | float,
+    strength: FloatArray,
+    tilt: FloatArray,
+    start: FloatArray,
+    gradient_norm: FloatArray | float,
     norm_bound: float,
-) -> np.ndarray:
+) -> FloatArray:
     """Weights (n_tasks, n_features) at which no gradient of J_t is longer than `gradient_norm`.
 
     Parameters
@@ -204,11 +205,11 @@ def _exact_step(features, sign, loss, strength, tilt, weights, direction) -> flo
     return optimize.brentq(slope, 0.0, longest)
 
 
-def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _dots(left: FloatArray, right: FloatArray) -> FloatArray:
     return np.einsum("td,td->t", left, right)
 
 
-def _data_term(features, signs, column, loss, points) -> tuple[np.ndarray, np.ndarray]:
+def _data_term(features, signs, column, loss, points) -> tuple[FloatArray, FloatArray]:
     """Mean losses (n_tasks,) and their gradients (n_tasks, n_features) at `points`."""
     n_samples = len(features)
     value = np.zeros(len(points))
@@ -233,7 +234,7 @@ def _data_term(features, signs, column, loss, points) -> tuple[np.ndarray, np.nd
     return value / n_samples, (gradient + lost) / n_samples
 
 
-def _hessian(features, sign, loss, weights, strength) -> np.ndarray:
+def _hessian(features, sign, loss, weights, strength) -> FloatArray:
     curvatures = loss.curvature_at(sign * (features @ weights)) / len(features)
     hessian = (features * curvatures[:, None]).T @ features
     hessian[np.diag_indices_from(hessian)] += strength
@@ -243,12 +244,12 @@ def _hessian(features, sign, loss, weights, strength) -> np.ndarray:
 class _BoundMetric:
     """(c X^T X / n + strength I)^-1 for every strength, from one eigendecomposition."""
 
-    def __init__(self, features: np.ndarray, curvature: float):
+    def __init__(self, features: FloatArray, curvature: float):
         second_moment = features.T @ features / len(features)
         eigenvalues, self._basis = np.linalg.eigh(second_moment)
         self._curvatures = curvature * np.maximum(eigenvalues, 0.0)
 
-    def apply(self, vectors: np.ndarray, strength: np.ndarray) -> np.ndarray:
+    def apply(self, vectors: FloatArray, strength: FloatArray) -> FloatArray:
         return (vectors @ self._basis / (self._curvatures + strength[:, None])) @ self._basis.T
 
 
@@ -261,7 +262,7 @@ class _History:
         self._changes = np.zeros((_MEMORY, n_tasks, n_features))
         self._weights = np.zeros((_MEMORY, n_tasks))
 
-    def push(self, tasks: np.ndarray, moves: np.ndarray, changes: np.ndarray) -> None:
+    def push(self, tasks: FloatArray, moves: FloatArray, changes: FloatArray) -> None:
         curvature = _dots(moves, changes)
         # Strong convexity makes it positive; only rounding can make it useless.
         useful = curvature > 1e-300
@@ -275,8 +276,8 @@ class _History:
             store[-1, tasks] = new
 
     def times_inverse(
-        self, tasks: np.ndarray, gradient: np.ndarray, metric: _BoundMetric, strength: np.ndarray
-    ) -> np.ndarray:
+        self, tasks: FloatArray, gradient: FloatArray, metric: _BoundMetric, strength: FloatArray
+    ) -> FloatArray:
         """Approximate inverse Hessian times gradient, by the two-loop recursion."""
         moves, changes = self._moves[:, tasks], self._changes[:, tasks]
         weights = self._weights[:, tasks]

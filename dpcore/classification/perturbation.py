@@ -37,6 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 
 METHODS = ("output", "objective")
@@ -139,7 +140,7 @@ def _expm1(x: float) -> float:
     return math.expm1(min(x, 700.0))
 
 
-def unit_noise(n_tasks: int, n_features: int, rng: np.random.Generator) -> np.ndarray:
+def unit_noise(n_tasks: int, n_features: int, rng: np.random.Generator) -> FloatArray:
     """Vectors (n_tasks, n_features) of density proportional to exp(-|b|).
 
     The direction is uniform and the norm Gamma(n_features, 1); divided by beta they have the law

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.classification.features import BoundedFeatures
 from dpcore.classification.losses import Loss
 from dpcore.classification.minimise import gradient_rounding, minimise
@@ -39,14 +40,14 @@ class PrivateFits:
     guarantees : tuple of Guarantee, one an epsilon
     """
 
-    epsilons: np.ndarray
-    weights: np.ndarray
-    classes: np.ndarray
+    epsilons: FloatArray
+    weights: FloatArray
+    classes: IntArray
     features: BoundedFeatures
     perturbations: tuple[Perturbation, ...]
     guarantees: tuple[Guarantee, ...]
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: FloatArray) -> FloatArray:
         """Labels of shape (n_epsilons, n_draws, n_samples)."""
         features = self.features.of(np.asarray(X, dtype=float))
         labels = np.empty((*self.weights.shape[:2], len(features)), dtype=self.classes.dtype)
@@ -54,20 +55,20 @@ class PrivateFits:
             labels[cell] = self.classes[winners(features @ self.weights[cell].T)]
         return labels
 
-    def score(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def score(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Accuracies of shape (n_epsilons, n_draws)."""
         return (self.predict(X) == np.asarray(y)).mean(axis=2)
 
 
-def winners(scores: np.ndarray) -> np.ndarray:
+def winners(scores: FloatArray) -> FloatArray:
     """Class indices (n_samples,) from scores (n_samples, n_tasks)."""
     return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
 
 def train(
-    X: np.ndarray,
-    y: np.ndarray,
-    classes: np.ndarray,
+    X: FloatArray,
+    y: FloatArray,
+    classes: IntArray,
     features: BoundedFeatures,
     loss: Loss,
     *,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -47,8 +48,8 @@ class Dataset:
 
     name: str
     title: str
-    X: np.ndarray
-    labels: np.ndarray | None
+    X: FloatArray
+    labels: IntArray | None
     label_names: tuple[str, ...] | None
     feature_names: tuple[str, ...]
     image_shape: tuple[int, int] | None
@@ -113,7 +114,7 @@ class DatasetStatus:
     how_to_get: str
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def _read_only(array: FloatArray) -> FloatArray:
     view = array.view()
     view.flags.writeable = False
     return view

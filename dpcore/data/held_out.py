@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.catalog import CATALOG
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.loading import load_dataset
@@ -67,10 +68,10 @@ class Halves:
 
     name: str
     title: str
-    X: np.ndarray
-    labels: np.ndarray
-    test_X: np.ndarray
-    test_labels: np.ndarray
+    X: FloatArray
+    labels: IntArray
+    test_X: FloatArray
+    test_labels: IntArray
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
     image_shape: tuple[int, int] | None
@@ -154,7 +155,7 @@ def _without_label_columns(dataset: Dataset) -> tuple[Dataset, str]:
     )
 
 
-def _drawn(n_samples: int) -> np.ndarray:
+def _drawn(n_samples: int) -> FloatArray:
     """Mask (n_samples,) of the people held out for testing."""
     n_tested = min(round(_TEST_SHARE * n_samples), _MOST_TESTED)
     order = stream(DATA_SEED, Purpose.DATA, _HELD_OUT).permutation(n_samples)
@@ -165,7 +166,7 @@ def _drawn(n_samples: int) -> np.ndarray:
 
 def _official_test_half(
     name: str, data_home: str | os.PathLike[str] | None
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> tuple[FloatArray, FloatArray] | None:
     home = find_data_home(data_home)
     files = [CATALOG[name].locate(file, home) for file in _TEST_FILES.get(name, ())]
     if not files or None in files:

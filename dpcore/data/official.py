@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import DataUnavailable
 
 DATA_HOME_VARIABLE = "DPCORE_DATA"
@@ -158,7 +159,7 @@ def _content_sha256(path: Path, most_bytes: int, content: bytes | None = None) -
 _IDX_UNSIGNED_BYTE = 0x08
 
 
-def read_idx(file: LocalFile) -> np.ndarray:
+def read_idx(file: LocalFile) -> FloatArray:
     """Read an IDX file of unsigned bytes, the format of MNIST.
 
     Returns
@@ -205,8 +206,8 @@ def read_numbers(
     path: Path,
     *,
     delimiter: str | None = None,
-    rows: np.ndarray | None = None,
-) -> np.ndarray:
+    rows: IntArray | None = None,
+) -> FloatArray:
     """Parse lines of finite numbers, float32 of shape (len(lines), n_columns).
 
     Parameters
@@ -253,7 +254,7 @@ def is_number(field: bytes) -> bool:
     return True
 
 
-def refuse_rows(wrong: np.ndarray, path: Path, what: str, rows: np.ndarray | None = None) -> None:
+def refuse_rows(wrong: FloatArray, path: Path, what: str, rows: IntArray | None = None) -> None:
     """Refuse a table with a wrong row, naming the first.
 
     Parameters

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.dataset import Dataset
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
@@ -42,8 +43,8 @@ class Prepared:
 
     name: str
     title: str
-    X: np.ndarray
-    labels: np.ndarray | None
+    X: FloatArray
+    labels: IntArray | None
     label_names: tuple[str, ...] | None
     feature_names: tuple[str, ...]
     image_shape: tuple[int, int] | None
@@ -53,7 +54,7 @@ class Prepared:
     mode: str
     is_private: bool
     scale: float
-    mean: np.ndarray
+    mean: FloatArray
     n_clipped: int
     statement: str
     views: Mapping[str, slice] | None = None
@@ -158,7 +159,7 @@ def prepare(
     )
 
 
-def _room_for(X: np.ndarray, in_place: bool) -> np.ndarray:
+def _room_for(X: FloatArray, in_place: bool) -> FloatArray:
     if in_place:
         try:
             X.flags.writeable = True
@@ -167,20 +168,20 @@ def _room_for(X: np.ndarray, in_place: bool) -> np.ndarray:
     return X if in_place else np.empty_like(X)
 
 
-def _blocks(X: np.ndarray) -> Iterator[slice]:
+def _blocks(X: FloatArray) -> Iterator[slice]:
     # Blocks keep float64 intermediates small beside X, which may be a memory map.
     rows = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
     for start in range(0, len(X), rows):
         yield slice(start, start + rows)
 
 
-def _refuse_non_finite(X: np.ndarray) -> None:
+def _refuse_non_finite(X: FloatArray) -> None:
     n_bad = sum(X[rows].size - np.count_nonzero(np.isfinite(X[rows])) for rows in _blocks(X))
     if n_bad:
         raise ParameterError("X", "free of NaN and infinite entries", f"{n_bad:,} of them")
 
 
-def _centre_and_scale(X: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def _centre_and_scale(X: FloatArray, out: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     # Deviations from any one row average more exactly than the rows do; equal rows give zeros.
     pilot = X[0].astype(np.float64)
     mean = pilot + sum((X[rows] - pilot).sum(axis=0) for rows in _blocks(X)) / len(X)
@@ -193,7 +194,7 @@ def _centre_and_scale(X: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np.nd
     return out, mean, longest
 
 
-def _clip_and_scale(X: np.ndarray, bound: float, out: np.ndarray) -> tuple[np.ndarray, int]:
+def _clip_and_scale(X: FloatArray, bound: float, out: FloatArray) -> tuple[FloatArray, int]:
     n_clipped = 0
     for rows in _blocks(X):
         block, norms = tame(X[rows], row_norms(X[rows]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 
 # Within these every product that follows, float32 second moments included, neither overflows nor
@@ -29,7 +30,7 @@ def check_norm_bound(parameter: str, bound: float) -> None:
         )
 
 
-def rounding(X: np.ndarray) -> float:
+def rounding(X: FloatArray) -> float:
     """Relative slack that covers what arithmetic adds to a row's norm.
 
     Summing D squares in float64 is off by at most D + 1 roundings, in whatever order; scaling a
@@ -39,13 +40,13 @@ def rounding(X: np.ndarray) -> float:
     return (X.shape[1] + 4) * unit + 2 * float(np.finfo(X.dtype).eps)
 
 
-def row_norms(X: np.ndarray) -> np.ndarray:
+def row_norms(X: FloatArray) -> FloatArray:
     """Euclidean norms in float64 of shape (n_samples,); inf where a square overflows."""
     with np.errstate(over="ignore"):
         return np.sqrt(np.einsum("nd,nd->n", X, X, dtype=np.float64))
 
 
-def tame(X: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def tame(X: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rows and norms, with rows of norm above 1e20 scaled down to a largest entry of 1.0e20.
 
     Such rows are longer than any bound, and are clipped next: their direction is all that counts.
@@ -62,7 +63,7 @@ def tame(X: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return X, norms
 
 
-def shorten(X: np.ndarray, bound: float) -> tuple[np.ndarray, int]:
+def shorten(X: FloatArray, bound: float) -> tuple[FloatArray, int]:
     """Rows of Euclidean norm at most `bound`, in exact arithmetic, and how many were longer.
 
     Parameters

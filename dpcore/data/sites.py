@@ -7,6 +7,7 @@ from numbers import Integral
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 
 SPLITS = ("equal", "random", "sizes", "dirichlet")
@@ -15,7 +16,7 @@ SPLITS = ("equal", "random", "sizes", "dirichlet")
 MIN_PEOPLE = 2
 
 
-def draw_people(n_people: int, n_samples: int, *, rng: np.random.Generator) -> np.ndarray:
+def draw_people(n_people: int, n_samples: int, *, rng: np.random.Generator) -> IntArray:
     """Choose `n_samples` of `n_people` without replacement.
 
     Returns
@@ -38,10 +39,10 @@ def split_sites(
     *,
     how: str = "equal",
     sizes: Sequence[int] | None = None,
-    labels: np.ndarray | None = None,
+    labels: IntArray | None = None,
     concentration: float | None = None,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, ...]:
+) -> tuple[IntArray, ...]:
     """Share people out among sites.
 
     Parameters
@@ -102,12 +103,12 @@ def split_sites(
     return _cut(rng.permutation(n_samples), counts)
 
 
-def _cut(order: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+def _cut(order: IntArray, counts: IntArray) -> tuple[IntArray, ...]:
     # Increasing positions, because a site then reads its rows in memory order.
     return tuple(np.sort(part) for part in np.split(order, np.cumsum(counts))[: len(counts)])
 
 
-def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tuple[IntArray, ...]:
     site = rng.integers(n_sites, size=n_samples)
     counts = np.bincount(site, minlength=n_sites)
     if counts.min() < MIN_PEOPLE:
@@ -120,7 +121,7 @@ def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tupl
     return _cut(np.argsort(site, kind="stable"), counts)
 
 
-def _given_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> np.ndarray:
+def _given_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> IntArray:
     if sizes is None or len(sizes) != n_sites:
         raise ParameterError("sizes", f"{n_sites} numbers, one for each site", sizes)
     counts = np.asarray(sizes)
@@ -135,11 +136,11 @@ def _given_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> n
 
 def _skewed_by_label(
     n_samples: int,
-    counts: np.ndarray,
-    labels: np.ndarray | None,
+    counts: IntArray,
+    labels: IntArray | None,
     concentration: float | None,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, ...]:
+) -> tuple[IntArray, ...]:
     if labels is None or len(labels) != n_samples:
         raise ParameterError(
             "labels",
@@ -152,7 +153,7 @@ def _skewed_by_label(
     left = np.bincount(codes)
     mixes = rng.dirichlet(concentration * len(values) * left / n_samples, size=len(counts))
     people = [rng.permutation(np.flatnonzero(codes == label)) for label in range(len(values))]
-    sites: list[np.ndarray] = [np.empty(0, dtype=int)] * len(counts)
+    sites: list[IntArray] = [np.empty(0, dtype=int)] * len(counts)
     for site in rng.permutation(len(counts)):
         taken = _draw_labels(counts[site], mixes[site], left, rng)
         sites[site] = np.sort(
@@ -165,8 +166,8 @@ def _skewed_by_label(
 
 
 def _draw_labels(
-    n_people: int, mix: np.ndarray, left: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+    n_people: int, mix: FloatArray, left: FloatArray, rng: np.random.Generator
+) -> FloatArray:
     """How many people of each label one site takes, of those that are left."""
     taken = np.zeros_like(left)
     while (wanted := n_people - taken.sum()) > 0:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import helmert
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.dataset import Dataset
 from dpcore.errors import ParameterError
 
@@ -56,9 +57,9 @@ class TwoViewDataset:
 
     name: str
     title: str
-    X: np.ndarray
-    Y: np.ndarray
-    labels: np.ndarray | None
+    X: FloatArray
+    Y: FloatArray
+    labels: IntArray | None
     label_names: tuple[str, ...] | None
     x_name: str
     y_name: str
@@ -70,7 +71,7 @@ class TwoViewDataset:
     y_norm_bound: float
     provenance: str
     is_part: bool = False
-    correlations: np.ndarray | None = None
+    correlations: FloatArray | None = None
     x_centre: float = 0.0
     y_centre: float = 0.0
 
@@ -253,8 +254,8 @@ def _named(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
 
 def _cut(
     dataset: Dataset,
-    x_columns: np.ndarray,
-    y_columns: np.ndarray,
+    x_columns: FloatArray,
+    y_columns: FloatArray,
     *,
     names: tuple[str, str],
     title: str,
@@ -301,13 +302,13 @@ def _ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None
     return (low + high) / 2, (high - low) / 2 * math.sqrt(n_columns)
 
 
-def _simplex(n_dimensions: int) -> np.ndarray:
+def _simplex(n_dimensions: int) -> FloatArray:
     """Corners of a regular simplex, (n + 1, n), mean zero and covariance I over the corners."""
     n_corners = n_dimensions + 1
     return math.sqrt(n_corners) * helmert(n_corners).T
 
 
-def _synthetic_norm_bound(amplitudes: np.ndarray, noise: float, n_features: int) -> float:
+def _synthetic_norm_bound(amplitudes: FloatArray, noise: float, n_features: int) -> float:
     """Root of the mean squared norm plus three deviations of a Gaussian of the same covariance."""
     variances = np.full(n_features, noise**2)
     variances[: len(amplitudes)] += amplitudes**2

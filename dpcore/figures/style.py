@@ -7,7 +7,8 @@ from dataclasses import replace
 import plotly.graph_objects as go
 
 # The register is a table too: of protocols, with how each is drawn.
-from dpcore.pca.protocols.register import PROTOCOLS, Look
+from dpcore.pca.protocols.entry import Look
+from dpcore.pca.protocols.register import PROTOCOLS
 
 INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham_chains import orthonormalize, run_chains, uniform_frames
 from dpcore.mechanisms.bingham_vector import sample_vector_bingham
@@ -49,16 +50,16 @@ class BinghamDraw:
         Wall time of the sampling.
     """
 
-    components: np.ndarray
+    components: FloatArray
     method: str
     converged: bool
     r_hat: float
     ess_bulk: float
     ess_tail: float
-    energies: np.ndarray
+    energies: FloatArray
     starts: tuple[str, ...]
     n_sweeps: int
-    states: np.ndarray
+    states: FloatArray
     acceptance: float
     seconds: float
 
@@ -69,7 +70,7 @@ class BinghamDraw:
 
 
 def sample_matrix_bingham(
-    matrix: np.ndarray,
+    matrix: FloatArray,
     n_components: int,
     *,
     rng: np.random.Generator,
@@ -187,7 +188,7 @@ def sample_matrix_bingham(
     )
 
 
-def _diagonalize(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+def _diagonalize(matrix: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """Eigenvalues in the order of the basis' columns; no basis for a diagonal given as such."""
     matrix = np.asarray(matrix, dtype=float)
     if not np.isfinite(matrix).all():
@@ -206,7 +207,7 @@ def _starts(n_chains: int) -> tuple[str, ...]:
     return ("random",) * n_random + ("mode",) * (n_chains - n_random)
 
 
-def _from_small(frames: np.ndarray, n_components: int, rng: np.random.Generator) -> np.ndarray:
+def _from_small(frames: FloatArray, n_components: int, rng: np.random.Generator) -> FloatArray:
     """The frames themselves, or uniform frames of their complements where those are asked for."""
     n_chains, n_features, small = frames.shape
     if small == n_components:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.mechanisms.chains import bulk_ess, rank_normalized_r_hat, tail_ess
 
 _FIRST_CHECK = 64
@@ -45,8 +46,8 @@ class ChainRun:
         Over the second half of each trace.
     """
 
-    frames: np.ndarray
-    energies: np.ndarray
+    frames: FloatArray
+    energies: FloatArray
     converged: bool
     r_hat: float
     ess_bulk: float
@@ -54,7 +55,7 @@ class ChainRun:
 
 
 def run_chains(
-    b: np.ndarray,
+    b: FloatArray,
     n_components: int,
     starts: tuple[str, ...],
     *,
@@ -104,12 +105,12 @@ def run_chains(
 
 def uniform_frames(
     n_frames: int, n_features: int, n_components: int, rng: np.random.Generator
-) -> np.ndarray:
+) -> FloatArray:
     """Frames from the uniform (Haar) law, (n_frames, n_features, n_components)."""
     return orthonormalize(rng.standard_normal((n_frames, n_features, n_components)))
 
 
-def orthonormalize(frames: np.ndarray) -> np.ndarray:
+def orthonormalize(frames: FloatArray) -> FloatArray:
     """QR with the signs of R's diagonal put back into Q.
 
     That makes the factor of a Gaussian matrix uniform, and leaves a frame that is orthonormal
@@ -119,11 +120,11 @@ def orthonormalize(frames: np.ndarray) -> np.ndarray:
     return q * np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, None, :]
 
 
-def _energy(b: np.ndarray, states: np.ndarray) -> np.ndarray:
+def _energy(b: FloatArray, states: FloatArray) -> FloatArray:
     return b @ np.vecdot(states, states)
 
 
-def sweep(b: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> None:
+def sweep(b: FloatArray, states: FloatArray, rng: np.random.Generator) -> None:
     """Rotate every other coordinate once with a random leading one, in all chains, in place.
 
     `b` is descending, of shape (n_features,); `states` has shape (n_features, n_chains,
@@ -148,7 +149,7 @@ def sweep(b: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> None:
 
 
 def _rotate(
-    b: np.ndarray, states: np.ndarray, others: np.ndarray, rng: np.random.Generator
+    b: FloatArray, states: FloatArray, others: FloatArray, rng: np.random.Generator
 ) -> None:
     """Turn the planes (0, others[0]), (1, others[1]), ... in all chains, in place."""
     leading = states[: others.size]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
+from dpcore.arrays import FloatArray
+
 
 def sample_vector_bingham(
-    eigenvalues: np.ndarray, n_draws: int, *, rng: np.random.Generator
-) -> tuple[np.ndarray, float]:
+    eigenvalues: FloatArray, n_draws: int, *, rng: np.random.Generator
+) -> tuple[FloatArray, float]:
     """Unit vectors with density proportional to exp(sum_i b_i x_i^2), drawn exactly.
 
     Rejection from an angular central Gaussian envelope (Kent, Ganeiban & Mardia 2018,

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.mechanisms.symmetric_noise import symmetric_gaussian_noise
 from dpcore.privacy import (
     Adversary,
@@ -71,8 +72,8 @@ def wishart_noise() -> AuditCase:
     """
     scale = math.sqrt(1.5)
 
-    def sampler(row: np.ndarray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+    def sampler(row: FloatArray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> FloatArray:
             factors = scale * rng.standard_normal((n, 3, 2))
             return np.outer(row, row) + factors.swapaxes(1, 2) @ factors
 
@@ -80,7 +81,7 @@ def wishart_noise() -> AuditCase:
 
     first, second = np.eye(2)
 
-    def least_eigenvalue_of_the_rest(releases: np.ndarray) -> np.ndarray:
+    def least_eigenvalue_of_the_rest(releases: FloatArray) -> FloatArray:
         return np.linalg.eigvalsh(releases - np.outer(first, first))[:, 0]
 
     return AuditCase(
@@ -101,8 +102,8 @@ def one_seed_for_all_sites() -> AuditCase:
     moment, moment_prime = _axis_moments(n_features=3)
     other_site = np.eye(3) / 3
 
-    def sampler(first_site: np.ndarray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+    def sampler(first_site: FloatArray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> FloatArray:
             noise = symmetric_gaussian_noise(3, sigma, rng=rng, size=n)
             return np.stack((first_site + noise, other_site + noise), axis=1)
 
@@ -133,8 +134,8 @@ def masks_that_forget_the_sites() -> AuditCase:
     moment, moment_prime = _axis_moments(n_features=3)
     other_site = np.eye(3) / 3
 
-    def sampler(first_site: np.ndarray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+    def sampler(first_site: FloatArray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> FloatArray:
             noises = symmetric_gaussian_noise(3, sigma, rng=rng, size=2 * n).reshape(n, 2, 3, 3)
             result = (first_site + other_site + noises.sum(axis=1)) / 2
             return np.stack((result, noises[:, 1]), axis=1)
@@ -165,8 +166,8 @@ def one_noise_at_two_epsilons() -> AuditCase:
     mu = math.hypot(sensitivity / wide, sensitivity / narrow)
     moment, moment_prime = _axis_moments(n_features=3)
 
-    def sampler(moment: np.ndarray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+    def sampler(moment: FloatArray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> FloatArray:
             unit = symmetric_gaussian_noise(3, 1.0, rng=rng, size=n)
             return np.stack((moment + wide * unit, moment + narrow * unit), axis=1)
 
@@ -190,10 +191,10 @@ def lower_triangle_left_bare() -> AuditCase:
     sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
     rest = np.diag([0.2, 0.2, 0.5])
 
-    def sampler(row: np.ndarray) -> Sampler:
+    def sampler(row: FloatArray) -> Sampler:
         moment = rest + np.outer(row, row) / _N_SAMPLES
 
-        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+        def sample(rng: np.random.Generator, n: int) -> FloatArray:
             return moment + np.triu(symmetric_gaussian_noise(3, sigma, rng=rng, size=n))
 
         return sample
@@ -214,7 +215,7 @@ def scaling_by_the_largest_norm() -> AuditCase:
     sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
     short, long = np.array([0.0, 0.1]), np.array([1.0, 0.0])
 
-    def sampler(last_row: np.ndarray) -> Sampler:
+    def sampler(last_row: FloatArray) -> Sampler:
         rows = np.vstack([np.tile(short, (_N_SAMPLES - 1, 1)), last_row])
         rows = rows / np.linalg.norm(rows, axis=1).max()
         return _additive(rows.T @ rows / _N_SAMPLES, sigma)
@@ -235,7 +236,7 @@ def one_budget_for_two_releases() -> AuditCase:
     moment, moment_prime = _axis_moments(n_features=3)
     sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
 
-    def sampler(matrix: np.ndarray) -> Sampler:
+    def sampler(matrix: FloatArray) -> Sampler:
         return _additive(np.stack((matrix, matrix)), sigma)
 
     along = _along(moment - moment_prime)
@@ -271,7 +272,7 @@ def bingham_by_wrong_acceptance() -> AuditCase:
         quadratic[axis] = 0.0
         omega = 1 + 2 * quadratic / b
 
-        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+        def sample(rng: np.random.Generator, n: int) -> FloatArray:
             accepted = np.empty((0, 2))
             while len(accepted) < n:
                 x = rng.standard_normal((2 * n, 2)) / np.sqrt(omega)
@@ -319,25 +320,25 @@ def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
     )
 
 
-def _axis_moments(n_features: int) -> tuple[np.ndarray, np.ndarray]:
+def _axis_moments(n_features: int) -> tuple[FloatArray, FloatArray]:
     """Second moments of worst neighbours: one row along the first axis, or along the second."""
     axes = np.eye(n_features) / _N_SAMPLES
     rest = np.diag(np.full(n_features, (_N_SAMPLES - 1) / _N_SAMPLES / n_features))
     return rest + np.diag(axes[0]), rest + np.diag(axes[1])
 
 
-def _additive(moment: np.ndarray, sigma: float) -> Sampler:
+def _additive(moment: FloatArray, sigma: float) -> Sampler:
     """Independent noise on a matrix, or on each of a stack of them."""
     n_features = moment.shape[-1]
     n_matrices = moment.size // n_features**2
 
-    def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(rng: np.random.Generator, n: int) -> FloatArray:
         noise = symmetric_gaussian_noise(n_features, sigma, rng=rng, size=n * n_matrices)
         return moment + noise.reshape(n, *moment.shape)
 
     return sample
 
 
-def _along(difference: np.ndarray) -> Statistic:
+def _along(difference: FloatArray) -> Statistic:
     """The log-likelihood ratio of additive noise, up to scale: the projection on the change."""
     return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 
 NOISE_SHAPES = ("triangle", "isometric")
@@ -20,7 +21,7 @@ def symmetric_gaussian_noise(
     rng: np.random.Generator,
     dtype: DTypeLike = np.float64,
     size: int | None = None,
-) -> np.ndarray:
+) -> FloatArray:
     """Symmetric noise that makes a second moment differentially private.
 
     Both shapes are the Gaussian mechanism at scale `sigma` for a symmetric matrix. "triangle"

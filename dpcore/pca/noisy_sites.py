@@ -22,7 +22,7 @@ from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import (
     NoiseScales,
     SiteMessage,
-    noise_scales,
+    noise_of_sites,
     noisy_second_moment,
     proxy_from,
 )
@@ -105,7 +105,7 @@ class NoisySites:
         return self.once("noisy means", self._noisy_means)
 
     def _scales(self) -> list[NoiseScales]:
-        return [noise_scales(int(n), self.settings) for n in self.moments.n_samples]
+        return noise_of_sites(self.settings, self.moments.n_samples)
 
     def _noisy_means(self) -> np.ndarray | None:
         if self.settings.mean_share == 0:

@@ -14,6 +14,8 @@ from dpcore.streams import AFTER_THE_NOISE
 
 TRUNCATIONS = ("svd", "psd")
 MASKS = ("published", "wide")
+# Below it the weight of the mean, its root, may be no number above 0.
+SMALLEST_MEAN_SHARE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,10 @@ class ReleaseSettings:
             raise ParameterError("row_norm_bound", "a positive finite number", self.row_norm_bound)
         if not 0 <= self.mean_share < 1:
             raise ParameterError("mean_share", "in [0, 1)", self.mean_share)
+        if 0 < self.mean_share < SMALLEST_MEAN_SHARE:
+            raise ParameterError(
+                "mean_share", f"0 or at least {SMALLEST_MEAN_SHARE:g}", self.mean_share
+            )
         for name in ("n_components", "intermediate_dim"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:

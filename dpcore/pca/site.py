@@ -6,6 +6,7 @@ Algorithm 1, steps 2 to 7, of Imtiaz & Sarwate (2018).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ import numpy as np
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
+    Adversary,
     gaussian_sigma,
     l2_sensitivity_of_moment_and_mean,
     mean_weight,
@@ -57,21 +59,17 @@ class NoiseScales:
     moment : float
     mean : float
         0 where no mean is released.
+    l2_sensitivity : float
+        How far one person moves the matrix, and with it the private mean, weighted by how much
+        less noise it gets; in the matrix's units.
+    mu : mapping of Adversary to float, or None
+        Of the Gaussian mechanism this is to each adversary, where they know parts of the noise.
     """
 
     moment: float
     mean: float
-
-
-def site_sensitivity(n_samples: float, settings: ReleaseSettings) -> float:
-    """How far one person moves what a site of so many releases, in the matrix's units.
-
-    The matrix alone, or with it the private mean, weighted by how much less noise it gets.
-    """
-    bound = settings.row_norm_bound
-    return l2_sensitivity_of_moment_and_mean(
-        n_samples, bound, weight=mean_weight(settings.mean_share, bound)
-    )
+    l2_sensitivity: float
+    mu: Mapping[Adversary, float] | None = None
 
 
 @lru_cache(maxsize=1024)
@@ -83,16 +81,18 @@ def noise_scales(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
     1 / sqrt(1 - s) of the printed noise.
     """
     bound, share = settings.row_norm_bound, settings.mean_share
+    weight = mean_weight(share, bound)
+    l2_sensitivity = l2_sensitivity_of_moment_and_mean(n_samples, bound, weight=weight)
     if settings.calibration == "published":
         moment = published_sigma(settings.budget, n_samples, bound) / math.sqrt(1 - share)
     else:
-        moment = gaussian_sigma(
-            settings.budget,
-            site_sensitivity(n_samples, settings),
-            calibration=settings.calibration,
-        )
-    mean = moment / mean_weight(share, bound) if share > 0 else 0.0
-    return NoiseScales(moment, mean)
+        moment = gaussian_sigma(settings.budget, l2_sensitivity, calibration=settings.calibration)
+    return NoiseScales(moment, moment / weight if share > 0 else 0.0, l2_sensitivity)
+
+
+def noise_of_sites(settings: ReleaseSettings, n_samples: Sequence[int]) -> list[NoiseScales]:
+    """What each of the sites adds to what it holds."""
+    return [noise_scales(int(n), settings) for n in n_samples]
 
 
 def noisy_second_moment(

@@ -43,6 +43,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.privacy.adversary import Adversary
 from dpcore.privacy.audit_bounds import (
@@ -55,8 +56,8 @@ from dpcore.privacy.audit_bounds import (
 from dpcore.privacy.budget import Guarantee
 from dpcore.privacy.gaussian import gaussian_epsilon
 
-Sampler = Callable[[np.random.Generator, int], np.ndarray]
-Statistic = Callable[[np.ndarray], np.ndarray]
+Sampler = Callable[[np.random.Generator, int], FloatArray]
+Statistic = Callable[[FloatArray], FloatArray]
 
 FEWEST_TRIALS = 200
 # Releases held in memory at once while a score is learnt.
@@ -164,8 +165,8 @@ class AuditResult:
     mu: float | None
     is_nominal: bool
     area: float
-    type_one: np.ndarray
-    type_two: np.ndarray
+    type_one: FloatArray
+    type_two: FloatArray
 
     @property
     def epsilon(self) -> float:
@@ -253,7 +254,7 @@ def audit(
 
 def paired_scores(
     case: AuditCase, statistic: Statistic, n_trials: int, *, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray]:
     """Scores of `n_trials` releases under D and of as many under D', each of shape (n_trials,).
 
     Every `BATCH` of them start from a seed of their own, the same for both data sets.
@@ -273,8 +274,8 @@ def paired_scores(
 
 def judge(
     case: AuditCase,
-    d: np.ndarray,
-    d_prime: np.ndarray,
+    d: FloatArray,
+    d_prime: FloatArray,
     *,
     n_trials: int,
     confidence: float = 0.95,
@@ -345,7 +346,7 @@ def _batches(n_trials: int, size: int) -> Iterator[int]:
 
 def _moments(
     sampler: Sampler, n_trials: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of every entry, about the first release to spare digits."""
     origin, total, squares = None, 0.0, 0.0
     for n in _batches(n_trials, _TRAINING_BATCH):
@@ -362,7 +363,7 @@ def _epsilon_of(mu: float, delta: float) -> float:
     return gaussian_epsilon(delta, 1.0, mu) if mu > 0 else 0.0
 
 
-def _roc(d: np.ndarray, d_prime: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _roc(d: FloatArray, d_prime: FloatArray) -> tuple[FloatArray, FloatArray]:
     thresholds = np.quantile(np.concatenate((d, d_prime)), np.linspace(0, 1, _ROC_POINTS))
     # The least score may be common, and everything is above this.
     thresholds = np.concatenate(([-np.inf], thresholds))

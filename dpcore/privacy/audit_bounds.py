@@ -11,6 +11,8 @@ import math
 import numpy as np
 from scipy.special import betaincinv, ndtri, rel_entr, stdtrit
 
+from dpcore.arrays import FloatArray
+
 # Trials that share a state of the generator; the jackknife's unit.
 BATCH = 50
 # Thresholds tried on the first half of the trials.
@@ -18,7 +20,7 @@ _N_THRESHOLDS = 500
 
 
 def threshold_bound(
-    d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
+    d: FloatArray, d_prime: FloatArray, delta: float, alpha: float
 ) -> tuple[float, float, float]:
     """(lower limit of P[T > t | D], upper limit of P[T > t | D'], the epsilon they prove)."""
     # At the end of a batch: the two halves are independent.
@@ -36,8 +38,8 @@ def threshold_bound(
 
 
 def bounds_at(
-    thresholds: np.ndarray, d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    thresholds: FloatArray, d: FloatArray, d_prime: FloatArray, delta: float, alpha: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Clopper-Pearson at alpha / 2 each, and the better of the event and its complement.
 
     The complement swaps the roles of D and D' and needs the same two limits, so it is free.
@@ -53,13 +55,13 @@ def bounds_at(
     return p_low, q_high, np.maximum(0.0, np.maximum(event, complement))
 
 
-def _lower_limit(successes: np.ndarray, n: int, alpha: float) -> np.ndarray:
+def _lower_limit(successes: FloatArray, n: int, alpha: float) -> FloatArray:
     """Exact lower confidence limit of a binomial proportion (Clopper & Pearson 1934)."""
     limit = betaincinv(np.maximum(successes, 1), n - successes + 1, alpha)
     return np.where(successes > 0, limit, 0.0)
 
 
-def exact_mu(d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float) -> float:
+def exact_mu(d: FloatArray, d_prime: FloatArray, delta: float, alpha: float) -> float:
     """Lower limit of mu that holds at every number of trials: the better of two.
 
     One from the area, one from a threshold, which is the better of the two where the scores
@@ -71,7 +73,7 @@ def exact_mu(d: np.ndarray, d_prime: np.ndarray, delta: float, alpha: float) -> 
     return max(0.0, by_threshold, by_area)
 
 
-def exact_area(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
+def exact_area(d: FloatArray, d_prime: FloatArray, alpha: float) -> float:
     """Lower limit of the area, exact (Hoeffding 1963, theorem 1 and section 5).
 
     Pair the batches, and in each pair the trials of one under D with those of the other under
@@ -95,7 +97,7 @@ def exact_area(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
     return low
 
 
-def nominal_mu(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
+def nominal_mu(d: FloatArray, d_prime: FloatArray, alpha: float) -> float:
     """Nominal lower limit of the mu whose area, Phi(mu / sqrt(2)), is that of these scores.
 
     The area over pairs from different batches is a U-statistic of independent batches, unbiased
@@ -115,7 +117,7 @@ def nominal_mu(d: np.ndarray, d_prime: np.ndarray, alpha: float) -> float:
     return max(0.0, math.sqrt(2) * (quantile - student * slope * spread))
 
 
-def areas_across_batches(d: np.ndarray, d_prime: np.ndarray) -> np.ndarray:
+def areas_across_batches(d: FloatArray, d_prime: FloatArray) -> FloatArray:
     """(n_batches,) shares of ordered pairs that have one trial in this batch, one in another.
 
     Their mean is the area over all pairs of trials from different batches.
@@ -133,14 +135,14 @@ def areas_across_batches(d: np.ndarray, d_prime: np.ndarray) -> np.ndarray:
     return (both - 2 * own) / (2 * (n_batches - 1))
 
 
-def area_under_curve(d: np.ndarray, d_prime: np.ndarray) -> float:
+def area_under_curve(d: FloatArray, d_prime: FloatArray) -> float:
     """Share of all pairs of trials that the score puts in order; ties count half."""
     n = len(d)
     ranks = _ranks(np.concatenate((d, d_prime)))[:n]
     return float((ranks - _ranks(d)).mean() / n)
 
 
-def _ranks(scores: np.ndarray) -> np.ndarray:
+def _ranks(scores: FloatArray) -> FloatArray:
     # Takes longer to import than everything the command line needs.
     from scipy.stats import rankdata
 

@@ -28,6 +28,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import PrivacyBudget
 
@@ -217,7 +218,7 @@ def composed_mu(*mus: float) -> float:
     return math.hypot(*mus)
 
 
-def gaussian_trade_off(type_one: np.ndarray | float, mu: float) -> np.ndarray | float:
+def gaussian_trade_off(type_one: FloatArray | float, mu: float) -> FloatArray | float:
     """Smallest type II error of any test at a type I error: Phi(Phi^-1(1 - alpha) - mu).
 
     Parameters

@@ -16,11 +16,12 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, logit, ndtr, ndtri, ndtri_exp
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
 from dpcore.privacy.gaussian import gaussian_mu, gaussian_trade_off
 
-Values = np.ndarray | float
+Values = FloatArray | float
 
 
 def guarantee_mu(guarantee: Guarantee) -> float | None:
@@ -33,6 +34,8 @@ def guarantee_mu(guarantee: Guarantee) -> float | None:
         return None
     if math.isinf(guarantee.epsilon):
         return math.inf
+    if guarantee.epsilon == 0 and guarantee.mu is not None:
+        return guarantee.mu
     if guarantee.epsilon == 0 and guarantee.sigma and guarantee.l2_sensitivity:
         return guarantee.l2_sensitivity / guarantee.sigma
     if guarantee.epsilon == 0:

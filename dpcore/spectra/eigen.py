@@ -28,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.spectra.spectrum import Spectrum
 
@@ -36,8 +37,8 @@ _RANKS_AT_ONCE = 50
 
 
 def leading_eigenpairs(
-    matrix: np.ndarray, n_components: int, *, by: str = "value"
-) -> tuple[np.ndarray, np.ndarray]:
+    matrix: FloatArray, n_components: int, *, by: str = "value"
+) -> tuple[FloatArray, FloatArray]:
     """The n leading eigenpairs of a symmetric matrix, in the data type of the matrix.
 
     Parameters
@@ -68,8 +69,8 @@ def leading_eigenpairs(
 
 
 def leading_eigenpairs_of_many(
-    matrices: np.ndarray, n_components: int, *, by: str = "value", threads: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
+    matrices: FloatArray, n_components: int, *, by: str = "value", threads: int = 1
+) -> tuple[FloatArray, FloatArray]:
     """`leading_eigenpairs` of each of S symmetric matrices.
 
     Parameters
@@ -98,7 +99,7 @@ def leading_eigenpairs_of_many(
         raise ParameterError("matrix", "square", matrices.shape[1:])
     workers = min(threads, len(matrices)) if matrices.shape[-1] >= _THREADED_FROM else 1
 
-    def decompose(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decompose(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         return Spectrum(matrix).leading(n_components, by=by)
 
     if workers <= 1:
@@ -110,8 +111,8 @@ def leading_eigenpairs_of_many(
 
 
 def proxy_aggregates(
-    proxies: Sequence[np.ndarray], weights: np.ndarray, ranks: Sequence[int]
-) -> Iterator[np.ndarray]:
+    proxies: Sequence[FloatArray], weights: FloatArray, ranks: Sequence[int]
+) -> Iterator[FloatArray]:
     """The aggregate sum_s w_s P_s^T P_s of the first R rows of the sites' proxies, for several R.
 
     A larger R starts from what the smaller ones added up, and gives the same to the last digit
@@ -141,7 +142,7 @@ def proxy_aggregates(
         raise ParameterError("weights", f"{len(proxies)} numbers of at least 0", weights.tolist())
     roots = [proxy.dtype.type(root) for proxy, root in zip(proxies, weights**0.5, strict=True)]
 
-    def of_rows(start: int, stop: int) -> np.ndarray:
+    def of_rows(start: int, stop: int) -> FloatArray:
         pairs = zip(proxies, roots, strict=True)
         stack = np.concatenate([proxy[start:stop] * root for proxy, root in pairs])
         return stack.T @ stack
@@ -155,8 +156,8 @@ def proxy_aggregates(
 
 
 def leading_eigenpairs_from_proxies(
-    proxies: Sequence[np.ndarray], weights: np.ndarray, n_components: int
-) -> tuple[np.ndarray, np.ndarray]:
+    proxies: Sequence[FloatArray], weights: FloatArray, n_components: int
+) -> tuple[FloatArray, FloatArray]:
     """Leading eigenpairs of the aggregate of whole proxies.
 
     Parameters

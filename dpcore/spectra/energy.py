@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 
 
-def captured_energy(components: np.ndarray, second_moment: np.ndarray) -> float:
+def captured_energy(components: FloatArray, second_moment: FloatArray) -> float:
     """tr(V^T A V), the energy of A within the subspace.
 
     Parameters
@@ -26,7 +27,7 @@ def captured_energy(components: np.ndarray, second_moment: np.ndarray) -> float:
     return float(cumulative_energy(components, second_moment)[-1])
 
 
-def cumulative_energy(components: np.ndarray, second_moment: np.ndarray) -> np.ndarray:
+def cumulative_energy(components: FloatArray, second_moment: FloatArray) -> FloatArray:
     """Captured energy of the first k components, for every k at once.
 
     Parameters
@@ -47,13 +48,13 @@ def cumulative_energy(components: np.ndarray, second_moment: np.ndarray) -> np.n
     return np.einsum("kd,kd->k", components @ second_moment, components, dtype=np.float64).cumsum()
 
 
-def random_subspace_energy(second_moment: np.ndarray, n_components: int) -> float:
+def random_subspace_energy(second_moment: FloatArray, n_components: int) -> float:
     """Expected captured energy of a uniformly random subspace, (K / D) tr(A)."""
     n_features = len(second_moment)
     return n_components / n_features * float(np.trace(second_moment, dtype=np.float64))
 
 
-def principal_angles(U: np.ndarray, V: np.ndarray) -> np.ndarray:
+def principal_angles(U: FloatArray, V: FloatArray) -> FloatArray:
     """Principal angles between the row spaces of U and V, ascending.
 
     Small angles come from their sines, large ones from their cosines, so that each keeps its
@@ -82,7 +83,7 @@ def principal_angles(U: np.ndarray, V: np.ndarray) -> np.ndarray:
     )
 
 
-def projector_distance(U: np.ndarray, V: np.ndarray) -> float:
+def projector_distance(U: FloatArray, V: FloatArray) -> float:
     """Frobenius norm of the difference of the two orthogonal projectors.
 
     0 for equal subspaces; sqrt(2 sum sin^2) of the principal angles for equal dimensions. It is
@@ -98,7 +99,7 @@ def projector_distance(U: np.ndarray, V: np.ndarray) -> float:
     return float(np.hypot(np.linalg.norm(U - overlap @ V), np.linalg.norm(V - overlap.T @ U)))
 
 
-def align_signs(components: np.ndarray, reference: np.ndarray) -> np.ndarray:
+def align_signs(components: FloatArray, reference: FloatArray) -> FloatArray:
     """Components with each row's sign chosen to point along its reference row.
 
     Parameters
@@ -115,6 +116,6 @@ def align_signs(components: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return np.where(along < 0, -1, 1).astype(components.dtype)[:, None] * components
 
 
-def _orthonormal_rows(components: np.ndarray) -> np.ndarray:
+def _orthonormal_rows(components: FloatArray) -> FloatArray:
     # Components of a float32 solver are orthonormal to 1e-5 only, which would show as an angle.
     return np.linalg.qr(np.asarray(components, dtype=np.float64).T)[0].T

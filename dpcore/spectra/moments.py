@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 
 BLOCK_ROWS = 2048
@@ -28,9 +29,9 @@ class SiteMoments:
     n_samples : ndarray of shape (n_sites,), int64
     """
 
-    second_moments: np.ndarray
-    means: np.ndarray
-    n_samples: np.ndarray
+    second_moments: FloatArray
+    means: FloatArray
+    n_samples: FloatArray
 
     @property
     def n_sites(self) -> int:
@@ -41,7 +42,7 @@ class SiteMoments:
         return self.means.shape[1]
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> FloatArray:
         """n_s / N, shape (n_sites,)."""
         return self.n_samples / self.n_samples.sum()
 
@@ -52,14 +53,14 @@ class SiteMoments:
         chosen = list(sites)
         return SiteMoments(self.second_moments[chosen], self.means[chosen], self.n_samples[chosen])
 
-    def pooled(self) -> np.ndarray:
+    def pooled(self) -> FloatArray:
         """Second moment of all rows together, float64 of shape (n_features, n_features)."""
         total = np.zeros((self.n_features, self.n_features))
         for weight, own in zip(self.weights, self.second_moments, strict=True):
             total += weight * own
         return total
 
-    def centred(self, mean: np.ndarray | None = None, *, in_place: bool = False) -> SiteMoments:
+    def centred(self, mean: FloatArray | None = None, *, in_place: bool = False) -> SiteMoments:
         """Moments of x - mean, worked out from these moments alone.
 
         A_s - m mu_s^T - mu_s m^T + m m^T, without touching the rows.
@@ -93,7 +94,7 @@ class SiteMoments:
         return SiteMoments(shifted, self.means - origin, self.n_samples)
 
 
-def second_moment(X: np.ndarray, *, block_rows: int = BLOCK_ROWS) -> np.ndarray:
+def second_moment(X: FloatArray, *, block_rows: int = BLOCK_ROWS) -> FloatArray:
     """X^T X / n of all rows; arithmetic, data types and errors as in `site_moments`.
 
     Parameters
@@ -111,7 +112,7 @@ def second_moment(X: np.ndarray, *, block_rows: int = BLOCK_ROWS) -> np.ndarray:
 
 
 def site_moments(
-    X: np.ndarray, sites: Sequence[np.ndarray], *, block_rows: int = BLOCK_ROWS
+    X: FloatArray, sites: Sequence[IntArray], *, block_rows: int = BLOCK_ROWS
 ) -> SiteMoments:
     """Moments of the rows of each site, read in blocks.
 
@@ -165,7 +166,7 @@ def site_moments(
     return SiteMoments(second_moments, means, n_samples)
 
 
-def _blocks(X: np.ndarray, rows: np.ndarray, block_rows: int) -> Iterator[np.ndarray]:
+def _blocks(X: FloatArray, rows: IntArray, block_rows: int) -> Iterator[FloatArray]:
     for start in range(0, len(rows), block_rows):
         block = rows[start : start + block_rows]
         if block[-1] - block[0] == len(block) - 1:
@@ -174,7 +175,7 @@ def _blocks(X: np.ndarray, rows: np.ndarray, block_rows: int) -> Iterator[np.nda
             yield X[block]
 
 
-def _check_sites(sites: Sequence[np.ndarray], n_samples: int) -> None:
+def _check_sites(sites: Sequence[IntArray], n_samples: int) -> None:
     for site, members in enumerate(sites):
         if len(members) < 2:
             raise ParameterError("sites", f"at least 2 people each (site {site})", len(members))

@@ -14,6 +14,7 @@ from threading import Lock
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
 
@@ -38,7 +39,7 @@ class Spectrum:
         If the matrix is not square or not finite.
     """
 
-    def __init__(self, matrix: np.ndarray):
+    def __init__(self, matrix: FloatArray):
         matrix = np.asarray(matrix)
         if matrix.dtype != np.float32:
             matrix = matrix.astype(np.float64, copy=False)
@@ -52,11 +53,11 @@ class Spectrum:
         # have the threads that decompose them wait for each other.
         self._lock = Lock()
         self._form: TridiagonalForm | None = None
-        self._all: tuple[np.ndarray, np.ndarray] | None = None
+        self._all: tuple[FloatArray, FloatArray] | None = None
         self._blocks: dict[str, _Blocks | None] = {}
-        self._ordered: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._ordered: dict[str, tuple[FloatArray, FloatArray]] = {}
 
-    def leading(self, n_components: int, *, by: str = "value") -> tuple[np.ndarray, np.ndarray]:
+    def leading(self, n_components: int, *, by: str = "value") -> tuple[FloatArray, FloatArray]:
         """The n leading eigenpairs.
 
         Parameters
@@ -101,7 +102,7 @@ class Spectrum:
                 self._blocks[by] = None
         return self._blocks[by]
 
-    def _ordered_by(self, by: str) -> tuple[np.ndarray, np.ndarray]:
+    def _ordered_by(self, by: str) -> tuple[FloatArray, FloatArray]:
         if self._all is None:
             if len(self._matrix) < _ALL_BELOW:
                 spectrum, columns = np.linalg.eigh(self._matrix)
@@ -158,13 +159,13 @@ def _block_ends(size: int) -> list[int]:
     return [min(end, size) for end in ends]
 
 
-def _leading(spectrum: np.ndarray, by: str) -> np.ndarray:
+def _leading(spectrum: FloatArray, by: str) -> FloatArray:
     """Positions of the eigenvalues, leading one first."""
     size = -np.abs(spectrum) if by == "magnitude" else -spectrum
     return np.argsort(size, kind="stable")
 
 
-def _read_only(*views: np.ndarray) -> tuple[np.ndarray, ...]:
+def _read_only(*views: FloatArray) -> tuple[FloatArray, ...]:
     for view in views:
         view.flags.writeable = False
     return views

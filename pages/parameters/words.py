@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import overload
 
 from dpcore.data.catalog import CATALOG
-from dpcore.pca.protocols.register import PROTOCOLS, Protocol, Where
+from dpcore.pca.protocols.entry import Protocol, Where
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary
 from pages.sidebar.selection import plain
 

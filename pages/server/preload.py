@@ -1,5 +1,7 @@
 """Everything the first page needs, imported before anybody asks for it."""
 
+import gc
+
 import pandas  # noqa: F401
 
 from dpcore.data import load_dataset
@@ -11,3 +13,5 @@ from pages.widgets import cards, component_images, session_ledger  # noqa: F401
 
 result_cache.one_blas_thread()
 load_dataset(DEFAULTS["dataset"])
+# What has been imported stays: collections need not look at it again.
+gc.freeze()

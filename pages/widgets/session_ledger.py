@@ -17,7 +17,8 @@ from dpcore.experiments.ledger.pca_charges import COMPONENTS, of_rows, of_run
 from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.protocols.register import PROTOCOLS, Kind
+from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap
 from dpcore.privacy.card import say_number
 from pages.server import result_cache

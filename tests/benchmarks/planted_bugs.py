@@ -247,8 +247,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "cape-mean-with-the-matrix-noise",
         "the mean under masks gets the noise its share pays for",
         "dpcore/pca/protocols/cape.py",
-        "sigma = scales.noise_sigma / mean_weight(settings.mean_share, settings.row_norm_bound)",
-        "sigma = scales.noise_sigma",
+        "NoiseScales(sigma, sigma / weight if weight > 0 else 0.0,",
+        "NoiseScales(sigma, sigma if weight > 0 else 0.0,",
         ("tests/pca", _AUDIT),
     ),
     PlantedBug(

@@ -13,7 +13,8 @@ from dpcore.experiments.audit.cases import audit_cases
 from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.noisy_sites import noise_of
-from dpcore.pca.protocols.register import PROTOCOLS, Kind
+from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, audit
 from dpcore.spectra import site_moments

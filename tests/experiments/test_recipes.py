@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from dpcore.experiments.engine.sweep import Sweep, collect
@@ -63,8 +64,9 @@ def test_a_notebook_is_the_script_in_cells_and_runs(notebook, script, monkeypatc
 
     shown = []
     monkeypatch.setattr(Figure, "show", lambda figure: shown.append(figure))
-    cells = json.loads(notebook)["cells"]
-    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    document = nbformat.reads(notebook, as_version=nbformat.NO_CONVERT)
+    nbformat.validate(document)
+    sources = [cell.source for cell in document.cells if cell.cell_type == "code"]
     for line in script.partition('"""\n\n')[2].splitlines():
         assert line in "\n".join(sources)
     names: dict = {}

@@ -28,7 +28,7 @@ def test_a_spec_is_frozen_hashable_and_equal_by_value():
     with pytest.raises(FrozenInstanceError):
         spec.epsilon = 1.0
     assert {spec: 1}[RunSpec(epsilon=2.0)] == 1
-    assert SPEC_FIELDS == tuple(field.name for field in fields(RunSpec))
+    assert tuple(field.name for field in fields(RunSpec)) == SPEC_FIELDS
 
 
 @pytest.mark.parametrize(

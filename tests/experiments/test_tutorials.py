@@ -1,15 +1,19 @@
-"""Every tutorial's code runs top to bottom in a fresh namespace, on a page and as a notebook."""
+"""Every tutorial runs top to bottom: as a script, on a page and as a notebook."""
 
 from __future__ import annotations
 
-import json
+import runpy
+from pathlib import Path
 
+import nbformat
 import plotly.graph_objects as go
 import pytest
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.teaching import tutorials
 from dpcore.experiments.teaching.tutorials import (
     CODE,
+    TEXT,
     TUTORIALS,
     run_cells,
     run_tutorial,
@@ -17,19 +21,43 @@ from dpcore.experiments.teaching.tutorials import (
     tutorial_notebook,
 )
 
+FOLDER = Path(tutorials.__file__).parent
+
+
+def test_every_file_is_a_tutorial():
+    assert {path.stem for path in FOLDER.glob("[!_]*.py")} == set(TUTORIALS)
+
 
 @pytest.mark.parametrize("key", TUTORIALS)
-def test_the_notebook_runs_top_to_bottom(key, capsys):
-    document = json.loads(tutorial_notebook(key, 2.0))
-    assert (document["nbformat"], document["nbformat_minor"]) == (4, 5)
+def test_a_file_runs_as_a_script_and_prints_what_the_page_shows(key, capsys):
+    runpy.run_path(str(FOLDER / f"{key}.py"), run_name="__main__")
+    printed = [output.printed for output in run_tutorial(key, 1.0) if output.printed]
+    assert capsys.readouterr().out == "\n".join([*printed, ""])
+
+
+@pytest.mark.parametrize("key", TUTORIALS)
+def test_the_notebook_is_valid_and_runs_top_to_bottom(key, capsys):
+    document = nbformat.reads(tutorial_notebook(key, 2.0), as_version=nbformat.NO_CONVERT)
+    nbformat.validate(document)
+    assert (document.nbformat, document.nbformat_minor) == (4, 5)
+    sources = [cell.source for cell in document.cells if cell.cell_type == "code"]
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for cell in document["cells"]:
-        if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), key, "exec"), namespace)
+    for source in sources:
+        exec(compile(source, key, "exec"), namespace)
+    assert namespace["epsilon"] == 2.0
     assert capsys.readouterr().out
-    assert "epsilon=2.0" in tutorial_notebook(key, 2.0) or "epsilon, ill = 2.0" in (
-        tutorial_notebook(key, 2.0)
-    )
+
+
+@pytest.mark.parametrize("key", TUTORIALS)
+def test_text_is_text_and_code_says_its_epsilon_once(key):
+    tutorial = TUTORIALS[key]
+    assert tutorial.title and tutorial.about.endswith(".")
+    assert tutorial.cells[0][0] == TEXT
+    for _, source in tutorial.cells:
+        assert source == source.strip()
+        assert not source.startswith("#"), source
+    code = "\n".join(source for kind, source in tutorial.filled(0.3) if kind == CODE)
+    assert code.count("epsilon = ") == code.count("epsilon = 0.3") == 1
 
 
 @pytest.mark.parametrize("key", TUTORIALS)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from pages.sidebar.navigation import PAGES
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+Opener = Callable[..., AppTest]
 
 # One marker for each thing that Markdown, Streamlit or HTML would make of a foreign text.
 HOSTILE = (
@@ -34,6 +40,17 @@ _ALIVE = re.compile(
 def file_of(page: str) -> str:
     """The file of a page, named as "section/page"."""
     return PAGES[page.removesuffix("/page").rpartition("/")[2]].path
+
+
+def opened(page: str, **query: str) -> AppTest:
+    """A page, named as "section/page", with controls given as in its address."""
+    at = AppTest.from_file(APP, default_timeout=60)
+    for name, value in query.items():
+        at.query_params[name] = value
+    at.switch_page(file_of(page))
+    # Before its first run the harness knows a page by its file's name, and all are page.py.
+    at._page_hash = calc_hash(Path(file_of(page)).parts[2].removesuffix(".py"))
+    return at.run()
 
 
 def texts(page: AppTest) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-APP = str(Path(__file__).resolve().parents[2] / "app.py")
+from tests.pages.looking import opened
 
 
 @pytest.fixture(autouse=True)
@@ -18,11 +17,7 @@ def no_data_files(monkeypatch, tmp_path):
 
 
 def page(**controls) -> AppTest:
-    at = AppTest.from_file(APP, default_timeout=30)
-    at.query_params["repetitions"] = "2"
-    for name, value in controls.items():
-        at.query_params[name] = value
-    return at.switch_page("pages/explore/cca/page.py").run()
+    return opened("explore/cca", **{"repetitions": "2"} | controls)
 
 
 def texts(at: AppTest) -> str:

@@ -7,12 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 
 @pytest.fixture
-def page(monkeypatch, tmp_path) -> AppTest:
-    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    at = AppTest.from_file("../../app.py", default_timeout=30)
-    at.run()
-    at.switch_page("pages/explore/classification/page.py").run()
-    return at
+def page(open_page) -> AppTest:
+    return open_page("explore/classification")
 
 
 def said(page: AppTest) -> str:

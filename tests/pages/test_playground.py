@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-APP = str(Path(__file__).parents[2] / "app.py")
+from tests.pages import looking
 
 
 @pytest.fixture(autouse=True)
@@ -16,13 +15,8 @@ def no_data_files(monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
 
 
-def opened(page: str | None = None, **query: str) -> AppTest:
-    at = AppTest.from_file(APP, default_timeout=60)
-    for name, value in query.items():
-        at.query_params[name] = value
-    at.run()
-    if page is not None:
-        at.switch_page(page).run()
+def opened(page: str = "explore/playground", **query: str) -> AppTest:
+    at = looking.opened(page, **query)
     assert not at.exception
     return at
 
@@ -109,14 +103,14 @@ def test_published_preparation_is_never_called_private():
 
 
 def test_eigen_images_have_a_row_for_each_epsilon():
-    at = opened("pages/explore/eigen_images/page.py")
+    at = opened("explore/eigen_images")
     text = words(at)
     for row in ("Exact PCA", "ε = ∞", "ε = 10", "ε = 2", "ε = 0.1"):
         assert f">{row}</figcaption>" in text
 
 
 def test_rebuilding_from_more_components_misses_less():
-    at = opened("pages/explore/eigen_images/page.py")
+    at = opened("explore/eigen_images")
 
     def missing() -> float:
         line = next(v for v in (m.value for m in at.markdown) if v.startswith("Missing from"))
@@ -130,7 +124,7 @@ def test_rebuilding_from_more_components_misses_less():
 def test_start_maps_every_page_and_every_data_set():
     from pages.sidebar.navigation import PAGES
 
-    at = opened("pages/learn/start.py")
+    at = opened("learn/start")
     text = words(at)
     assert all(place.about in text for place in PAGES.values())
     listed = at.dataframe[0].value
@@ -140,5 +134,5 @@ def test_start_maps_every_page_and_every_data_set():
 def test_the_readme_names_every_page():
     from pages.sidebar.navigation import PAGES
 
-    readme = (Path(APP).parent / "README.md").read_text()
+    readme = (looking.APP.parent / "README.md").read_text()
     assert [p.title for p in PAGES.values() if f"**{p.title}**" not in readme] == []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-APP = str(Path(__file__).parents[2] / "app.py")
-PAGE = "pages/use/reproduce_2012/page.py"
+from tests.pages.looking import opened
+
+PAGE = "use/reproduce_2012"
 
 
 @pytest.fixture(autouse=True)
@@ -17,17 +17,12 @@ def no_data_files(monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
 
 
-def opened() -> AppTest:
-    at = AppTest.from_file(APP, default_timeout=60).run()
-    return at.switch_page(PAGE).run()
-
-
 def words(at: AppTest) -> str:
     return "\n".join(element.value for element in at.markdown)
 
 
 def test_figure_2_runs_and_says_whether_the_claims_hold():
-    at = opened()
+    at = opened(PAGE)
     assert not at.exception
     next(button for button in at.button if button.label == "Run").click().run()
     for _ in range(100):
@@ -41,7 +36,7 @@ def test_figure_2_runs_and_says_whether_the_claims_hold():
 
 
 def test_a_figure_without_its_data_says_how_to_get_them():
-    at = opened()
+    at = opened(PAGE)
     at.selectbox(key="reproduce_2012_figure").set_value("2012-fig1-kddcup").run()
     assert not at.exception
     assert "kddcup.data_10_percent" in at.info[0].value

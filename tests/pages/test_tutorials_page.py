@@ -9,12 +9,8 @@ from dpcore.experiments.teaching.tutorials import TUTORIALS
 
 
 @pytest.fixture
-def page(monkeypatch, tmp_path) -> AppTest:
-    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    at = AppTest.from_file("../../app.py", default_timeout=30)
-    at.run()
-    at.switch_page("pages/learn/tutorials.py").run()
-    return at
+def page(open_page) -> AppTest:
+    return open_page("learn/tutorials")
 
 
 @pytest.mark.parametrize("key", TUTORIALS)
@@ -28,4 +24,4 @@ def test_code_and_what_it_prints(page, key):
 
 def test_epsilon_goes_into_the_code(page):
     page.select_slider(key="tutorial_epsilon").set_value(0.1).run()
-    assert any("epsilon=0.1" in element.value for element in page.code)
+    assert any("epsilon = 0.1" in element.value for element in page.code)

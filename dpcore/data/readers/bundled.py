@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from dpcore.arrays import FloatArray
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
@@ -41,7 +42,7 @@ def load_digits() -> Dataset:
     )
 
 
-def photograph_windows() -> tuple[np.ndarray, ...]:
+def photograph_windows() -> tuple[FloatArray, ...]:
     """Every 28 x 28 grey window of the two photographs, as views, nothing copied.
 
     Returns

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.data.official import damaged, is_number, refuse_rows
 
 BLOCK = 8192
@@ -46,7 +47,7 @@ class Number:
     def feature_names(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def write(self, values: np.ndarray, out: np.ndarray) -> None:
+    def write(self, values: FloatArray, out: FloatArray) -> None:
         """Encode `values` into `out` of shape (len(values), 1)."""
         x = values.astype(np.float64)
         _refuse(~np.isfinite(x), "is not finite", x)
@@ -79,7 +80,7 @@ class Nominal:
     def _codes(self) -> dict[bytes, int]:
         return {level.encode(): code for code, level in enumerate(self.levels)}
 
-    def codes(self, values: np.ndarray) -> np.ndarray:
+    def codes(self, values: FloatArray) -> FloatArray:
         """Positions of `values` in `levels`. The sources put blanks and full stops around them."""
         known = self._codes
         codes = np.fromiter(
@@ -90,7 +91,7 @@ class Nominal:
         _refuse(codes < 0, "is no level", values)
         return codes
 
-    def write(self, values: np.ndarray, out: np.ndarray) -> None:
+    def write(self, values: FloatArray, out: FloatArray) -> None:
         """Encode `values` into `out` of shape (len(values), len(levels)), which holds zeros."""
         out[np.arange(len(values)), self.codes(values)] = 1.0
 
@@ -106,7 +107,7 @@ class _Misfit(ValueError):
         super().__init__(what)
 
 
-def _refuse(wrong: np.ndarray, what: str, values: np.ndarray) -> None:
+def _refuse(wrong: FloatArray, what: str, values: FloatArray) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         value = values[row]
@@ -127,7 +128,7 @@ def parse_lines(
     n_fields: int,
     path: Path,
     delimiter: str = ",",
-) -> Iterator[dict[int, np.ndarray]]:
+) -> Iterator[dict[int, FloatArray]]:
     """Blocks of rows, each as its columns by position: float64 for numbers, bytes for words.
 
     Raises
@@ -166,12 +167,12 @@ def parse_lines(
 
 
 def encode(
-    blocks: Iterable[dict[int, np.ndarray]],
+    blocks: Iterable[dict[int, FloatArray]],
     n_rows: int,
     columns: Sequence[Column],
     label: Nominal,
     path: Path,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray]:
     """Encode a table block by block.
 
     Parameters

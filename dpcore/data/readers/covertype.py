@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines, read_numbers, refuse_rows
 from dpcore.errors import ParameterError
@@ -78,7 +79,7 @@ def load_covtype_part(files: tuple[LocalFile, ...]) -> Dataset:
     )
 
 
-def _draw(n_rows: int, n_samples: int | None) -> np.ndarray:
+def _draw(n_rows: int, n_samples: int | None) -> IntArray:
     n_samples = n_samples or min(_DRAWN, n_rows)
     if n_samples > n_rows:
         raise ParameterError("n_samples", f"at most {n_rows}, the rows there are", n_samples)
@@ -92,7 +93,7 @@ def _drawn_sentence(n_samples: int) -> str:
 def _covtype(
     file: LocalFile,
     lines: list[bytes],
-    rows: np.ndarray,
+    rows: IntArray,
     provenance: str,
     *,
     is_part: bool = False,
@@ -117,7 +118,7 @@ def _covtype(
     )
 
 
-def _check(X: np.ndarray, cover_types: np.ndarray, file: LocalFile, rows: np.ndarray) -> None:
+def _check(X: FloatArray, cover_types: IntArray, file: LocalFile, rows: IntArray) -> None:
     """What every row of the official file has, for somebody may have packed it anew."""
     n_types = len(_LABEL_NAMES)
     areas, soils = X[:, len(_MEASUREMENTS) : -_N_SOILS], X[:, -_N_SOILS:]
@@ -136,5 +137,5 @@ def _check(X: np.ndarray, cover_types: np.ndarray, file: LocalFile, rows: np.nda
         refuse_rows(wrong, file.path, what, rows)
 
 
-def _is_one_of(indicators: np.ndarray) -> np.ndarray:
+def _is_one_of(indicators: FloatArray) -> FloatArray:
     return np.isin(indicators, (0, 1)).all(axis=1) & (indicators.sum(axis=1) == 1)

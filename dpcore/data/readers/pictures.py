@@ -6,6 +6,7 @@ import hashlib
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, damaged, read_idx
 from dpcore.data.readers.bundled import pixel_names
@@ -123,7 +124,7 @@ def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
     )
 
 
-def _mnist(images: np.ndarray, labels: np.ndarray, origin: str) -> Dataset:
+def _mnist(images: FloatArray, labels: IntArray, origin: str) -> Dataset:
     return Dataset(
         name="mnist",
         title="MNIST",
@@ -141,7 +142,7 @@ def _mnist(images: np.ndarray, labels: np.ndarray, origin: str) -> Dataset:
     )
 
 
-def _read_pair(files: tuple[LocalFile, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, FloatArray]:
     images, labels = map(read_idx, files)
     for file, array, shape in zip(
         files, (images, labels), ((_N_ROWS, _SIDE, _SIDE), (_N_ROWS,)), strict=True
@@ -151,5 +152,5 @@ def _read_pair(files: tuple[LocalFile, ...]) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(_N_ROWS, -1), labels
 
 
-def _unit_range(pixels: np.ndarray) -> np.ndarray:
+def _unit_range(pixels: FloatArray) -> FloatArray:
     return np.divide(pixels, np.float32(255), dtype=np.float32)

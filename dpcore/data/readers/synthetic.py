@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.streams import Purpose, stream
 
@@ -14,7 +15,7 @@ _PAPER, _PAPER_2012 = 0, 1
 _BLOCK = 8192
 
 
-def paper_eigenvalues(n_features: int = 200, n_components: int = 50) -> np.ndarray:
+def paper_eigenvalues(n_features: int = 200, n_components: int = 50) -> FloatArray:
     """Covariance diagonal of the DPdisPCA authors' synthetic data, shape (n_features,).
 
     10 down to 1 linearly over the first `n_components`, then 0.5 U(0, 1). The uniform part is
@@ -25,8 +26,8 @@ def paper_eigenvalues(n_features: int = 200, n_components: int = 50) -> np.ndarr
 
 
 def gaussian_rows(
-    eigenvalues: np.ndarray, n_samples: int, *, rng: np.random.Generator
-) -> np.ndarray:
+    eigenvalues: FloatArray, n_samples: int, *, rng: np.random.Generator
+) -> FloatArray:
     """Draw N(0, diag(eigenvalues)), float32 of shape (n_samples, n_features).
 
     The first n rows are the same whatever `n_samples`.
@@ -77,7 +78,7 @@ def load_synthetic_2012(n_samples: int | None = None) -> Dataset:
 def _gaussian_dataset(
     name: str,
     title: str,
-    X: np.ndarray,
+    X: FloatArray,
     *,
     default_components: int,
     public_norm_bound: float,

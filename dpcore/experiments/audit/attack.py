@@ -11,6 +11,7 @@ import zlib
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.cases import audit_cases
 from dpcore.experiments.engine.control_ranges import LARGEST_SEED
@@ -75,7 +76,7 @@ class Attack:
         self._rng = stream(seed, Purpose.AUDIT, zlib.crc32(case.name.encode()))
         self._statistic = case.statistic
         self._n_training = 0 if case.statistic is not None else n_trials // 2
-        self._scores: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        self._scores: tuple[list[FloatArray], list[FloatArray]] = ([], [])
         self._n_scored = 0
         self._judged: dict[int, AuditResult] = {}
 
@@ -99,7 +100,7 @@ class Attack:
             scores.append(new)
         self._n_scored += n
 
-    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+    def scores(self) -> tuple[FloatArray, FloatArray]:
         """Scores so far under D and under D'."""
         d, d_prime = (np.concatenate(scores or [np.zeros(0)]) for scores in self._scores)
         return d, d_prime
@@ -137,7 +138,7 @@ class Attack:
         )
         return float(values[np.argmax(gap)])
 
-    def histogram(self) -> dict[str, np.ndarray]:
+    def histogram(self) -> dict[str, FloatArray]:
         """Columns "centre", "with_you" and "without_you" (shares of the trials), and "width"."""
         d, d_prime = self.scores()
         everything = np.concatenate((d, d_prime))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
 from dpcore.cca.protocols import joint_masked_scales
 from dpcore.experiments.audit.pca_cases import prepared_sites
@@ -28,10 +29,10 @@ from dpcore.experiments.audit.worst_neighbours import (
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.cape import (
     MaskedRound,
-    cape_guarantee,
     honest_sites,
     masked_mean_round,
     masked_round,
+    promised_by_masked_sites,
     release_scales,
 )
 from dpcore.privacy import Adversary, CapeScales, Guarantee, mean_weight
@@ -64,13 +65,13 @@ def cape_cases() -> tuple[AuditCase, ...]:
 
 
 def _of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
-    n_people = int(_at_three_sites(settings)[0].n_samples.sum())
+    n_samples = _at_three_sites(settings)[0].n_samples
     return masked_case(
         f"CAPE, {name}",
         "pca.cape",
         settings,
-        release_scales(settings, _N_SITES, n_people),
-        cape_guarantee(settings, _N_SITES, n_people),
+        release_scales(settings, n_samples),
+        promised_by_masked_sites(settings, n_samples, _D),
         adversary,
     )
 
@@ -108,11 +109,11 @@ def masked_case(
     moments, moments_prime = _at_three_sites(settings)
     weight = mean_weight(settings.mean_share)
 
-    def seen(found: MaskedRound) -> np.ndarray:
+    def seen(found: MaskedRound) -> FloatArray:
         sent = found.messages.mean(axis=0, keepdims=True) if is_site else found.messages
         return np.concatenate([sent, found.masks[unknown:], found.noises[unknown:]])
 
-    def view(at_sites: SiteMoments, repetition: Repetition) -> np.ndarray:
+    def view(at_sites: SiteMoments, repetition: Repetition) -> FloatArray:
         matrices = masked_round(at_sites, scales, noise=settings.noise, repetition=repetition)
         if weight == 0:
             return seen(matrices)
@@ -126,10 +127,10 @@ def masked_case(
         change = np.column_stack([change, turned])
     score = along(change)
 
-    def of_the_result(views: np.ndarray) -> np.ndarray:
+    def of_the_result(views: FloatArray) -> FloatArray:
         return score(_N_SITES * views[:, 0] - views[:, 1 + _N_SITES - unknown :].sum(axis=1))
 
-    def of_the_messages(views: np.ndarray) -> np.ndarray:
+    def of_the_messages(views: FloatArray) -> FloatArray:
         # The inverse covariance of the unknown noise, given its masks' sum, applied to a change
         # at the first site.
         across = scales.mask_sigma**2 + scales.noise_sigma**2

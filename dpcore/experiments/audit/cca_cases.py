@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.cca import CanonicalPairs, bound_views, distributed_cca
 from dpcore.cca.release import constant_coordinate, with_constant
 from dpcore.experiments.audit.worst_neighbours import (
@@ -107,7 +108,7 @@ def cca_case(
         return distributed_cca(moments, _N_X, settings, protocol=protocol, repetition=repetition)
 
     def sampler(moments: SiteMoments) -> Sampler:
-        def noisy(repetition: Repetition) -> np.ndarray:
+        def noisy(repetition: Repetition) -> FloatArray:
             pairs = release(moments, repetition)
             average = _lifted(
                 pairs.joint_moment + np.outer(pairs.mean, pairs.mean), pairs.mean, constant
@@ -140,7 +141,7 @@ def cca_case(
     )
 
 
-def _bounded(row: np.ndarray, n_sites: int) -> SiteMoments:
+def _bounded(row: FloatArray, n_sites: int) -> SiteMoments:
     at_sites = [among_others(row), *[among_others(np.eye(len(row))[0])] * (n_sites - 1)]
     rows = np.vstack(at_sites)
     # Views weigh the same, so one factor turns raw rows into joined ones.
@@ -155,7 +156,7 @@ def _sent_by_the_second(
     constant: float,
     repetition: Repetition,
     protocol: str,
-) -> np.ndarray:
+) -> FloatArray:
     """What the aggregator makes of the second site's message, from its own rows and stream."""
     lifted = with_constant(moments, constant) if constant > 0 else moments
     noisy = noisy_second_moment(
@@ -172,7 +173,7 @@ def _sent_by_the_second(
     return _lifted(noisy[:-1, :-1], noisy[:-1, -1] / constant, constant)
 
 
-def _lifted(moment: np.ndarray, mean: np.ndarray, constant: float) -> np.ndarray:
+def _lifted(moment: FloatArray, mean: FloatArray, constant: float) -> FloatArray:
     """Moment of rows [z, constant], but for the corner, which nobody is told."""
     border = constant * mean
     return np.block([[moment, border[:, None]], [border[None], np.zeros((1, 1))]])

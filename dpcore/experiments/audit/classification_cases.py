@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.classification import PrivateFits, PrivateLogisticRegression, PrivateSVM, fit_many
 from dpcore.experiments.audit.worst_neighbours import capped, claim
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
@@ -88,18 +89,18 @@ def classification_cases() -> tuple[AuditCase, ...]:
 def classifier_case(
     name: str,
     estimator: _Classifier,
-    rows: np.ndarray,
-    rows_prime: np.ndarray,
-    labels: np.ndarray,
+    rows: FloatArray,
+    rows_prime: FloatArray,
+    labels: IntArray,
     neighbours: str = _TURNS_AROUND,
 ) -> AuditCase:
     """All weights of a fit, scored by their exact likelihood ratio."""
     rng = np.random.default_rng(0)
 
-    def fits(rows: np.ndarray, rng: np.random.Generator, n: int, epsilon: float) -> PrivateFits:
+    def fits(rows: FloatArray, rng: np.random.Generator, n: int, epsilon: float) -> PrivateFits:
         return fit_many(estimator, rows, labels, epsilons=[epsilon], rngs=[rng] * n)
 
-    def sampler(rows: np.ndarray) -> Sampler:
+    def sampler(rows: FloatArray) -> Sampler:
         return lambda rng, n: fits(rows, rng, n, estimator.epsilon).weights[0]
 
     one = fits(rows, rng, 1, estimator.epsilon)
@@ -123,7 +124,7 @@ def classifier_case(
 
 
 def two_epsilons_case(
-    estimator: _Classifier, rows: np.ndarray, rows_prime: np.ndarray, labels: np.ndarray
+    estimator: _Classifier, rows: FloatArray, rows_prime: FloatArray, labels: IntArray
 ) -> AuditCase:
     """Fits of one batch at two epsilons, which compose: solved for the minimiser behind both.
 
@@ -131,10 +132,10 @@ def two_epsilons_case(
     """
     epsilons = (1.0, 2.0, math.inf)
 
-    def fits(rows: np.ndarray, rng: np.random.Generator, n: int) -> PrivateFits:
+    def fits(rows: FloatArray, rng: np.random.Generator, n: int) -> PrivateFits:
         return fit_many(estimator, rows, labels, epsilons=epsilons, rngs=[rng] * n)
 
-    def sampler(rows: np.ndarray) -> Sampler:
+    def sampler(rows: FloatArray) -> Sampler:
         return lambda rng, n: fits(rows, rng, n).weights[:2, :, 0, 0].T
 
     one, other = (fits(data, np.random.default_rng(0), 1) for data in (rows, rows_prime))
@@ -152,14 +153,14 @@ def two_epsilons_case(
     )
 
 
-def _one_turns_around(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _one_turns_around(labels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rows of one feature: 1 becomes -1. Twice the bound long, so that clipping has its part."""
     rows = np.zeros((len(labels), 1))
     rows[0] = 2.0
     return rows, -rows, labels
 
 
-def _either_side_of_stopping(n: int, tol: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+def _either_side_of_stopping(n: int, tol: float) -> tuple[FloatArray, FloatArray, FloatArray, str]:
     """Rows of one number, whose sum is such that the solver stops where it starts, or just not.
 
     Near 0 the hinge is straight: with a sum of `tol` it stays there, and with 2 more it goes all
@@ -180,7 +181,7 @@ def _either_side_of_stopping(n: int, tol: float) -> tuple[np.ndarray, np.ndarray
     )
 
 
-def _pulled_far_out(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+def _pulled_far_out(n: int) -> tuple[FloatArray, FloatArray, FloatArray, str]:
     """All others pull the weights along the first axis; one objects, at either side of it.
 
     That person's margin is negative either way, and what differs is across the axis, where
@@ -198,10 +199,10 @@ def _pulled_far_out(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     )
 
 
-def _output_likelihood_ratio(beta: float, exact: np.ndarray, exact_prime: np.ndarray) -> Statistic:
+def _output_likelihood_ratio(beta: float, exact: FloatArray, exact_prime: FloatArray) -> Statistic:
     """Of noise of density exp(-beta |b|) in each task, around weights (n_tasks, n_features)."""
 
-    def score(weights: np.ndarray) -> np.ndarray:
+    def score(weights: FloatArray) -> FloatArray:
         distances = (np.linalg.norm(weights - at, axis=2) for at in (exact_prime, exact))
         return capped(beta * np.subtract(*distances).sum(axis=1))
 
@@ -211,9 +212,9 @@ def _output_likelihood_ratio(beta: float, exact: np.ndarray, exact_prime: np.nda
 def _objective_likelihood_ratio(
     estimator: _Classifier,
     fitted: PrivateFits,
-    rows: np.ndarray,
-    rows_prime: np.ndarray,
-    labels: np.ndarray,
+    rows: FloatArray,
+    rows_prime: FloatArray,
+    labels: IntArray,
 ) -> Statistic:
     """The noise that makes w the minimiser is b(w) = -n grad J(w), so that w has the density
     exp(-beta |b(w)|) |det db/dw| (Chaudhuri, Monteleoni & Sarwate 2011, proof of theorem 9). The
@@ -223,7 +224,7 @@ def _objective_likelihood_ratio(
     strength = len(rows) * (estimator.regularization + perturbation.extra_regularization)
     wanted = fitted.classes if len(fitted.classes) > 2 else fitted.classes[1:]
 
-    def log_density(weights: np.ndarray, rows: np.ndarray, positive: object) -> np.ndarray:
+    def log_density(weights: FloatArray, rows: FloatArray, positive: object) -> FloatArray:
         signed = fitted.features.of(rows) * np.where(labels == positive, 1.0, -1.0)[:, None]
         margins = weights @ signed.T
         noise = loss.value_and_slope(margins)[1] @ signed + strength * weights
@@ -231,7 +232,7 @@ def _objective_likelihood_ratio(
         jacobian += strength * np.eye(signed.shape[1])
         return np.linalg.slogdet(jacobian)[1] - perturbation.beta * np.linalg.norm(noise, axis=1)
 
-    def score(weights: np.ndarray) -> np.ndarray:
+    def score(weights: FloatArray) -> FloatArray:
         return capped(
             sum(
                 log_density(weights[:, task], rows, positive)

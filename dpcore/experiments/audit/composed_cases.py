@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
     PROTOCOL_TRIALS,
@@ -91,11 +92,11 @@ def components_and_mean_case() -> AuditCase:
     exact, exact_prime = (np.clip(data[:, 0], 0.0, 1.0).mean() for data in (rows, rows_prime))
     moments, moments_prime = _worst_moments()
 
-    def mean(rows: np.ndarray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
+    def mean(rows: FloatArray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
         return private_mean(rows[:, 0], bounds=(0.0, 1.0), epsilon=epsilon, rng=rng)
 
-    def sampler(moments: SiteMoments, rows: np.ndarray) -> Sampler:
-        def both(repetition: Repetition) -> np.ndarray:
+    def sampler(moments: SiteMoments, rows: FloatArray) -> Sampler:
+        def both(repetition: Repetition) -> FloatArray:
             matrix = _components(moments, _SETTINGS, repetition)[0]
             rng = repetition.rng(Purpose.STATISTIC)
             return np.append(matrix.ravel(), mean(rows, BUDGET.epsilon, rng).value)
@@ -107,7 +108,7 @@ def components_and_mean_case() -> AuditCase:
     change = (moments.second_moments[0] - moments_prime.second_moments[0]).ravel()
     middle = (moments.second_moments[0] + moments_prime.second_moments[0]).ravel() / 2
 
-    def likelihood_ratio(releases: np.ndarray) -> np.ndarray:
+    def likelihood_ratio(releases: FloatArray) -> FloatArray:
         matrices, means = releases[:, :-1], releases[:, -1]
         gaussian = (matrices - middle) @ change / sigma**2
         nearer = np.abs(means - exact_prime) - np.abs(means - exact)
@@ -138,7 +139,7 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
     functions: tuple[Callable[..., PrivateStatistic], ...] = (private_mean, private_variance)
 
     def released(
-        values: np.ndarray, epsilon: float, repetition: Repetition
+        values: FloatArray, epsilon: float, repetition: Repetition
     ) -> list[PrivateStatistic]:
         return [
             function(
@@ -152,7 +153,7 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
             for index, function in enumerate(functions)
         ]
 
-    def sampler(values: np.ndarray) -> Sampler:
+    def sampler(values: FloatArray) -> Sampler:
         return one_by_one(
             lambda repetition: np.array(
                 [float(each) for each in released(values, BUDGET.epsilon, repetition)]
@@ -183,12 +184,12 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
 
 
 def _likelihood_ratio(
-    mechanism: str, exact: np.ndarray, exact_prime: np.ndarray, scales: np.ndarray
+    mechanism: str, exact: FloatArray, exact_prime: FloatArray, scales: FloatArray
 ) -> Statistic:
     if mechanism == "gaussian":
         return along((exact - exact_prime) / scales**2)
 
-    def laplace(releases: np.ndarray) -> np.ndarray:
+    def laplace(releases: FloatArray) -> FloatArray:
         nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
         return capped(np.sum(nearer / scales, axis=1))
 
@@ -207,7 +208,7 @@ def _total(guarantees: Sequence[Guarantee], delta: float) -> float:
 
 def _components(
     moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
-) -> tuple[np.ndarray, Guarantee, float]:
+) -> tuple[FloatArray, Guarantee, float]:
     """The matrix that a pooled release with K = D gives back, its guarantee and its sigma."""
     released = protocol("pooled").release(
         Draw(moments, settings, repetition, proxies=False, average=False)

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
     DISTRIBUTED,
@@ -18,7 +19,7 @@ from dpcore.experiments.audit.worst_neighbours import (
 )
 from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.pca import ReleaseSettings, site_message
-from dpcore.pca.protocols.guarantees import promised_by_sites
+from dpcore.pca.protocols.distributed import promised_by_sites
 from dpcore.privacy import (
     CALIBRATIONS,
     Adversary,
@@ -60,7 +61,7 @@ def second_moment_case(
     moment, moment_prime = worst_second_moments(n_features, n_samples)
     sigma = second_moment_sigma(budget, n_samples, calibration=calibration)
 
-    def sampler(matrix: np.ndarray) -> Sampler:
+    def sampler(matrix: FloatArray) -> Sampler:
         return lambda rng, n: (
             matrix + symmetric_gaussian_noise(n_features, sigma, shape=shape, rng=rng, size=n)
         )
@@ -90,8 +91,8 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
     moment, moment_prime = worst_second_moments(n_features, N_SAMPLES)
     score = along(moment - moment_prime)
 
-    def sampler(matrix: np.ndarray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> np.ndarray:
+    def sampler(matrix: FloatArray) -> Sampler:
+        def sample(rng: np.random.Generator, n: int) -> FloatArray:
             return np.stack(
                 [site_message(matrix, N_SAMPLES, settings, rng=rng).values for _ in range(n)]
             )
@@ -103,7 +104,7 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
         family=DISTRIBUTED,
         covers="pca.dpdis",
         n_trials=PROTOCOL_TRIALS,
-        **claim(promised_by_sites(settings, [N_SAMPLES]), Adversary.AGGREGATOR),
+        **claim(promised_by_sites(settings, [N_SAMPLES], n_features), Adversary.AGGREGATOR),
         sees="every site's message",
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.data import Dataset, prepare
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
@@ -26,7 +27,7 @@ from dpcore.experiments.audit.worst_neighbours import (
 )
 from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
 from dpcore.pca.exponential import PpcaRelease, ppca
-from dpcore.pca.protocols.register import Kind, Protocol, Where
+from dpcore.pca.protocols.entry import Kind, Protocol, Where
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
@@ -123,7 +124,7 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     whole, settings = not entry.wants_proxies, settings_of(entry)
     moments, moments_prime = (prepared_sites(axis, 2) for axis in np.eye(_D)[:2])
 
-    def sent(moments: SiteMoments, repetition: Repetition, site: int) -> np.ndarray:
+    def sent(moments: SiteMoments, repetition: Repetition, site: int) -> FloatArray:
         message = site_message(
             moments.second_moments[site],
             int(moments.n_samples[site]),
@@ -136,7 +137,7 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     def result(moments: SiteMoments, repetition: Repetition) -> Subspace:
         return entry.release(drawn(entry, moments, settings, repetition))
 
-    def view(moments: SiteMoments, repetition: Repetition) -> np.ndarray:
+    def view(moments: SiteMoments, repetition: Repetition) -> FloatArray:
         if adversary is Adversary.AGGREGATOR:
             return np.stack([sent(moments, repetition, site) for site in (0, 1)])
         return np.stack([rebuilt(result(moments, repetition)), sent(moments, repetition, 1)])
@@ -147,7 +148,7 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     score = along(moments.second_moments[0] - moments_prime.second_moments[0])
     share, own = moments.weights
 
-    def of_the_first_site(views: np.ndarray) -> np.ndarray:
+    def of_the_first_site(views: FloatArray) -> FloatArray:
         if adversary is Adversary.AGGREGATOR:
             return score(views[:, 0])
         return score((views[:, 0] - own * views[:, 1]) / share)
@@ -205,10 +206,10 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
     """
     moments = [np.diag(np.eye(4)[[axis, 1, 2]].mean(axis=0)) for axis in (0, 1)]
 
-    def draws(moment: np.ndarray, rng: np.random.Generator, n: int) -> PpcaRelease:
+    def draws(moment: FloatArray, rng: np.random.Generator, n: int) -> PpcaRelease:
         return ppca(moment, 3, epsilon, 2, rng=rng, n_chains=2 * n, min_ess=12.5 * 2 * n)
 
-    def sampler(moment: np.ndarray) -> Sampler:
+    def sampler(moment: FloatArray) -> Sampler:
         return lambda rng, n: draws(moment, rng, n).draw.states[:n]
 
     return AuditCase(
@@ -226,7 +227,7 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
     )
 
 
-def prepared_sites(row: np.ndarray, n_sites: int) -> SiteMoments:
+def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
     """Moments of sites that hold `row`, at the first, and others; made from raw, long rows."""
     at_sites = [among_others(row), *[among_others(np.eye(_D)[0])] * (n_sites - 1)]
     rows = np.vstack(at_sites)
@@ -247,6 +248,6 @@ def prepared_sites(row: np.ndarray, n_sites: int) -> SiteMoments:
     return site_moments(prepare(raw, mode="private").X, sites)
 
 
-def rebuilt(subspace: Subspace) -> np.ndarray:
+def rebuilt(subspace: Subspace) -> FloatArray:
     """The matrix whose eigenpairs these are."""
     return (subspace.components.T * subspace.eigenvalues) @ subspace.components

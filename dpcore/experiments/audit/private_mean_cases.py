@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.experiments.audit.pca_cases import (
     SETTINGS,
     drawn,
@@ -31,7 +32,7 @@ from dpcore.experiments.audit.worst_neighbours import (
 )
 from dpcore.pca import Draw
 from dpcore.pca.noisy_sites import centred_around
-from dpcore.pca.protocols.register import Protocol, Where
+from dpcore.pca.protocols.entry import Protocol, Where
 from dpcore.pca.site import noisy_second_moment, proxy_of
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler
@@ -62,7 +63,7 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     settings = replace(SETTINGS, mean_share=mean_share)
     moments, moments_prime = (prepared_sites(row, 2) for row in worst_rows(mean_share))
 
-    def sent_by_the_second(draw: Draw) -> np.ndarray:
+    def sent_by_the_second(draw: Draw) -> FloatArray:
         own, together = draw.noisy_means[1], draw.moments.weights @ draw.noisy_means
         noisy = noisy_second_moment(
             draw.moments.second_moments[1],
@@ -77,7 +78,7 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
         return message
 
     def sampler(moments: SiteMoments) -> Sampler:
-        def view(repetition: Repetition) -> np.ndarray:
+        def view(repetition: Repetition) -> FloatArray:
             draw = drawn(entry, moments, settings, repetition)
             result = rebuilt(entry.release(draw))
             return np.vstack([result, sent_by_the_second(draw), draw.noisy_means])
@@ -88,7 +89,7 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     mean_score = along(mean_weight(mean_share) ** 2 * (moments.means[0] - moments_prime.means[0]))
     weights = moments.weights
 
-    def likelihood_ratio(views: np.ndarray) -> np.ndarray:
+    def likelihood_ratio(views: FloatArray) -> FloatArray:
         result, own, means = views[:, :_D], views[:, _D : 2 * _D], views[:, 2 * _D :]
         first, together = means[:, 0], np.tensordot(means, weights, axes=(1, 0))
         cross = together[:, :, None] * first[:, None, :]
@@ -114,7 +115,7 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     )
 
 
-def worst_rows(mean_share: float) -> np.ndarray:
+def worst_rows(mean_share: float) -> FloatArray:
     """(2, 3) rows of length 1 that move moment and mean together the most."""
     cosine = -mean_share / (4 * (1 - mean_share))
     return np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
@@ -122,7 +123,7 @@ def worst_rows(mean_share: float) -> np.ndarray:
 
 def private_mean_case(
     entry: Protocol,
-    noisy_mean: Callable[[Draw], np.ndarray],
+    noisy_mean: Callable[[Draw], FloatArray],
     *,
     mean_share: float = _SHARE,
 ) -> AuditCase:
@@ -131,7 +132,7 @@ def private_mean_case(
     moments, moments_prime = (prepared_sites(row, n_sites) for row in worst_rows(mean_share))
 
     def sampler(moments: SiteMoments) -> Sampler:
-        def release(repetition: Repetition) -> np.ndarray:
+        def release(repetition: Repetition) -> FloatArray:
             draw = drawn(entry, moments, settings, repetition)
             return np.column_stack([rebuilt(entry.release(draw)), noisy_mean(draw)])
 
@@ -142,7 +143,7 @@ def private_mean_case(
     weight = mean_weight(mean_share)
     mean_score = along(weight**2 * (moments.means[0] - moments_prime.means[0]))
 
-    def likelihood_ratio(releases: np.ndarray) -> np.ndarray:
+    def likelihood_ratio(releases: FloatArray) -> FloatArray:
         centred, means = releases[:, :, :-1], releases[:, :, -1]
         around_zero = centred + means[:, :, None] * means[:, None, :]
         return moment_score(around_zero) + mean_score(means)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.experiments.audit.worst_neighbours import BUDGET, along, capped, claim
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.statistics import (
@@ -47,13 +48,13 @@ def statistic_case(
     name: str,
     function: Callable[..., PrivateStatistic],
     mechanism: str,
-    values: np.ndarray,
-    values_prime: np.ndarray,
+    values: FloatArray,
+    values_prime: FloatArray,
     options: dict[str, object],
 ) -> AuditCase:
     """One of the three statistics, released by the function that users call."""
 
-    def release(values: np.ndarray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
+    def release(values: FloatArray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
         return function(
             values,
             epsilon=epsilon,
@@ -63,7 +64,7 @@ def statistic_case(
             **options,
         )
 
-    def sampler(values: np.ndarray) -> Sampler:
+    def sampler(values: FloatArray) -> Sampler:
         return lambda rng, n: np.stack(
             [np.atleast_1d(release(values, BUDGET.epsilon, rng).value) for _ in range(n)]
         )
@@ -76,7 +77,7 @@ def statistic_case(
     guarantee = released.guarantee
     scale = np.atleast_1d(released.scale)
 
-    def laplace_likelihood_ratio(releases: np.ndarray) -> np.ndarray:
+    def laplace_likelihood_ratio(releases: FloatArray) -> FloatArray:
         nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
         return capped(np.sum(nearer / scale, axis=1))
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.streams import Repetition
@@ -52,7 +53,7 @@ def seen_by_a_site(case: AuditCase) -> AuditCase:
     )
 
 
-def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+def worst_second_moments(n_features: int, n_samples: int) -> tuple[FloatArray, FloatArray]:
     """X^T X / n of two data sets that attain sqrt(2) / n: e_1 replaced by e_2, all else equal."""
     rest = np.full(n_features, (n_samples - 1) / n_samples / n_features)
     moments = []
@@ -63,7 +64,7 @@ def worst_second_moments(n_features: int, n_samples: int) -> tuple[np.ndarray, n
     return moments[0], moments[1]
 
 
-def among_others(row: np.ndarray, *, pairs: int = 8) -> np.ndarray:
+def among_others(row: FloatArray, *, pairs: int = 8) -> FloatArray:
     """Rows of which `row` is the first, and the others lie evenly along all axes, either way.
 
     Their mean is zero: a moment centred around it keeps all its directions above the noise.
@@ -72,7 +73,7 @@ def among_others(row: np.ndarray, *, pairs: int = 8) -> np.ndarray:
     return np.vstack([row, axes, -axes])
 
 
-def along(difference: np.ndarray) -> Statistic:
+def along(difference: FloatArray) -> Statistic:
     """Projection on the change: the log-likelihood ratio of isometric noise, up to scale.
 
     Of triangle noise too where the change lies on the diagonal.
@@ -80,7 +81,7 @@ def along(difference: np.ndarray) -> Statistic:
     return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()
 
 
-def capped(log_ratio: np.ndarray) -> np.ndarray:
+def capped(log_ratio: FloatArray) -> FloatArray:
     """Log-likelihood ratios of a pure promise, which take their largest value often.
 
     Rounding errors would set equal ones apart, and a threshold between them.
@@ -88,7 +89,7 @@ def capped(log_ratio: np.ndarray) -> np.ndarray:
     return np.round(log_ratio, 9)
 
 
-def one_by_one(release: Callable[[Repetition], np.ndarray]) -> Sampler:
+def one_by_one(release: Callable[[Repetition], FloatArray]) -> Sampler:
     """Releases of a protocol, each a repetition of its own."""
     return lambda rng, n: np.stack(
         [release(Repetition(int(seed))) for seed in rng.integers(2**63, size=n)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
-from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.cca.curves import run_cca_repetition
+from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import ViewSource
-from dpcore.experiments.pca.export import notebook, script
+from dpcore.experiments.pca.export import imports_of, notebook, script, source_of
 
 _TITLE = "Private CCA of two views"
 _RUN = """\
@@ -40,24 +39,10 @@ def cca_notebook(source: ViewSource, spec: CcaSpec) -> str:
 
 
 def _imports(source: ViewSource) -> str:
-    return f"""\
-from statistics import fmean
-
-from dpcore.experiments.cca.curves import run_cca_repetition
-from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
-from dpcore.experiments.cca_views import {type(source).__name__}"""
+    return imports_of(
+        "from statistics import fmean", run_cca_repetition, CcaSpec, build_cca_problem, type(source)
+    )
 
 
 def _source(source: ViewSource, spec: CcaSpec) -> str:
-    return "\n".join([f"views = {_call(source)}.load()", f"spec = {_call(spec)}"])
-
-
-def _call(thing: ViewSource | CcaSpec) -> str:
-    """Source of the constructor call, naming what differs from the defaults."""
-    default = type(thing)()
-    given = [
-        f"{field.name}={getattr(thing, field.name)!r}"
-        for field in fields(thing)
-        if getattr(thing, field.name) != getattr(default, field.name)
-    ]
-    return f"{type(thing).__name__}({', '.join(given)})"
+    return f"views = {source_of(source)}.load()\nspec = {source_of(spec)}"

@@ -30,8 +30,9 @@ from dpcore.experiments.learning.classification_spec import (
     build_learning_problem,
 )
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.guarantees import EVERY_SITE, HOLDER
-from dpcore.pca.protocols.register import PROTOCOLS, Kind
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import (
     Guarantee,
     Ledger,

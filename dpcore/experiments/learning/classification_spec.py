@@ -12,7 +12,8 @@ from dpcore.data.held_out import Halves, load_halves
 from dpcore.data.sites import split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import require_counts
-from dpcore.pca.protocols.register import PROTOCOLS, Kind, protocol
+from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, site_moments
 from dpcore.streams import Purpose, stream

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dpcore.experiments.learning.classification_spec import ClassificationSpec
-from dpcore.experiments.learning.statistic_runs import StatisticSpec
-from dpcore.experiments.pca.export import notebook, script, source_of
+from collections.abc import Callable
 
-_CLASSIFICATION_IMPORTS = """\
-from statistics import fmean
-
+from dpcore.data import load_dataset
 from dpcore.experiments.learning.classification_runs import run
-from dpcore.experiments.learning import ClassificationSpec"""
+from dpcore.experiments.learning.classification_spec import ClassificationSpec
+from dpcore.experiments.learning.statistic_runs import StatisticSpec, release
+from dpcore.experiments.pca.export import imports_of, notebook, script, source_of
+
+_CLASSIFICATION_IMPORTS = imports_of("from statistics import fmean", run, ClassificationSpec)
 _CLASSIFICATION_RUN = """\
 rows = list(run(spec))
 errors = [row["test_error"] for row in rows]
@@ -51,14 +51,14 @@ def statistic_notebook(spec: StatisticSpec, origin: tuple[str, int] | list[float
 
 
 def _statistic_cells(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> list[str]:
+    needed: list[Callable[..., object]] = [StatisticSpec, release]
     if isinstance(origin, tuple):
-        imports = "from dpcore.data import load_dataset\n"
+        needed.append(load_dataset)
         values = f"load_dataset({origin[0]!r}).X[:, {origin[1]}].astype(float)"
     else:
-        imports, values = "", f"np.array({origin!r})"
+        values = f"np.array({origin!r})"
     return [
-        f"import numpy as np\n\n{imports}"
-        "from dpcore.experiments.learning.statistic_runs import StatisticSpec, release",
+        imports_of("import numpy as np", *needed),
         f"values = {values}\nspec = {source_of(spec)}",
         "result = release(values, spec)\n"
         "print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)",

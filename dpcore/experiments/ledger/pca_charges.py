@@ -17,7 +17,8 @@ from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.noisy_sites import sites_that_answer
-from dpcore.pca.protocols.register import Kind, NoiseIdentity, protocol
+from dpcore.pca.protocols.entry import Kind, NoiseIdentity
+from dpcore.pca.protocols.register import protocol
 from dpcore.privacy import EVERYONE, Guarantee, Release
 from dpcore.streams import Purpose, Repetition, stream
 
@@ -198,13 +199,4 @@ def _of_components(
 def _guarantee_of(row: Cell) -> Guarantee:
     if protocol(row["protocol"]).kind is Kind.PURE:
         return Guarantee(None, row["exact_epsilon"], 0.0, "exponential", "")
-    return Guarantee(
-        None,
-        row["exact_epsilon"],
-        row["delta"],
-        "gaussian",
-        "",
-        # Whatever its units, noise promises what its mu does.
-        l2_sensitivity=row["mu"],
-        sigma=1.0,
-    )
+    return Guarantee(None, row["exact_epsilon"], row["delta"], "gaussian", "", mu=row["mu"])

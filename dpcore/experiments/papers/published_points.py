@@ -13,7 +13,7 @@ from dpcore.data import dataset_status
 from dpcore.errors import DataUnavailable
 from dpcore.experiments.pca.runs import Row
 
-TABLE = Path(__file__).parents[2] / "assets" / "published_curves.csv"
+TABLE = Path(__file__).with_name("published_curves.csv")
 
 
 @dataclass(frozen=True)

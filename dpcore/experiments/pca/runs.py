@@ -16,7 +16,6 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
 from dpcore.pca.protocols.register import protocol
-from dpcore.privacy import guarantee_mu
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -156,7 +155,7 @@ def row_of(
         * float(problem.reference.trace())
         / float(problem.optimum[settings.n_components - 1]),
         "sigma": guarantee.sigma,
-        "mu": guarantee_mu(guarantee),
+        "mu": guarantee.mu,
         "exact_epsilon": guarantee.epsilon,
         "bytes_sent": int(subspace.bytes_sent.sum()),
         "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),

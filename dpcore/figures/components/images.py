@@ -7,6 +7,8 @@ import io
 import numpy as np
 from PIL import Image
 
+from dpcore.arrays import FloatArray
+
 # Blue-white-red of ColorBrewer's RdBu, readable with red-green colour blindness; the middle is
 # near white so that zero recedes.
 _RDBU = np.array(
@@ -25,7 +27,7 @@ _GAP = 2
 _NO_COLOUR = (0, 0, 0, 0)
 
 
-def diverging(values: np.ndarray, limit: float) -> np.ndarray:
+def diverging(values: FloatArray, limit: float) -> FloatArray:
     """RGB of values in [-limit, limit], blue below zero and red above.
 
     Returns
@@ -38,14 +40,14 @@ def diverging(values: np.ndarray, limit: float) -> np.ndarray:
     return np.rint(_RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share).astype(np.uint8)
 
 
-def greys(values: np.ndarray) -> np.ndarray:
+def greys(values: FloatArray) -> FloatArray:
     """RGB greys of values in [0, 1]; outside is cut."""
     level = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
     return np.repeat(level[..., None], 3, axis=-1)
 
 
 def component_strip(
-    components: np.ndarray, image_shape: tuple[int, int], *, tile_pixels: int = 112
+    components: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
 ) -> bytes:
     """PNG of components side by side, each scaled to its own largest entry.
 
@@ -64,7 +66,7 @@ def component_strip(
 
 
 def picture_strip(
-    pictures: np.ndarray, image_shape: tuple[int, int], *, tile_pixels: int = 112
+    pictures: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
 ) -> bytes:
     """PNG of grey pictures side by side, values in [0, 1].
 
@@ -77,7 +79,7 @@ def picture_strip(
     )
 
 
-def tile_strip(tiles: np.ndarray, *, tile_pixels: int) -> bytes:
+def tile_strip(tiles: FloatArray, *, tile_pixels: int) -> bytes:
     """PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
     factor = max(1, tile_pixels // tiles.shape[2])
     magnified = tiles.repeat(factor, axis=1).repeat(factor, axis=2)

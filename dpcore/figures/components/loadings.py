@@ -7,13 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.style import PROTOCOLS, base_figure, faded, look_of
 
 _MOST_FEATURES = 15
 
 
 def loading_bars(
-    loadings: Mapping[str, np.ndarray],
+    loadings: Mapping[str, FloatArray],
     feature_names: tuple[str, ...],
     *,
     protocol: str = "exact",

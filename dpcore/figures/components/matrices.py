@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.components.images import diverging, tile_strip
 from dpcore.figures.style import GREY, base_figure, ink, look_of
 
 _WIDEST = 1200
 
 
-def matrix_png(matrix: np.ndarray, limit: float, *, pixels: int = 420) -> bytes:
+def matrix_png(matrix: FloatArray, limit: float, *, pixels: int = 420) -> bytes:
     """PNG of a matrix, entries of size `limit` and above in the strongest colours.
 
     Parameters
@@ -36,8 +37,8 @@ def colour_scale_png(width: int = 240, height: int = 10) -> bytes:
 
 
 def spectrum(
-    eigenvalues: np.ndarray,
-    exact: np.ndarray,
+    eigenvalues: FloatArray,
+    exact: FloatArray,
     n_kept: int | None,
     *,
     dark: bool = False,

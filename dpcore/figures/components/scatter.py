@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.figures.style import GREY, base_figure
 
 # Tol's muted colours, in the order that keeps neighbours apart; none of them means a protocol.
@@ -23,9 +24,9 @@ _REACH = 3.6
 
 
 def people_scatter(
-    horizontal: np.ndarray,
-    vertical: np.ndarray,
-    labels: np.ndarray | None,
+    horizontal: FloatArray,
+    vertical: FloatArray,
+    labels: IntArray | None,
     label_names: Sequence[str] | None,
     *,
     axis_titles: tuple[str, str],

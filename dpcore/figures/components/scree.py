@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.style import GREY, base_figure, faded, look_of
 
 
 def scree(
-    exact: np.ndarray,
-    private: Mapping[str, np.ndarray],
+    exact: FloatArray,
+    private: Mapping[str, FloatArray],
     edge: float,
     *,
     protocol: str,

@@ -8,9 +8,10 @@ from statistics import fmean
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
+from dpcore.figures.table import Table
 
-Row = dict[str, object]
 SHARE_RANGE = (0.0, 1.06)
 _CURVE_HEIGHT = 330
 _LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
@@ -21,10 +22,10 @@ _LONGEST_NAME = 24
 
 
 def correlation_dots(
-    exact: np.ndarray,
-    measured: np.ndarray,
-    claimed: np.ndarray,
-    random: np.ndarray,
+    exact: FloatArray,
+    measured: FloatArray,
+    claimed: FloatArray,
+    random: FloatArray,
     *,
     protocol: str,
     title: str,
@@ -83,7 +84,7 @@ def correlation_dots(
 
 
 def correlation_curves(
-    rows: Sequence[Row],
+    rows: Table,
     field: str,
     *,
     titles: Mapping[str, str],
@@ -176,7 +177,7 @@ def _ticks(axis_range: tuple[float, float]) -> tuple[list[float], list[str]]:
 
 def _add_curve(
     figure: go.Figure,
-    rows: list[Row],
+    rows: Table,
     field: str,
     protocol: str,
     name: str,
@@ -219,8 +220,8 @@ def _short(name: str) -> str:
 
 
 def direction_bars(
-    exact: np.ndarray,
-    private: np.ndarray,
+    exact: FloatArray,
+    private: FloatArray,
     names: Sequence[str],
     *,
     protocol: str,

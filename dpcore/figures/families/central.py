@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import fmean
 
 import plotly.graph_objects as go
 
 from dpcore.figures.style import GREY, Look, base_figure, faded, ink, look_of
+from dpcore.figures.table import Table
 from dpcore.figures.tradeoffs.energy import PERCENT_RANGE
 
-Row = dict[str, object]
 
-
-def variant_dots(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
+def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     """Every draw as a dot, one line a variant of an algorithm, with the mean marked.
 
     Parameters
@@ -38,9 +36,7 @@ def variant_dots(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
     return figure
 
 
-def accuracy_dots(
-    rows: Sequence[Row], published: Sequence[Row] = (), *, dark: bool = False
-) -> go.Figure:
+def accuracy_dots(rows: Table, published: Table = (), *, dark: bool = False) -> go.Figure:
     """Accuracies of every round, one line a task and algorithm, with the published ones.
 
     Parameters
@@ -77,12 +73,12 @@ def accuracy_dots(
     return figure
 
 
-def _in_order(rows: Sequence[Row], field: str) -> list[str]:
+def _in_order(rows: Table, field: str) -> list[str]:
     return list(dict.fromkeys(row[field] for row in rows))
 
 
 def _lines_of_dots(
-    rows: Sequence[Row], group: str, value: str, *, dark: bool, digits: int = 0
+    rows: Table, group: str, value: str, *, dark: bool, digits: int = 0
 ) -> go.Figure:
     order = _in_order(rows, group)[::-1]
     figure = base_figure(90 + 44 * len(order))
@@ -104,7 +100,7 @@ def _add_line(
     figure: go.Figure,
     place: int,
     name: str,
-    rows: Sequence[Row],
+    rows: Table,
     value: str,
     look: Look,
     digits: int,

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.style import GREY, base_figure, faded, ink
+from dpcore.figures.table import Table
 from dpcore.figures.tradeoffs.energy import PERCENT_RANGE
 
-Row = dict[str, object]
 # Okabe-Ito; no algorithm is drawn in these on this page.
 _COLOURS = {"random": "#0072B2", "mode": "#D55E00"}
 _DASHES = {"random": "solid", "mode": "dash"}
@@ -18,7 +19,7 @@ _NAMES = {"random": "started at random", "mode": "started at exact PCA"}
 
 
 def energy_traces(
-    shares: np.ndarray,
+    shares: FloatArray,
     starts: Sequence[str],
     random_share: float,
     *,
@@ -68,7 +69,7 @@ def energy_traces(
 
 
 def running_diagnostic(
-    rows: Sequence[Row],
+    rows: Table,
     field: str,
     *,
     title: str,

@@ -9,9 +9,9 @@ from statistics import fmean
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
-
-Row = dict[str, object]
+from dpcore.figures.table import Table
 
 # Colour says how the subspace was found, the line whether the classifier is private too.
 _PIPELINES = {
@@ -50,7 +50,7 @@ def _line_of(pipeline: str, protocol: str, dark: bool) -> _Line:
 
 
 def error_curves(
-    rows: Sequence[Row],
+    rows: Table,
     *,
     protocol: str,
     chance: float,
@@ -103,7 +103,7 @@ def error_curves(
 
 
 def share_curve(
-    rows: Sequence[Row],
+    rows: Table,
     *,
     protocol: str,
     chance: float,
@@ -149,7 +149,7 @@ def share_curve(
     return figure
 
 
-def confusion(matrix: np.ndarray, names: Sequence[str], *, dark: bool = False) -> go.Figure:
+def confusion(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -> go.Figure:
     """Shares of each class that were taken for each class, in percent.
 
     Parameters
@@ -185,10 +185,10 @@ def confusion(matrix: np.ndarray, names: Sequence[str], *, dark: bool = False) -
 
 
 def decision_plane(
-    points: np.ndarray,
-    classes: np.ndarray,
-    regions: np.ndarray,
-    axes: tuple[np.ndarray, np.ndarray],
+    points: FloatArray,
+    classes: IntArray,
+    regions: FloatArray,
+    axes: tuple[FloatArray, FloatArray],
     names: Sequence[str],
     *,
     dark: bool = False,
@@ -247,7 +247,7 @@ def decision_plane(
     return figure
 
 
-def _by(rows: Sequence[Row], field: str) -> dict[float, list[float]]:
+def _by(rows: Table, field: str) -> dict[float, list[float]]:
     errors: dict[float, list[float]] = {}
     for row in sorted(rows, key=lambda row: row[field]):
         errors.setdefault(row[field], []).append(row["test_error"])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks
-
-Row = dict[str, object]
+from dpcore.figures.table import Table
 
 PRIVATE_COLOUR = "#D55E00"
 NOISE_COLOUR = "#0072B2"
@@ -17,8 +15,8 @@ BIAS_COLOUR = "#E69F00"
 
 
 def error_law_figure(
-    errors: np.ndarray,
-    density: np.ndarray,
+    errors: FloatArray,
+    density: FloatArray,
     unit: str,
     *,
     marker: float | None = None,
@@ -67,7 +65,7 @@ def error_law_figure(
 
 
 def histogram_bars(
-    edges: np.ndarray, exact: np.ndarray, private: np.ndarray, *, dark: bool = False
+    edges: FloatArray, exact: FloatArray, private: FloatArray, *, dark: bool = False
 ) -> go.Figure:
     """True and private counts over the same edges.
 
@@ -102,9 +100,7 @@ def histogram_bars(
     return figure
 
 
-def bounds_figure(
-    rows: Sequence[Row], unit: str, *, marker: float, dark: bool = False
-) -> go.Figure:
+def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) -> go.Figure:
     """Bias, noise and both against the upper bound.
 
     Parameters
@@ -153,7 +149,7 @@ def bounds_figure(
 
 
 def people_figure(
-    rows: Sequence[Row],
+    rows: Table,
     unit: str,
     *,
     wanted: tuple[float, int],

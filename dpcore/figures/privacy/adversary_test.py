@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.style import GREY, base_figure, faded, ink
-
-Row = dict[str, object]
+from dpcore.figures.table import Table
 
 WITH_YOU, WITHOUT_YOU = "#0072B2", GREY
 MISS, FALSE_ALARM = "#0072B2", "#D55E00"
@@ -17,7 +17,7 @@ _DASHES = {"blind": "dot", "pure": "dashdot", "approximate": "dash", "gaussian":
 
 
 def two_densities(
-    columns: Mapping[str, np.ndarray], threshold: float, *, dark: bool = False
+    columns: Mapping[str, FloatArray], threshold: float, *, dark: bool = False
 ) -> go.Figure:
     """Law of a release with you and without you, with both errors of a threshold shaded.
 
@@ -78,7 +78,7 @@ def two_densities(
 
 
 def trade_off_plot(
-    rows: Sequence[Row],
+    rows: Table,
     labels: Mapping[str, str],
     point: tuple[float, float],
     *,
@@ -129,7 +129,7 @@ def trade_off_plot(
 
 
 def beliefs(
-    columns: Mapping[str, np.ndarray], prior: float, *, pure_label: str, dark: bool = False
+    columns: Mapping[str, FloatArray], prior: float, *, pure_label: str, dark: bool = False
 ) -> go.Figure:
     """Belief after against belief before.
 

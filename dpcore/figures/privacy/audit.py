@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.privacy.adversary_test import WITH_YOU, WITHOUT_YOU
 from dpcore.figures.style import base_figure, faded, ink
+from dpcore.figures.table import Table
 
-Row = dict[str, object]
 _ATTACK = "#D55E00"
 
 
-def bound_growth(
-    rows: Sequence[Row], claim: float, n_trials: int, *, dark: bool = False
-) -> go.Figure:
+def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False) -> go.Figure:
     """Lower bounds on epsilon against the number of trials, and the line of the claim.
 
     Parameters
@@ -65,7 +63,7 @@ def bound_growth(
 
 
 def score_histogram(
-    columns: Mapping[str, np.ndarray], threshold: float, *, dark: bool = False
+    columns: Mapping[str, FloatArray], threshold: float, *, dark: bool = False
 ) -> go.Figure:
     """Scores under both data sets, with the threshold that separates them best.
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import plotly.graph_objects as go
 
 from dpcore.figures.style import GREY, base_figure, look_of
+from dpcore.figures.table import Table
 
-Row = dict[str, object]
 
-
-def running_total(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
+def running_total(rows: Table, *, dark: bool = False) -> go.Figure:
     """Epsilon after each entry of a ledger.
 
     Parameters

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
 
 _HEIGHT = 380
@@ -14,9 +14,9 @@ _MOVED = "#D55E00"
 
 
 def plane(
-    people: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
+    people: IntArray,
+    before: FloatArray,
+    after: FloatArray,
     exact_before: float,
     exact_after: float,
     *,
@@ -77,9 +77,9 @@ def plane(
 
 
 def direction_laws(
-    angles: np.ndarray,
-    law_before: np.ndarray,
-    law_after: np.ndarray,
+    angles: FloatArray,
+    law_before: FloatArray,
+    law_after: FloatArray,
     exact_before: float,
     exact_after: float,
     *,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import fmean
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpcore.figures.style import base_figure, ink, look_of
-
-Row = dict[str, object]
+from dpcore.figures.table import Table
 
 
 def share_multiples(
-    panels: Mapping[str, Sequence[Row]],
+    panels: Mapping[str, Table],
     chosen: Mapping[tuple[str, float], float],
     *,
     protocol: str,
@@ -90,7 +89,7 @@ def share_multiples(
 
 
 def three_way_map(
-    rows: Sequence[Row], best: tuple[float, float] | None, *, chance: float, dark: bool = False
+    rows: Table, best: tuple[float, float] | None, *, chance: float, dark: bool = False
 ) -> go.Figure:
     """Ternary map of the error over the shares of centring, PCA and training.
 

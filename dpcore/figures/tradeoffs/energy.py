@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from statistics import fmean
 
 import plotly.graph_objects as go
@@ -18,15 +17,15 @@ from dpcore.figures.style import (
     look_of,
     vertical,
 )
+from dpcore.figures.table import Table
 
-Row = dict[str, object]
 PERCENT_RANGE = (0.0, 1.06)
 _SAME_FLOOR = 0.005
 # Width of a letter of a label, on the generous side.
 _LABEL_PIXELS = 6
 
 
-def protocol_dots(rows: Sequence[Row], *, dark: bool = False) -> go.Figure:
+def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     """Every repetition as a dot, one line a protocol, with the mean marked.
 
     Parameters
@@ -98,7 +97,7 @@ def _above(x: float, text: str) -> dict:
 
 
 def energy_curves(
-    rows: Sequence[Row],
+    rows: Table,
     field: str,
     *,
     axis_title: str,
@@ -190,7 +189,7 @@ def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _curve(rows: list[Row], field: str, key: str, dark: bool) -> list[dict]:
+def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict]:
     """The spread of the draws, where there are several, and the line of their means."""
     look = look_of(key, dark=dark)
     values = sorted({float(row[field]) for row in rows})

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from dpcore.arrays import FloatArray
 from dpcore.figures.style import base_figure
 
 # Dark at little energy, bright at much, and readable without colour vision.
@@ -17,7 +18,7 @@ _SCALE = "Cividis"
 def energy_map(
     xs: Sequence[float],
     ys: Sequence[float],
-    energies: np.ndarray,
+    energies: FloatArray,
     target: float,
     *,
     x_title: str,

@@ -9,9 +9,8 @@ from statistics import fmean
 import plotly.graph_objects as go
 
 from dpcore.figures.style import ink, look_of
+from dpcore.figures.table import Table
 from dpcore.figures.tradeoffs.energy import energy_curves
-
-Row = dict[str, object]
 
 _DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot")
 _STROKES = ("━━━", "· · ·", "━ ━", "━ ·", "━━ ━━", "━━ ·")
@@ -19,10 +18,10 @@ _GLYPHS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "�
 
 
 def energy_panel(
-    rows: Sequence[Row],
+    rows: Table,
     field: str,
     *,
-    others: Mapping[str, Sequence[Row]] | None = None,
+    others: Mapping[str, Table] | None = None,
     published: Sequence[tuple[str, float, float, float]] = (),
     dark: bool = False,
     **options: object,
@@ -83,9 +82,7 @@ def _dash(rank: int) -> str:
     return _DASHES[(rank - 1) % len(_DASHES)]
 
 
-def _add_other(
-    figure: go.Figure, rows: Sequence[Row], field: str, key: str, name: str, rank: int
-) -> None:
+def _add_other(figure: go.Figure, rows: Table, field: str, key: str, name: str, rank: int) -> None:
     look = look_of(key)
     values = sorted({float(row[field]) for row in rows})
     figure.add_scatter(

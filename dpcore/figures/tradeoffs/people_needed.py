@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
 from dpcore.figures.style import GREY, base_figure, ink, look_of
+from dpcore.figures.table import Table
 
-Row = dict[str, object]
 _BOUNDS = {
     "theorem 3": ("PPCA: enough (theorem 3)", "ppca", "dash"),
     "theorem 4": ("anybody, pure ε: needed (theorem 4)", None, "longdashdot"),
@@ -18,8 +18,8 @@ _PEOPLE = [step * 10**power for power in range(1, 10) for step in (1, 3)]
 
 
 def people_needed(
-    measured: Sequence[Row],
-    bounds: Sequence[Row],
+    measured: Table,
+    bounds: Table,
     slopes: Mapping[str, float],
     *,
     dimensions: tuple[float, float],

@@ -8,7 +8,7 @@ worked out in `dpcore.privacy.cape`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +16,9 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.guarantees import MASKED_SITES, gaussian_guarantee
+from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import noise_scales, site_sensitivity
+from dpcore.pca.site import NoiseScales, noise_scales
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import (
     CapeScales,
@@ -37,14 +37,50 @@ _MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
 _UNBOUNDED = 1e5
 
 
-def release_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
-    """Scales of mask and noise on a matrix, for `n_sites` sites and `n_samples` people in all."""
-    alone = noise_scales(n_samples / n_sites, settings).moment
-    return masked_scales(settings, alone, n_sites)
+def noise_of_masked_sites(settings: ReleaseSettings, n_samples: Sequence[int]) -> NoiseScales:
+    """What stays of each site's noise, sites of so many people sending S n_s / N times theirs.
+
+    Raises
+    ------
+    ParameterError
+        If a site drops out: the masks of the others would stay in the average.
+    """
+    if settings.dropped_sites > 0:
+        raise ParameterError(
+            "dropped_sites",
+            "0 for CAPE, whose masks cancel only where every site answers",
+            settings.dropped_sites,
+        )
+    return masked_noise(settings, noise_alone(settings, n_samples), len(n_samples))
+
+
+def promised_by_masked_sites(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """What holds against the aggregator who reads every message, and against a site."""
+    return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])
+
+
+def release_scales(settings: ReleaseSettings, n_samples: Sequence[int]) -> CapeScales:
+    """Scales of mask and noise on a matrix, for sites of so many people."""
+    return masked_scales(settings, noise_alone(settings, n_samples).moment, len(n_samples))
+
+
+def noise_alone(settings: ReleaseSettings, n_samples: Sequence[int]) -> NoiseScales:
+    """What a site would add that sent S n_s / N times its own on its own."""
+    return noise_scales(sum(map(int, n_samples)) / len(n_samples), settings)
+
+
+def masked_noise(settings: ReleaseSettings, alone: NoiseScales, n_sites: int) -> NoiseScales:
+    """What stays of each site's noise when the masks have cancelled, from that of a site alone."""
+    scales = masked_scales(settings, alone.moment, n_sites)
+    sigma, weight = scales.noise_sigma, mean_weight(settings.mean_share, settings.row_norm_bound)
+    mu = cape_mu(alone.l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
+    return NoiseScales(sigma, sigma / weight if weight > 0 else 0.0, alone.l2_sensitivity, mu)
 
 
 def masked_scales(settings: ReleaseSettings, local_sigma: float, n_sites: int) -> CapeScales:
-    """Scales of mask and noise from the noise of a site alone.
+    """Scales of mask and noise on a matrix, from the noise of a site alone.
 
     The published calibration keeps the published a and b, and the guarantee is what it is;
     under the others the same shape grows until the promise holds against the worse adversary.
@@ -73,10 +109,9 @@ def cape(draw: Draw) -> Subspace:
     the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
     """
     n_sites, settings = draw.moments.n_sites, draw.settings
-    guarantee = cape_guarantee(settings, n_sites, draw.n_people)
-    scales = release_scales(settings, n_sites, draw.n_people)
+    noise = noise_of_masked_sites(settings, draw.moments.n_samples)
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
-    left = scales.noise_sigma / math.sqrt(n_sites)
+    left = noise.moment / math.sqrt(n_sites)
 
     def noisy_average() -> np.ndarray:
         average = draw.pooled_moment
@@ -92,57 +127,16 @@ def cape(draw: Draw) -> Subspace:
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=guarantee,
-        sigma=np.full(n_sites, scales.noise_sigma),
+        guarantee=noise_guarantee(settings, MASKED_SITES, [noise]),
+        sigma=np.full(n_sites, noise.moment),
         bytes_sent=draw.whole_matrix_bytes(),
     )
 
 
 def noisy_mean_of_messages(draw: Draw) -> np.ndarray:
     """(D,) average of the masked means, with the noise that stays in it."""
-    n_sites, settings = draw.moments.n_sites, draw.settings
-    scales = release_scales(settings, n_sites, draw.n_people)
-    sigma = scales.noise_sigma / mean_weight(settings.mean_share, settings.row_norm_bound)
-    return draw.noisy_pooled_mean(sigma / math.sqrt(n_sites), Purpose.MASK)
-
-
-def cape_guarantee(settings: ReleaseSettings, n_sites: int, n_samples: int) -> Guarantee:
-    """What holds against the aggregator who reads every message, and against a site.
-
-    Raises
-    ------
-    ParameterError
-        If a site drops out: its masks would stay in the average.
-    """
-    if settings.dropped_sites > 0:
-        raise ParameterError(
-            "dropped_sites",
-            "0 for CAPE, whose masks cancel only where every site answers",
-            settings.dropped_sites,
-        )
-    return masked_guarantee(
-        settings,
-        release_scales(settings, n_sites, n_samples),
-        n_sites,
-        l2_sensitivity=site_sensitivity(n_samples / n_sites, settings),
-    )
-
-
-def masked_guarantee(
-    settings: ReleaseSettings, scales: CapeScales, n_sites: int, *, l2_sensitivity: float
-) -> Guarantee:
-    """What these scales promise against each adversary, the worst in front.
-
-    The guarantee's sigma is that of the plain Gaussian mechanism that promises the same.
-    """
-    mu = cape_mu(l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
-    return gaussian_guarantee(
-        settings.budget,
-        MASKED_SITES,
-        l2_sensitivity=l2_sensitivity,
-        sigma={who: l2_sensitivity / each for who, each in mu.items()},
-        is_calibrated=settings.calibration != "published",
-    )
+    noise = noise_of_masked_sites(draw.settings, draw.moments.n_samples)
+    return draw.noisy_pooled_mean(noise.mean / math.sqrt(draw.moments.n_sites), Purpose.MASK)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,19 +6,50 @@ differences between protocols are differences between protocols and not luck.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.guarantees import (
+    EVERY_SITE,
+    FIRST_SITE,
+    HOLDER,
     data_independent_guarantee,
     no_guarantee,
-    promised_by_first_site,
-    promised_by_holder,
-    promised_by_sites,
+    noise_guarantee,
 )
-from dpcore.pca.site import noise_scales
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import NoiseScales, noise_of_sites, noise_scales
 from dpcore.pca.subspace import Subspace
+from dpcore.privacy import Guarantee
 from dpcore.streams import Purpose
+
+
+def noise_of_holder(settings: ReleaseSettings, n_samples: Sequence[int]) -> NoiseScales:
+    """What somebody adds who holds the rows of all sites of so many people."""
+    return noise_scales(int(sum(n_samples)), settings)
+
+
+def promised_by_sites(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """Every site of so many people releases its own noisy second moment."""
+    return noise_guarantee(settings, EVERY_SITE, noise_of_sites(settings, n_samples))
+
+
+def promised_by_first_site(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """The first site alone; nobody else's people are read."""
+    return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
+
+
+def promised_by_holder(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """Somebody who holds the rows of all sites adds noise once."""
+    return noise_guarantee(settings, HOLDER, [noise_of_holder(settings, n_samples)])
 
 
 def dpdis(draw: Draw) -> Subspace:
@@ -44,7 +75,7 @@ def _from_sites(
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=promised_by_sites(draw.settings, draw.moments.n_samples),
+        guarantee=noise_guarantee(draw.settings, EVERY_SITE, draw.scales),
         sigma=draw.sigma,
         bytes_sent=message_bytes,
     )
@@ -60,7 +91,7 @@ def local(draw: Draw) -> Subspace:
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=promised_by_first_site(settings, draw.moments.n_samples),
+        guarantee=noise_guarantee(settings, FIRST_SITE, draw.scales[:1]),
         sigma=draw.sigma[:1],
         bytes_sent=np.zeros(1, dtype=np.int64),
         n_rounds=0,
@@ -70,7 +101,7 @@ def local(draw: Draw) -> Subspace:
 def pooled(draw: Draw) -> Subspace:
     """Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator."""
     settings = draw.settings
-    scales = noise_scales(draw.n_people, settings)
+    scales = noise_of_holder(settings, draw.moments.n_samples)
 
     def noisy() -> np.ndarray:
         noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
@@ -84,7 +115,7 @@ def pooled(draw: Draw) -> Subspace:
     return Subspace(
         components=components,
         eigenvalues=eigenvalues,
-        guarantee=promised_by_holder(settings, draw.moments.n_samples),
+        guarantee=noise_guarantee(settings, HOLDER, [scales]),
         sigma=np.array([scales.moment]),
         bytes_sent=draw.raw_row_bytes(),
     )
@@ -92,7 +123,7 @@ def pooled(draw: Draw) -> Subspace:
 
 def noisy_mean_of_holder(draw: Draw) -> np.ndarray:
     """(D,) mean of everybody's rows, with the noise that `pooled` adds to it."""
-    scales = noise_scales(draw.n_people, draw.settings)
+    scales = noise_of_holder(draw.settings, draw.moments.n_samples)
     return draw.noisy_pooled_mean(scales.mean, Purpose.POOLED_NOISE)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages.encoding import sent
-from dpcore.pca.protocols.guarantees import AT_SITES, Trust, second_moment_guarantee
+from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import SiteMessage
+from dpcore.pca.site import SiteMessage, noise_of_sites
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Adversary, Guarantee
 from dpcore.streams import Purpose
@@ -51,7 +51,7 @@ def promised_in_a_chain(
             "holds no more directions",
             settings.n_components,
         )
-    return second_moment_guarantee(settings, n_samples, CHAIN)
+    return noise_guarantee(settings, CHAIN, noise_of_sites(settings, n_samples))
 
 
 def sequential(draw: Draw) -> Subspace:
@@ -74,7 +74,8 @@ def sequential(draw: Draw) -> Subspace:
     order = draw.repetition.rng(Purpose.ORDER).permutation(draw.n_sites)
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
     handed: SiteMessage | None = None
-    for number in order[: 1 + max(np.flatnonzero(np.isin(order, draw.sites)))]:
+    last = proxies[0]
+    for number in order:
         if number not in draw.sites:
             handed = None
             continue
@@ -82,9 +83,8 @@ def sequential(draw: Draw) -> Subspace:
         own = proxies[site]
         joined = own if handed is None else join(handed, own, settings.intermediate_dim)
         handed, length = sent(joined, settings.encoding)
-        lengths[site] = length + draw.mean_bytes
-    assert handed is not None
-    _, sizes, directions = np.linalg.svd(handed.values.T, full_matrices=False)
+        last, lengths[site] = handed, length + draw.mean_bytes
+    _, sizes, directions = np.linalg.svd(last.values.T, full_matrices=False)
     return Subspace(
         components=directions[: settings.n_components],
         eigenvalues=np.square(sizes[: settings.n_components]),
