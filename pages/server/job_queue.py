@@ -24,8 +24,8 @@ MOST_OF_A_VISITOR = 3
 MOST_GOING_ON = 100
 _MOST_ENDED = 24
 _KEPT_SECONDS = 60.0
-# About 60 MB; those of others are on disk, and come back in a moment.
-_MOST_ENDED_ROWS = 20_000
+# About 12 MB; those of others are on disk, and come back in a moment.
+_MOST_ENDED_ROWS = 4_000
 
 
 class Jobs:
