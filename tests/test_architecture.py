@@ -19,12 +19,13 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 400
 LONGEST_PAGE = 130
 
-LEAVES = {"errors", "streams"}
+LEAVES = {"arrays", "errors", "streams"}
 FOUNDATIONS = {"privacy", "data"}
 TOOLS = FOUNDATIONS | {"mechanisms", "spectra"}
 ALGORITHMS = {"pca", "cca", "statistics", "classification"}
 # Room: the rooms it may import from. Distributed CCA is built on distributed PCA's rounds.
 ARROWS = {
+    "arrays": set(),
     "errors": set(),
     "streams": set(),
     "privacy": set(),
@@ -40,6 +41,7 @@ ARROWS = {
     "command_line": TOOLS | ALGORITHMS | {"experiments", "figures"},
     "__main__": {"command_line"},
 }
+REGISTER = "dpcore.pca.protocols"
 HEAVY = ("streamlit", "sklearn", "scipy.stats", "plotly", "dp_accounting", "pandas")
 LIGHT_ROOMS = (
     "dpcore",
@@ -107,6 +109,9 @@ def test_arrows_point_one_way(path):
     audits = "audit" in name_of(path)
     for name in imports_of(path):
         if not within(name, "dpcore"):
+            continue
+        # Looks and titles are the register's: figures read that table, and no other part of it.
+        if name_of(path) == "dpcore/figures/style.py" and within(name, REGISTER):
             continue
         other = name.split(".")[1]
         # An audit attacks mechanisms, which lie above what it belongs to.
