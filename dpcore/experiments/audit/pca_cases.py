@@ -8,6 +8,7 @@ own guarantee.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -61,16 +62,17 @@ def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
     return tuple(cases)
 
 
-def untrusted(guarantee: Guarantee) -> tuple[Adversary, ...]:
+def untrusted(guarantee: Guarantee | None) -> tuple[Adversary, ...]:
     """Those against whom something is promised; nobody where it names none."""
-    return tuple(each.adversary for each in guarantee.against if not each.is_trusted)
+    against = () if guarantee is None else guarantee.against
+    return tuple(each.adversary for each in against if not each.is_trusted)
 
 
 def settings_of(entry: Protocol) -> ReleaseSettings:
     """The audit's settings, as a protocol wants them to be attacked at its worst."""
     asked = entry.neighbours.epsilon or BUDGET.epsilon
-    changes = {"budget": PrivacyBudget(asked, BUDGET.delta), **dict(entry.neighbours.settings)}
-    return replace(SETTINGS, **changes)
+    changes: dict[str, Any] = dict(entry.neighbours.settings)
+    return replace(SETTINGS, budget=PrivacyBudget(asked, BUDGET.delta), **changes)
 
 
 def drawn(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def epsilon_against(guarantee: Guarantee, adversary: Adversary) -> float:
     return named.get(adversary, math.inf) if named else guarantee.epsilon
 
 
-def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> dict[str, object]:
+def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> dict[str, Any]:
     """The fields of a case that say against whom it claims what."""
     return {
         "epsilon": epsilon_against(guarantee, adversary),

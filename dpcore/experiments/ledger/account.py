@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import (
@@ -67,7 +68,9 @@ class Charge:
         if EVERYONE in (ours.partition, theirs.partition):
             dearer = replace(dearer, partition=EVERYONE, sites=None)
         else:
-            dearer = replace(dearer, sites=tuple(sorted({*ours.sites, *theirs.sites})))
+            dearer = replace(
+                dearer, sites=tuple(sorted({*(ours.sites or ()), *(theirs.sites or ())}))
+            )
         return Charge(
             dearer,
             self.numbers | other.numbers,
@@ -229,13 +232,14 @@ class Account:
             for site in (*named, None)
         }
 
-    def rows(self, delta: float) -> list[dict[str, object]]:
+    def rows(self, delta: float) -> list[dict[str, Any]]:
         """One row a charge, in order, with the total after it and the plain sum of epsilons.
 
         The last total is the smallest known. Those before it are quick bounds where kinds of
         noise are mixed, and never above the last.
         """
-        rows, added_up = [], 0.0
+        rows: list[dict[str, Any]] = []
+        added_up = 0.0
         # Composing every prefix anew would take seconds after an hour of redraws.
         by_everybody, by_some = Spent(), Account(self.dataset)
         for key, charge in self.charges.items():
@@ -296,7 +300,7 @@ def _beyond(charges: dict[str, Charge], known: dict[str, Charge]) -> list[Charge
 
 def who_pays(release: Release) -> str:
     """The people who pay, in words."""
-    if release.partition == EVERYONE:
+    if release.sites is None:
         return "everybody"
     numbers = ", ".join(str(site + 1) for site in release.sites)
     return f"people of site{'s' if len(release.sites) > 1 else ''} {numbers}"

@@ -82,7 +82,7 @@ class Neighbours:
 
     n_sites: int = 1
     epsilon: float | None = None
-    settings: tuple[tuple[str, object], ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
     noisy_mean: Callable[[Draw], FloatArray] | None = None
     has_own_cases: bool = False
 

@@ -75,8 +75,12 @@ POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "droppe
 
 
 def first_noisy_mean(draw: Draw) -> FloatArray:
-    """(D,) mean that the first site releases."""
-    return draw.noisy_means[0]
+    """(D,) mean that the first site releases, where one is bought."""
+    means: FloatArray | None = draw.noisy_means
+    if means is None:
+        raise ParameterError("mean_share", "greater than 0", draw.settings.mean_share)
+    first: FloatArray = means[0]
+    return first
 
 
 for _entry in (
