@@ -22,7 +22,7 @@ from dpcore.experiments.ledger.learning_charges import of_pipeline, of_statistic
 from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, of_run, together
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.privacy import Guarantee
+from dpcore.privacy import EVERYONE, Guarantee
 
 HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")
 PURE = Guarantee(None, 1.0, 0.0, "laplace", "")
@@ -64,7 +64,7 @@ def identities(charges: list[Charge]) -> set[tuple[str, str]]:
 
 
 def test_every_field_of_a_run_is_sorted():
-    sorted_here = {*RUN_NOISE, *RUN_AFTER, *CAPE_NOISE, "protocols", "repetitions"}
+    sorted_here = {*RUN_NOISE, *RUN_AFTER, *CAPE_NOISE, "dropped_sites", "protocols", "repetitions"}
     assert sorted_here == {field.name for field in fields(RunSpec)}
 
 
@@ -79,6 +79,20 @@ def test_so_is_what_shapes_cape_alone(field):
     change = {field: CAPE_NOISE[field]}
     assert not of(RUN, "cape") & of(replace(RUN, **change), "cape")
     assert of(RUN, "dpdis") == of(replace(RUN, **change), "dpdis")
+
+
+@pytest.mark.parametrize("protocol", ["dpdis", "full", "sequential", "local"])
+def test_a_site_s_noise_is_its_own_whoever_else_answers(protocol):
+    """Only whose noise it is when the first site that is there is alone cannot be told."""
+    fewer = replace(RUN, dropped_sites=2)
+    assert of(RUN, protocol) == of(fewer, protocol)
+    (charge,) = of_run(fewer, {protocol: HOLDS}, 600, 1)
+    assert charge.release.partition == EVERYONE
+
+
+@pytest.mark.parametrize("protocol", ["pooled", "ag", "sulq", "modsulq", "ppca"])
+def test_fewer_people_at_a_holder_are_another_release(protocol):
+    assert not of(RUN, protocol) & of(replace(RUN, dropped_sites=2), protocol)
 
 
 @pytest.mark.parametrize("protocol", ["dpdis", "full", "local", "pooled", "cape", "ag", "sulq"])
