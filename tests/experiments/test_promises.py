@@ -45,7 +45,7 @@ def test_a_promise_is_what_a_run_comes_with(key, change):
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("preparation", PREPARATIONS)
 @pytest.mark.parametrize(
-    "protocol", [key for key in PROTOCOLS if PROTOCOLS[key].promise == Kind.APPROXIMATE]
+    "protocol", [key for key in PROTOCOLS if PROTOCOLS[key].kind is Kind.APPROXIMATE]
 )
 def test_one_sigma_from_the_noise_to_the_card(protocol, preparation, calibration):
     """What was drawn with, what a row says and what the card says, before and after a run."""

@@ -173,7 +173,7 @@ def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
         lines.append(
             {
                 "Algorithm": VARIANTS[key].label,
-                "Promise": method.promise,
+                "Promise": str(method.kind),
                 "Asked ε": plain(spec.epsilon),
                 "Exact ε": _number(guarantee.epsilon),
                 "At δ": plain(guarantee.delta),
