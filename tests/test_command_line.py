@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from dpcore.command_line import main
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.papers.dpdispca_figures import FIGURES
 from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.spec import SPEC_FIELDS, RunSpec
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -49,7 +50,7 @@ def test_json_is_alone_on_standard_output_and_progress_on_standard_error(shell):
     document = json.loads(done.stdout)
     assert len(document["rows"]) == 4
     assert document["spec"]["protocols"] == ["dpdis", "local"]
-    assert set(SPEC_FIELDS) == set(document["spec"])
+    assert {field.name for field in fields(RunSpec)} == set(document["spec"])
     assert "digits" in done.stderr
     assert "4/4" in done.stderr
 
@@ -57,7 +58,7 @@ def test_json_is_alone_on_standard_output_and_progress_on_standard_error(shell):
 def test_it_gives_the_numbers_that_python_gives(capsys):
     assert main([*RUN, "full,pooled", "--epsilon", "2", "--noise", "isometric", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    spec = RunSpec(
+    spec = RunSpec.published(
         sites=3, repetitions=2, protocols=("full", "pooled"), epsilon=2.0, noise="isometric"
     )
     for found, expected in zip(rows, run(spec), strict=True):
@@ -149,7 +150,7 @@ def test_help_is_worth_reading(shell):
     for word in ("datasets", "run", "reproduce", "python -m dpcore run", "exact"):
         assert word in top
     options = shell("run", "--help").stdout
-    for name in set(SPEC_FIELDS) - {"protocols"}:
+    for name in {field.name for field in fields(RunSpec)} - {"protocols"}:
         assert f"--{name.replace('_', '-')}" in options
     for key in PROTOCOLS:
         assert key in options

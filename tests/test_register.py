@@ -18,10 +18,12 @@ from dpcore.experiments.audit.attack import named_cases
 from dpcore.experiments.audit.cases import audit_cases
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.run_cost import cost_of_spec
-from dpcore.experiments.engine.sweep import Sweep, check_feasible, collect
+from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.ledger.account import Account
 from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, promised
-from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run
+from dpcore.experiments.pca.experiment import check_feasible
+from dpcore.experiments.pca.problem import local_problem
+from dpcore.experiments.pca.runs import draw_subspaces, run
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.style import look_of
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
@@ -147,7 +149,7 @@ def test_controls_and_addresses_offer_it_where_rows_are_at_sites(entry):
     assert title_of(entry.key) == entry.title
     for name in ("protocols", "plan_protocol"):
         parameter = parameters()[name]
-        assert (entry.key in parameter.options) == entry.has_sites
+        assert (entry.key in parameter.offers) == entry.has_sites
         assert (entry.key in parameter.arguments()["options"]) == entry.has_sites
         if entry.has_sites:
             assert find(name).read(name, [entry.title.upper()]) == [entry.title]
@@ -206,7 +208,7 @@ def test_what_is_registered_anew_is_audited_as_long_as_it_is_there(made_up):
 
 def test_nothing_is_left_of_what_is_gone():
     assert "made-up" not in named_cases()
-    assert "made-up" not in parameters()["protocols"].options
+    assert "made-up" not in parameters()["protocols"].offers
     with pytest.raises(ParameterError, match="protocol must be one of dpdis, full"):
         protocol("made-up")
 

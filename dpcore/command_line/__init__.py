@@ -22,7 +22,7 @@ from dpcore.command_line.output import (
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.sweep import check_feasible
+from dpcore.experiments.pca.experiment import check_feasible
 from dpcore.experiments.pca.runs import run
 
 DESCRIPTION = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec, as_published
+from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
@@ -13,8 +13,8 @@ from dpcore.privacy import CALIBRATIONS
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Every field of a spec as an option, with the default of the published protocols."""
-    default = as_published(RunSpec())
+    """Every field of a spec as an option, with the spec's own default."""
+    default = RunSpec.published()
     add = parser.add_argument
     add("--dataset", default=default.dataset, help="see the 'datasets' command")
     add(

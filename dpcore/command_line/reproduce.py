@@ -17,12 +17,12 @@ from dpcore.command_line.sweeping import (
     write_csv,
 )
 from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import SweepResult
 from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims, check_dimension
 from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure, paper_figure
 from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
 from dpcore.experiments.papers.published_points import compare_with_published, published_points_of
-from dpcore.experiments.pca.runs import Row
 from dpcore.pca import TRUNCATIONS
 from dpcore.pca.protocols.register import PROTOCOLS
 

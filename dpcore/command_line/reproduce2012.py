@@ -10,9 +10,9 @@ from pathlib import Path
 from dpcore.command_line.output import with_progress
 from dpcore.command_line.sweeping import run_options, write_csv
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.papers.dpdispca_claims import Verdict
 from dpcore.experiments.papers.nips2012_figures import LiveFigure, live_figure
-from dpcore.experiments.pca.runs import Row
 
 
 @dataclass(frozen=True)

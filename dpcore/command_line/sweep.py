@@ -25,7 +25,8 @@ from dpcore.experiments.engine.result_store import (
     Store,
     StoreSummary,
 )
-from dpcore.experiments.engine.sweep import VARIABLE_FIELDS, Sweep
+from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.pca.experiment import VARIABLE_FIELDS
 from dpcore.experiments.pca.sentences import bytes_in_words
 
 STANDARD_OUTPUT = "-"

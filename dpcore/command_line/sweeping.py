@@ -13,16 +13,16 @@ from tqdm import tqdm
 
 from dpcore.command_line.output import ASIDE
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import (
-    VARIABLE_FIELDS,
     Finished,
     Sweep,
     SweepResult,
     in_order,
     run_sweep,
 )
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.pca.experiment import VARIABLE_FIELDS
 from dpcore.experiments.pca.spec import RunSpec
 
 _WHOLE = ("sites", "samples", "components", "intermediate_dim", "honest_sites", "dropped_sites",

@@ -157,7 +157,8 @@ def gaussian_posterior(prior: float, mu: float, quantile: Values) -> Values:
     _require_probability("prior", prior)
     if math.isinf(mu):
         return np.ones_like(quantile, dtype=float)
-    return expit(logit(prior) + mu**2 / 2 + mu * ndtri(quantile))
+    belief: Values = expit(logit(prior) + mu**2 / 2 + mu * ndtri(quantile))
+    return belief
 
 
 def gaussian_exceedance(epsilon: float, mu: float) -> float:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import overload
 
 from dpcore.data.catalog import CATALOG
-from dpcore.pca.protocols.entry import Protocol, Where
+from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary
-from pages.sidebar.selection import plain
 
+EVERYBODY = "all"
 NUMERIC = tuple(entry for entry in CATALOG.values() if entry.default_components is not None)
 MOST_FEATURES = max(entry.n_features for entry in CATALOG.values())
 MOST_PEOPLE = max(entry.n_samples for entry in CATALOG.values())
@@ -24,45 +21,33 @@ ON_A_BUTTON = {
 }
 
 
-@dataclass(frozen=True)
-class Registered(Sequence[str]):
-    """Keys of the protocols that `fits` is true of, as the register is whenever they are read."""
-
-    fits: Callable[[Protocol], bool]
-    before: tuple[str, ...] = ()
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return (*self.before, *(key for key, entry in PROTOCOLS.items() if self.fits(entry)))
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        return self.keys[index]
-
-    def __len__(self) -> int:
-        return len(self.keys)
+def between_sites() -> tuple[str, ...]:
+    """Protocols that start from rows at sites, as the register is now."""
+    return tuple(key for key, entry in PROTOCOLS.items() if entry.has_sites)
 
 
-BETWEEN_SITES = Registered(lambda entry: entry.has_sites)
-OF_MATRICES = Registered(lambda entry: entry.is_distributed, before=("ag",))
-# A site alone trains on nobody else, and "pooled" is Analyze Gauss by another name.
-TO_LEARN_WITH = Registered(
-    lambda entry: (
-        entry.noise is not None
-        and entry.where in (Where.HOLDER, Where.EVERY_SITE)
-        and entry.key != "ag"
-    ),
-    before=("ag",),
-)
+def of_matrices() -> tuple[str, ...]:
+    """Protocols that release eigenvalues too, by everybody's rows or by sites."""
+    return ("ag", *(key for key, entry in PROTOCOLS.items() if entry.is_distributed))
+
+
+def to_learn_with() -> tuple[str, ...]:
+    """Protocols that find a subspace for a classifier.
+
+    A site alone trains on nobody else, and "pooled" is Analyze Gauss by another name.
+    """
+    where = (Where.HOLDER, Where.EVERY_SITE)
+    found = [k for k, entry in PROTOCOLS.items() if entry.noise and entry.where in where]
+    return ("ag", *(key for key in found if key != "ag"))
 
 
 def title_of(key: str) -> str:
     return PROTOCOLS[key].title
+
+
+def plain(number: float) -> str:
+    """A number as people write it: no exponent, no trailing zeros."""
+    return f"{number:,.10f}".rstrip("0").rstrip(".")
 
 
 def or_infinity(epsilon: float) -> str:

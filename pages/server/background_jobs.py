@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Event, in_order
-from dpcore.experiments.pca.runs import Row
 
 if TYPE_CHECKING:
     from pages.server.job_queue import Jobs

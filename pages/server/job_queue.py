@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Hashable
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 from pages.server.background_jobs import Job, Parts, Progress, View, rows_of
 
 # Pages look several times a second; browsers let a tab in the background look once a minute.

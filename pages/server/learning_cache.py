@@ -30,7 +30,7 @@ from dpcore.experiments.learning.classification_spec import (
 from dpcore.experiments.learning.statistic_runs import StatisticSpec, error_draws
 from dpcore.experiments.teaching.tutorials import Output, run_tutorial
 from dpcore.privacy import Guarantee
-from pages.server.result_cache import counting, waited_for
+from pages.server.result_cache import counted_out, waited_for
 
 Cell = tuple[ClassificationSpec, int]
 
@@ -95,7 +95,7 @@ def finished(specs: Iterable[ClassificationSpec]) -> tuple[list[Row], list[Cell]
 
 def rows(specs: Iterable[ClassificationSpec]) -> list[Row]:
     """All rows of some specs; a counting bar appears if it takes longer than a moment."""
-    return counting(cells(specs), cell_row, "draws")
+    return [cell_row(cell) for cell in counted_out(cells(specs), "draws")]
 
 
 def outcome(spec: ClassificationSpec) -> Outcome:
@@ -108,7 +108,7 @@ def outcome(spec: ClassificationSpec) -> Outcome:
 def guarantee_of(spec: ClassificationSpec) -> Guarantee:
     """What all private stages of a pipeline promise together."""
     found = outcome(spec)
-    return _guarantees.get((spec,), lambda: total_guarantee(spec, found))
+    return _guarantees(spec, make=lambda: total_guarantee(spec, found))
 
 
 def _column_of(name: str, index: int) -> np.ndarray:

@@ -6,22 +6,25 @@ import os
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
+from dpcore.experiments.engine.experiment import ProblemSource, Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.result_store import Store, cache_folder
 from dpcore.experiments.engine.run_cost import RunCost, cost_of_sweeps
-from dpcore.experiments.engine.sweep import Event, Sweep, run_sweep
+from dpcore.experiments.engine.sweep import Event, Grid, run_sweep
 from dpcore.experiments.pca.problem import Problems
-from dpcore.experiments.pca.runs import Row
-from dpcore.experiments.pca.spec import ProblemKey
+from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from pages.server import result_cache
 from pages.server.background_jobs import Parts, Progress, ShouldStop, View
 from pages.server.job_queue import Jobs
 
-Sweeps = tuple[Sweep, ...]
+Sweeps = tuple[Grid, ...]
 SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
 # Pages whose questions are sweeps show the same ones.
 SWEEPS = "sweeps"
+# What jobs compute on, in this server's memory; of a family that is not here, what it gives.
+PROBLEMS: dict[str, ProblemSource] = {RunSpec.experiment: result_cache.problems_of_jobs}
 
 JOBS = Jobs(result_cache.JOBS_AT_ONCE)
 _costs = OnceCache(cost_of_sweeps, keep=64)
@@ -66,19 +69,19 @@ def scheduler() -> str | None:
     return os.environ.get(SCHEDULER_VARIABLE) or None
 
 
-def run_options() -> dict[str, object]:
+def run_options(family: str = RunSpec.experiment) -> dict[str, Any]:
     """Where jobs of this server run and keep their rows, as `run_sweep` takes it."""
     return {
         "workers": os.cpu_count() or 1,
         "store": Store(),
         "scheduler": scheduler(),
-        "problems": result_cache.problems_of_jobs,
+        "problems": PROBLEMS.get(family),
     }
 
 
-def sweep_part(sweep: Sweep) -> Callable[[ShouldStop], Iterator[Event]]:
+def sweep_part(sweep: Grid) -> Callable[[ShouldStop], Iterator[Event]]:
     """A sweep as a part of a job."""
-    options = run_options()
+    options = run_options(sweep.family)
     return lambda stop: run_sweep(sweep, should_stop=stop, **options)
 
 
@@ -137,6 +140,20 @@ def find_sweeps(sweeps: Sweeps) -> SweepsView | None:
     """This visitor's view of these sweeps."""
     view = find(SWEEPS, sweeps)
     return None if view is None else SweepsView(sweeps, view, scheduler())
+
+
+def live(name: str, sweeps: Sweeps) -> SweepsView:
+    """This visitor's view of a figure's sweeps, which begin by themselves, but for one stopped.
+
+    Raises
+    ------
+    ParameterError
+        If too many jobs go on.
+    """
+    view = find(name, sweeps)
+    if view is None or view.progress().state == "unseen":
+        view = start(name, sweeps, lambda: parts_of_sweeps(sweeps))
+    return SweepsView(sweeps, view, scheduler())
 
 
 def cost_of(sweeps: Sweeps) -> RunCost:

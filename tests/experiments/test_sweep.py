@@ -15,6 +15,7 @@ from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.engine.sweep import Cell, Sweep, collect, run_sweep
 from dpcore.experiments.engine.work_units import run_unit, units_of
+from dpcore.experiments.pca.experiment import PCA
 from dpcore.experiments.pca.problem import build_problem
 from dpcore.experiments.pca.runs import local_problem, run
 from dpcore.experiments.pca.spec import RunSpec
@@ -159,14 +160,14 @@ def test_classic_calibration_is_skipped_above_one():
 
 def test_a_reason_found_only_when_running_takes_no_other_cell_with_it(monkeypatch):
     """Feasibility is asked before any data is read; what is found later skips one cell alone."""
-    original = units_module.run_repetitions
 
     def refuses_five(specs, *arguments, **options):
         if any(spec.components == 5 for spec in specs):
             raise ParameterError("components", "anything else", 5)
-        return original(specs, *arguments, **options)
+        return PCA.run(specs, *arguments, **options)
 
-    monkeypatch.setattr(units_module, "run_repetitions", refuses_five)
+    family = replace(PCA, run=refuses_five)
+    monkeypatch.setattr(units_module, "experiment_of", lambda spec: family)
     result = collect(Sweep(SPEC, (("components", (5, 10)),)))
     assert {row["components"] for row in result.rows} == {10}
     assert [row["components"] for row in result.skipped] == [5]

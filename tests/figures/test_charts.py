@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 import pytest
 
 from dpcore.figures.families.network import network_svg
+from dpcore.figures.plot_parts import PERCENT_RANGE
 from dpcore.figures.style import FREE_LOOKS, faded, log_ticks, look_of
-from dpcore.figures.tradeoffs.energy import PERCENT_RANGE, energy_curves, protocol_dots
+from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 
 EPSILONS = (0.1, 1.0, 10.0)

@@ -24,6 +24,7 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pages.server
+from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.classification_runs import promised_stages
 from dpcore.experiments.learning.classification_spec import canonical
@@ -61,10 +62,10 @@ def of_walk(found, spec, site) -> list[Charge]:
     return of_subspaces(result_cache.subspaces(spec), spec)
 
 
-def of_found(found, source, spec, protocol) -> list[Charge]:
+def of_found(found, spec, protocol) -> list[Charge]:
     guarantees = {protocol: found[0][0].guarantee}
-    people = int(cca_cache.problem(source, spec).moments.n_samples.sum())
-    return of_pairs(source, spec, guarantees, people, spec.repetitions)
+    people = int(cca_cache.problem(spec).moments.n_samples.sum())
+    return of_pairs(spec.source, spec, guarantees, people, spec.repetitions)
 
 
 def of_learnt(found, specs, **_) -> list[Charge]:
@@ -81,7 +82,7 @@ def of_outcome(found, spec) -> list[Charge]:
     return of_pipeline(canonical(spec), found.guarantees, 1)
 
 
-def of_batch(found, cell) -> list[Charge]:
+def of_batch(found, spec) -> list[Charge]:
     return of_rows(found.rows[:1])
 
 
@@ -90,7 +91,7 @@ RESULTS: dict[str, Callable[..., list[Charge]]] = {
     "result_cache.rows": lambda found, spec: of_rows(found),
     "result_cache.subspaces": of_subspaces,
     "steps_cache.steps": of_walk,
-    "central_cache.rows": lambda found, cells, **_: of_rows(found),
+    "central_cache.rows": lambda found, specs, **_: of_rows(found),
     "central_cache.batch": of_batch,
     "cca_cache.found": of_found,
     "learning_cache.rows": of_learnt,
@@ -102,14 +103,18 @@ def of_cells(found, *_) -> list[str]:
     return [row["dataset"] for row in found[0]]
 
 
+def of_curves(job, name, sweeps) -> list[str]:
+    specs = [cell.spec for sweep in sweeps for cell in sweep.cells()]
+    return [
+        dataset_of(spec.source) if isinstance(spec, CcaSpec) else spec.dataset
+        for spec in filter(None, specs if job.view.rows_so_far()[0] else [])
+    ]
+
+
 # What each hands over that nobody asked for: whose data, and as what it has to be entered.
 BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
     "result_cache.finished_rows": (CURVES, of_cells),
-    "central_cache.finished": (CURVES, of_cells),
-    "cca_cache.finished_rows": (
-        CURVES,
-        lambda found, wanted: [dataset_of(source) for source, _, _ in wanted if found[0]],
-    ),
+    "visitors_jobs.live": (CURVES, of_curves),
     "learning_cache.finished": (CURVES, of_cells),
     "learning_cache.errors_of": (
         CURVES,
@@ -136,7 +141,6 @@ FREE = {
     "result_cache.as_measured", "result_cache.shown", "result_cache.dataset_statuses",
     "result_cache.cells",
     "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
-    "cca_cache.cells",
     "central_cache.problem", "central_cache.measured", "central_cache.finished_measurements",
     "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
     "learning_cache.column", "learning_cache.tutorial_outputs", "learning_cache.cells",
@@ -146,9 +150,9 @@ FREE = {
 }  # fmt: skip
 # Compute or begin what others hand over, or cut up what they have handed over.
 INSIDE = {
-    "result_cache.waited_for", "result_cache.counting", "result_cache.cell_rows",
+    "result_cache.waited_for", "result_cache.counted_out", "result_cache.cell_rows",
     "result_cache.compute_for",
-    "cca_cache.people", "cca_cache.cell_rows", "central_cache.cell_rows",
+    "cca_cache.people",
     "learning_cache.cell_row", "learning_cache.guarantee_of", "steps_cache.picture",
     "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",
 }  # fmt: skip

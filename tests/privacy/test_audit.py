@@ -21,8 +21,9 @@ from dpcore.privacy import (
     gaussian_trade_off,
     l2_sensitivity_of_second_moment,
 )
-from dpcore.privacy.audit import AuditCase, audit
+from dpcore.privacy.audit import AuditCase
 from dpcore.privacy.audit_bounds import BATCH, areas_across_batches, bounds_at, exact_area
+from dpcore.privacy.audit_scores import audit
 
 
 def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> AuditCase:
@@ -226,7 +227,7 @@ def test_the_museum_is_fenced_off():
         path.relative_to(root).as_posix()
         for folder in ("dpcore", "pages")
         for path in (root / folder).rglob("*.py")
-        if "mechanisms.flawed" in path.read_text(encoding="utf-8")
+        if "audit.flawed_cases" in path.read_text(encoding="utf-8")
     }
     assert importers == {"dpcore/experiments/audit/cases.py"}
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
 

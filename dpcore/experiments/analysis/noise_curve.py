@@ -20,7 +20,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 
 _FINE = 2000  # points to look for a target at, between any two of which the noise hardly differs

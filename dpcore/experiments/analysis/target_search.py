@@ -16,8 +16,8 @@ from statistics import fmean
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import protocol

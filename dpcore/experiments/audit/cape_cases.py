@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
-from dpcore.cca.protocols import joint_masked_scales
+from dpcore.cca.release import joint_noise
 from dpcore.experiments.audit.pca_cases import prepared_sites
 from dpcore.experiments.audit.private_mean_cases import worst_rows
 from dpcore.experiments.audit.worst_neighbours import (
@@ -83,7 +83,7 @@ def _of_pairs(adversary: Adversary) -> AuditCase:
         "CCA, CAPE, compensated masks",
         "cca.cape",
         _SETTINGS,
-        joint_masked_scales(_SETTINGS, _N_SITES, int(moments.n_samples.sum())),
+        release_scales(_SETTINGS, moments.n_samples, joint_noise),
         pairs.guarantee,
         adversary,
     )

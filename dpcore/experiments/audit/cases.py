@@ -11,10 +11,10 @@ from __future__ import annotations
 from functools import cache
 from itertools import chain
 
+from dpcore.experiments.audit.flawed_cases import flawed_cases
 from dpcore.experiments.audit.noise_cases import message_cases, second_moment_cases
 from dpcore.experiments.audit.pca_cases import cases_of, ppca_by_chains_case
 from dpcore.experiments.audit.private_mean_cases import private_mean_cases_of
-from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.audit import AuditCase

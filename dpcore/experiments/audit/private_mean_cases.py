@@ -30,10 +30,8 @@ from dpcore.experiments.audit.worst_neighbours import (
     claim,
     one_by_one,
 )
-from dpcore.pca import Draw
-from dpcore.pca.noisy_sites import centred_around
+from dpcore.pca import Draw, site_message
 from dpcore.pca.protocols.entry import Protocol, Where
-from dpcore.pca.site import noisy_second_moment, proxy_of
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments
@@ -64,18 +62,15 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     moments, moments_prime = (prepared_sites(row, 2) for row in worst_rows(mean_share))
 
     def sent_by_the_second(draw: Draw) -> FloatArray:
-        own, together = draw.noisy_means[1], draw.moments.weights @ draw.noisy_means
-        noisy = noisy_second_moment(
+        message = site_message(
             draw.moments.second_moments[1],
-            draw.scales[1].moment,
-            noise=settings.noise,
+            int(draw.moments.n_samples[1]),
+            settings,
             rng=draw.repetition.rng(Purpose.SITE_NOISE, 1),
-        )
-        message = centred_around(noisy, own, together)
-        if entry.wants_proxies:
-            proxy = proxy_of(message, len(message), settings.ranking)
-            message = proxy @ proxy.T
-        return message
+            whole=not entry.wants_proxies,
+            means=(draw.noisy_means[1], draw.moments.weights @ draw.noisy_means),
+        ).values
+        return message @ message.T if entry.wants_proxies else message
 
     def sampler(moments: SiteMoments) -> Sampler:
         def view(repetition: Repetition) -> FloatArray:

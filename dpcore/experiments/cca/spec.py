@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from dpcore.cca.bounds import MODES
 from dpcore.data import split_sites
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
+from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
+from dpcore.experiments.pca.spec import PUBLISHED, RECOMMENDED
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, second_moment, site_moments
@@ -25,10 +28,12 @@ _BLOCK_ROWS = 10_000
 
 @dataclass(frozen=True)
 class CcaSpec:
-    """One cell of a CCA experiment.
+    """One cell of a CCA experiment; `published` and `recommended` name the two worlds.
 
     Parameters
     ----------
+    source : CutViews or SyntheticViews
+        Which two views of which people.
     protocols : tuple of str
         Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
     epsilon, delta : float
@@ -62,6 +67,9 @@ class CcaSpec:
     seed : int
     """
 
+    experiment = "dpcore.experiments.cca.runs:CCA"
+
+    source: ViewSource = CutViews()
     protocols: tuple[str, ...] = ("pooled",)
     epsilon: float = 1.0
     delta: float = 0.01
@@ -69,9 +77,9 @@ class CcaSpec:
     samples: int | None = None
     components: int = 3
     intermediate_dim: int | None = None
-    calibration: str = "published"
-    noise: str = "triangle"
-    truncation: str = "svd"
+    calibration: str = RECOMMENDED["calibration"]
+    noise: str = RECOMMENDED["noise"]
+    truncation: str = RECOMMENDED["truncation"]
     masks: str = "published"
     honest_sites: int | None = None
     floor: float | str = "auto"
@@ -92,18 +100,31 @@ class CcaSpec:
             raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
         PrivacyBudget(self.epsilon, self.delta)
         require_counts(self, sites=1, repetitions=1, seed=0)
+        if self.floor != "auto" and not (
+            isinstance(self.floor, int | float) and 0 <= self.floor < math.inf
+        ):
+            raise ParameterError("floor", "'auto', or finite and at least 0", self.floor)
         # Beyond these one view keeps none of the norm bound that double precision can tell from 0.
         if not 1e-9 <= self.x_share <= 1 - 1e-9:
             raise ParameterError("x_share", "in [1e-9, 1 - 1e-9]", self.x_share)
 
-    @property
-    def data_side(self) -> tuple:
-        """What a problem depends on: specs with equal data sides share their site moments."""
-        return tuple(getattr(self, name) for name in _DATA_SIDE)
+    def problem_key(self, repetition: int = 0) -> CcaSpec:
+        """The data side alone: specs that are equal in it share their site moments."""
+        return CcaSpec(**{name: getattr(self, name) for name in _DATA_SIDE})
+
+    @classmethod
+    def published(cls, **fields: Any) -> Self:
+        """A spec with the poster's noise: its calibration, its shape, nothing cut off."""
+        return cls(**PUBLISHED | fields)
+
+    @classmethod
+    def recommended(cls, **fields: Any) -> Self:
+        """A spec that keeps what it promises, at every epsilon: the default by its name."""
+        return cls(**RECOMMENDED | fields)
 
     def as_published(self) -> CcaSpec:
-        """The same with the poster's noise: its calibration, its shape, nothing cut off."""
-        return replace(self, calibration="published", noise="triangle", truncation="svd")
+        """The same with the poster's noise."""
+        return replace(self, **PUBLISHED)
 
     def settings(self, n_features: int) -> ReleaseSettings:
         """The release settings, with R filled in for this many columns of both views."""
@@ -123,8 +144,8 @@ class CcaSpec:
         )
 
 
-CCA_SPEC_FIELDS = tuple(field.name for field in fields(CcaSpec))
 _DATA_SIDE = (
+    "source",
     "sites",
     "samples",
     "components",

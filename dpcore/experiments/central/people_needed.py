@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 from dpcore.pca.sample_complexity import (
     gapped_spectrum,
     lower_bound_least_correlation,

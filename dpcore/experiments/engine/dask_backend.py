@@ -13,7 +13,6 @@ from threading import Event
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.software import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit, run_unit
-from dpcore.experiments.pca.problem import local_problem
 
 _ASK_EVERY = 0.05  # seconds between questions whether to stop
 _PATIENCE = 5  # seconds for a scheduler to answer
@@ -66,7 +65,7 @@ def _computed(
         # sharing with other sessions stay quick.
         room = 2 * max(1, sum(client.nthreads().values())) - len(running)
         for unit in itertools.islice(units, max(0, room)):
-            future = client.submit(_run_here, unit, key=_task_key(unit))
+            future = client.submit(run_unit, unit, key=_task_key(unit))
             running[future.key] = unit
             arriving.add(future)
         if not running:
@@ -130,10 +129,6 @@ def _knock(scheduler: str) -> None:
 
 def _no_scheduler(scheduler: str) -> ParameterError:
     return ParameterError("scheduler", "the address of a running Dask scheduler", scheduler)
-
-
-def _run_here(unit: Unit) -> tuple[Finished, ...]:
-    return run_unit(unit, local_problem)
 
 
 def _task_key(unit: Unit) -> str:

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
+from typing import Any
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.dask_backend import on_cluster
+from dpcore.experiments.engine.experiment import ProblemSource
 from dpcore.experiments.engine.result_store import Claim, Store
 from dpcore.experiments.engine.work_units import Finished, Unit, run_unit
-from dpcore.experiments.pca.problem import ProblemSource
 
 Outcome = tuple[tuple[Finished, ...], bool]
 _ASK_EVERY = 0.05  # seconds between questions whether to stop
@@ -39,7 +40,7 @@ def results(
     store: Store | None,
     scheduler: str | None,
     should_stop: Callable[[], bool],
-    problems: ProblemSource,
+    problems: ProblemSource | None,
 ) -> Iterator[Outcome]:
     """Finished units as they come, and whether they were in the store.
 
@@ -48,7 +49,8 @@ def results(
     """
     if not 1 <= workers <= _MOST_WORKERS:
         raise ParameterError("workers", f"in [1, {_MOST_WORKERS}]", workers)
-    stop, arrived = Event(), queue.SimpleQueue()
+    stop = Event()
+    arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
     compute = partial(_in_threads, workers=workers, problems=problems, stop=stop)
     if scheduler is not None:
         compute = partial(on_cluster, scheduler=scheduler, stop=stop)
@@ -116,7 +118,7 @@ def _compute_missing(
 
 
 def _in_threads(
-    units: Iterable[Unit], *, workers: int, problems: ProblemSource, stop: Event
+    units: Iterable[Unit], *, workers: int, problems: ProblemSource | None, stop: Event
 ) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
     def checkpoint() -> None:
         if stop.is_set():

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dpcore.data import dataset_status
-from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.protocols.register import PROTOCOLS
-
-# Seconds, measured on one core of 2.8 GHz from digits (D = 64) to MNIST (D = 784), within a factor
-# of two: what a draw takes at each site, and what moments take for each person.
-_A_DRAW, _A_DRAW_OF_SQUARED_FEATURES = 5e-4, 4.5e-8
-_A_MOMENT_OF_SQUARED_FEATURES = 3e-11
+from dpcore.experiments.engine.experiment import Spec, experiment_of
+from dpcore.experiments.engine.sweep import Grid
 
 
 @dataclass(frozen=True)
@@ -41,30 +34,21 @@ class RunCost:
         return RunCost(self.draws * number, self.rows * number, self.seconds * number)
 
 
-def cost_of_sweeps(sweeps: Iterable[Sweep]) -> RunCost:
+def cost_of_sweeps(sweeps: Iterable[Grid]) -> RunCost:
     """What sweeps take: every cell that can run."""
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None]
-    problems = {spec.problem_key(draw) for spec in specs for draw in range(spec.repetitions)}
-    moments = RunCost(
-        seconds=sum(_seconds_of_moments(key.dataset, key.samples) for key in problems)
-    )
-    return sum(map(cost_of_spec, specs), moments)
+    problems = {
+        (experiment.problem_seconds, experiment.problem_key(spec, repetition))
+        for spec in specs
+        for experiment in [experiment_of(spec)]
+        for repetition in range(experiment.n_repetitions(spec))
+    }
+    making = RunCost(seconds=sum(seconds(key) for seconds, key in problems))
+    return sum(map(cost_of_spec, specs), making)
 
 
-def cost_of_spec(spec: RunSpec) -> RunCost:
-    """What the draws of a spec take, its moments being there."""
-    features = dataset_status(spec.dataset).n_features
-    at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
-    # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise alone.
-    sites = sum(
-        spec.sites if PROTOCOLS[key].wants_proxies else 1 + spec.sites / 12
-        for key in spec.protocols
-    )
-    draws = spec.repetitions
-    return RunCost(draws, draws * len(spec.protocols), draws * sites * at_a_site)
-
-
-def _seconds_of_moments(dataset: str, samples: int | None) -> float:
-    status = dataset_status(dataset)
-    people = status.n_samples if samples is None else samples
-    return _A_MOMENT_OF_SQUARED_FEATURES * people * status.n_features**2
+def cost_of_spec(spec: Spec) -> RunCost:
+    """What the draws of a spec take, its problem being there."""
+    experiment = experiment_of(spec)
+    one = RunCost(1, len(experiment.outline(spec)), experiment.draw_seconds(spec))
+    return one.times(experiment.n_repetitions(spec))

@@ -12,27 +12,15 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
-from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.executor import results
+from dpcore.experiments.engine.experiment import ProblemSource, Row, Spec, experiment_of
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.work_units import Finished, units_of
-from dpcore.experiments.pca.problem import ProblemSource, local_problem
-from dpcore.experiments.pca.runs import Row
-from dpcore.experiments.pca.spec import SPEC_FIELDS, RunSpec
-from dpcore.pca.messages.names import check_encoding
-from dpcore.pca.protocols.register import protocol
 
-# Fields that a person thinks in, worked out from others: R = ratio K, N = people S.
-DERIVED_FIELDS = ("intermediate_ratio", "people_per_site")
-VARIABLE_FIELDS = (
-    *(field for field in SPEC_FIELDS if field not in ("protocols", "repetitions")),
-    *DERIVED_FIELDS,
-)
-
-# R is at most the number of features, and that in the thousands.
-_LARGEST_RATIO = 100_000
+Values = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -42,19 +30,30 @@ class Cell:
     Parameters
     ----------
     values : tuple of (field, value)
-        What this cell sets in the sweep's base.
-    spec : RunSpec or None
+        What tells this cell from the sweep's others.
+    spec : Spec or None
     reason : str or None
         Why the cell cannot run.
     """
 
-    values: tuple[tuple[str, object], ...]
-    spec: RunSpec | None
+    values: Values
+    spec: Any
     reason: str | None = None
 
     def as_row(self) -> Row:
         """The cell as a row of the table of skipped cells."""
         return {**dict(self.values), "skipped": self.reason}
+
+
+class Grid(Protocol):
+    """Cells of one family: a `Sweep`, or `Points`."""
+
+    @property
+    def family(self) -> str:
+        """Where its `Experiment` is; empty where there are no cells."""
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Every point, feasible or not."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,10 @@ class Sweep:
 
     Parameters
     ----------
-    base : RunSpec
+    base : Spec
     vary : tuple of (field, values)
-        Fields of `VARIABLE_FIELDS`; the last varies fastest. "intermediate_ratio" sets
-        R = ratio K and "people_per_site" N = people S, after the other fields are set.
+        The last varies fastest. Fields of the spec, and what its family derives from several: of
+        PCA "intermediate_ratio" sets R = ratio K and "people_per_site" N = people S.
 
     Raises
     ------
@@ -74,25 +73,55 @@ class Sweep:
         If a field is unknown, appears twice or has no values.
     """
 
-    base: RunSpec
-    vary: tuple[tuple[str, tuple], ...] = ()
+    base: Any
+    vary: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def __post_init__(self) -> None:
+        known = experiment_of(self.base).variable_fields(self.base)
         seen: set[str] = set()
         for field, values in self.vary:
-            if field not in VARIABLE_FIELDS:
-                raise ParameterError("vary", f"one of {', '.join(VARIABLE_FIELDS)}", field)
+            if field not in known:
+                raise ParameterError("vary", f"one of {', '.join(known)}", field)
             if field in seen:
                 raise ParameterError("vary", "a field at most once", field)
             if not values:
                 raise ParameterError("vary", f"given values for {field}", values)
             seen.add(field)
 
+    @property
+    def family(self) -> str:
+        return str(self.base.experiment)
+
     def cells(self) -> tuple[Cell, ...]:
         """Every point of the grid, feasible or not."""
         fields = [field for field, _ in self.vary]
         grid = itertools.product(*(values for _, values in self.vary))
         return tuple(_cell(self.base, tuple(zip(fields, point, strict=True))) for point in grid)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Specs one by one, where they are no grid.
+
+    Parameters
+    ----------
+    specs : tuple of Spec
+        Of one family.
+    """
+
+    specs: tuple[Any, ...]
+
+    @property
+    def family(self) -> str:
+        return str(self.specs[0].experiment) if self.specs else ""
+
+    def cells(self) -> tuple[Cell, ...]:
+        """A cell a spec, feasible or not; its values are what tells the specs apart."""
+        names = self.specs[0].__dataclass_fields__ if self.specs else ()
+        apart = [name for name in names if len({getattr(s, name) for s in self.specs}) > 1]
+        return tuple(
+            _cell(spec, tuple((name, getattr(spec, name)) for name in apart)) for spec in self.specs
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +132,7 @@ class Event:
     ----------
     finished : tuple of Finished
         Rows of one or more (cell, repetition), each with the position of its cell.
-    skipped : tuple of dict
+    skipped : tuple of row
         Cells found infeasible, with their reasons; those known in advance come first.
     done, total : int
         Draws, that is (cell, repetition) pairs, of the feasible cells.
@@ -140,19 +169,19 @@ class SweepResult:
 
 
 def run_sweep(
-    sweep: Sweep,
+    sweep: Grid,
     *,
     workers: int = 1,
     store: Store | None = None,
     scheduler: str | None = None,
     should_stop: Callable[[], bool] | None = None,
-    problems: ProblemSource = local_problem,
+    problems: ProblemSource | None = None,
 ) -> Iterator[Event]:
     """Run a sweep; rows are handed over as they are finished, in no particular order.
 
     Parameters
     ----------
-    sweep : Sweep
+    sweep : Sweep or Points
     workers : int
         Threads of this process. Not read with a scheduler.
     store : Store, optional
@@ -164,8 +193,9 @@ def run_sweep(
     should_stop : callable, optional
         Asked several times a second; once it says true the sweep ends within a moment, and
         everything yielded before stays true.
-    problems : callable
-        ProblemKey -> Problem, called from several threads. Not read with a scheduler.
+    problems : callable, optional
+        Problem key -> problem, called from several threads; the family's own by default. Not read
+        with a scheduler.
 
     Yields
     ------
@@ -175,7 +205,7 @@ def run_sweep(
     Raises
     ------
     ParameterError
-        If a protocol is unknown.
+        If the scheduler cannot be reached.
     DataUnavailable
         If a data set's files are not there.
     """
@@ -200,7 +230,7 @@ def run_sweep(
     ):
         done += len(finished)
         stored += len(finished) if was_stored else 0
-        skipped = []
+        skipped: list[Row] = []
         for one in finished:
             if one.reason is not None and one.cell not in refused:
                 refused.add(one.cell)
@@ -208,12 +238,12 @@ def run_sweep(
         yield event(finished, tuple(skipped))
 
 
-def collect(sweep: Sweep, **options: object) -> SweepResult:
+def collect(sweep: Grid, **options: Any) -> SweepResult:
     """Run a sweep to its end and put its rows in the order of the grid.
 
     Parameters
     ----------
-    sweep : Sweep
+    sweep : Sweep or Points
     **options
         As for `run_sweep`.
     """
@@ -231,58 +261,11 @@ def in_order(finished: list[Finished]) -> tuple[Row, ...]:
     return tuple(row for one in ordered for row in one.rows)
 
 
-def _cell(base: RunSpec, values: tuple[tuple[str, object], ...]) -> Cell:
+def _cell(base: Spec, values: Values) -> Cell:
+    experiment = experiment_of(base)
     try:
-        spec = _with_values(base, dict(values))
-        check_feasible(spec)
+        spec = experiment.with_values(base, dict(values))
+        experiment.check(spec)
     except ParameterError as error:
         return Cell(values, None, str(error))
     return Cell(values, spec)
-
-
-def _with_values(base: RunSpec, values: dict[str, object]) -> RunSpec:
-    ratio = values.pop("intermediate_ratio", None)
-    people = values.pop("people_per_site", None)
-    if people is not None:
-        values["samples"] = people * values.get("sites", base.sites)
-    if ratio is not None:
-        if not 0 < ratio <= _LARGEST_RATIO:
-            constraint = f"greater than 0 and at most {_LARGEST_RATIO:,}"
-            raise ParameterError("intermediate_ratio", constraint, ratio)
-        components = values.get("components", base.components)
-        if components is None:
-            dataset = values.get("dataset", base.dataset)
-            components = dataset_status(dataset).default_components
-            if components is None:
-                raise ParameterError("components", f"given for {dataset}", None)
-        values["intermediate_dim"] = round(ratio * components)
-    return replace(base, **values)
-
-
-def check_feasible(spec: RunSpec) -> None:
-    """Refuse, without reading any data, a spec that its data set cannot serve.
-
-    Raises
-    ------
-    ParameterError
-        Saying what is wrong with which parameter.
-    """
-    status = dataset_status(spec.dataset)
-    if status.default_components is None and spec.components is None:
-        raise ParameterError("components", f"given for {spec.dataset}", None)
-    if spec.samples is not None and spec.samples > status.n_samples:
-        here = " in the part that is here" if status.is_part else ""
-        most = f"at most the {status.n_samples:,} people of {spec.dataset}{here}"
-        raise ParameterError("samples", most, spec.samples)
-    settings = spec.settings(status.n_features, status.default_components)
-    entries = [protocol(key) for key in spec.protocols]
-    for entry in entries:
-        for whole in (False,) * entry.wants_proxies + (True,) * entry.wants_average:
-            check_encoding(spec.encoding, whole=whole)
-    n_samples = status.n_samples if spec.samples is None else spec.samples
-    if n_samples < 2 * spec.sites:
-        raise ParameterError("sites", f"at most half the {n_samples:,} people", spec.sites)
-    fewest, more = divmod(n_samples, spec.sites)
-    sites = [fewest + 1] * more + [fewest] * (spec.sites - more)
-    for entry in entries:
-        entry.promise(settings, sites, status.n_features)

@@ -1,17 +1,23 @@
 """Units of work: one draw of the noise, serving every cell that differs only in what is done
-with it afterwards (K, R, truncation, encoding)."""
+with it afterwards (of PCA: K, R, truncation, encoding)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.problem import ProblemSource
-from dpcore.experiments.pca.runs import Row, run_repetitions
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.engine.experiment import (
+    Experiment,
+    ProblemSource,
+    Row,
+    Spec,
+    experiment_of,
+)
+from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -26,45 +32,33 @@ class Finished:
 
 @dataclass(frozen=True)
 class Unit:
-    """Cells of a sweep that share everything up to the noisy second moments of one repetition.
+    """Cells of a sweep that share everything up to the noise of one repetition.
 
     Parameters
     ----------
     cells : tuple of int
         Positions in the sweep's grid.
-    specs : tuple of RunSpec
+    specs : tuple of Spec
         Of those cells.
     repetition : int
     """
 
     cells: tuple[int, ...]
-    specs: tuple[RunSpec, ...]
+    specs: tuple[Spec, ...]
     repetition: int
+
+    @property
+    def experiment(self) -> Experiment[Any, Any, Any]:
+        return experiment_of(self.specs[0])
 
     def fingerprint(self) -> str:
         """Digest of what the unit computes, wherever it stands in a grid."""
-        parts = [[asdict(spec) for spec in self.specs], self.repetition]
+        family = self.specs[0].experiment
+        parts = [family, [asdict(spec) for spec in self.specs], self.repetition]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
-    @property
-    def draw(self) -> RunSpec:
-        """What the cells share."""
-        return noise_of(self.specs[0])
 
-
-def noise_of(spec: RunSpec) -> RunSpec:
-    """The spec without what is chosen after the noise has been drawn."""
-    return replace(
-        spec,
-        components=None,
-        intermediate_dim=None,
-        truncation="svd",
-        encoding="native",
-        repetitions=1,
-    )
-
-
-def units_of(specs: Mapping[int, RunSpec]) -> tuple[Unit, ...]:
+def units_of(specs: Mapping[int, Spec]) -> tuple[Unit, ...]:
     """Units of a sweep, in the order in which they are best run.
 
     Cells on the same data, people and sites come together, since those take the memory; among
@@ -73,32 +67,33 @@ def units_of(specs: Mapping[int, RunSpec]) -> tuple[Unit, ...]:
 
     Parameters
     ----------
-    specs : mapping of int to RunSpec
+    specs : mapping of int to Spec
         Feasible cells by position.
     """
-    groups: dict[tuple[RunSpec, int], list[int]] = {}
+    groups: dict[tuple[Hashable, int], list[int]] = {}
     for cell, spec in specs.items():
-        for repetition in range(spec.repetitions):
-            groups.setdefault((noise_of(spec), repetition), []).append(cell)
+        experiment = experiment_of(spec)
+        draw = spec.experiment, *experiment.draw_key(spec)
+        for repetition in range(experiment.n_repetitions(spec)):
+            groups.setdefault((draw, repetition), []).append(cell)
     units = [
         Unit(tuple(cells), tuple(specs[cell] for cell in cells), repetition)
         for (_, repetition), cells in groups.items()
     ]
-    first_use: dict[object, int] = {}
+    first_use: dict[Hashable, int] = {}
 
-    def turn(position: int) -> tuple[int, int, int]:
+    def turn(position: int) -> tuple[int, ...]:
         unit = units[position]
-        key = unit.draw.problem_key(unit.repetition)
-        data = key.dataset, key.preparation, key.norm_bound
-        first = tuple(first_use.setdefault(part, position) for part in (data, key))
-        return *first, unit.repetition
+        key = unit.experiment.problem_key(unit.specs[0], unit.repetition)
+        shared = ("data", unit.experiment.data_of(key)), ("problem", key)
+        return *(first_use.setdefault(part, position) for part in shared), unit.repetition
 
     return tuple(units[position] for position in sorted(range(len(units)), key=turn))
 
 
 def run_unit(
     unit: Unit,
-    problems: ProblemSource,
+    problems: ProblemSource | None = None,
     checkpoint: Callable[[], None] = lambda: None,
     *,
     threads: int = 1,
@@ -108,18 +103,21 @@ def run_unit(
     Parameters
     ----------
     unit : Unit
-    problems : callable
-        ProblemKey -> Problem.
+    problems : callable, optional
+        Problem key -> problem; the family's own by default.
     checkpoint : callable
-        Called between sites; what it raises ends the unit.
+        Called now and then; what it raises ends the unit.
     threads : int
-        Sites worked on at the same time.
+        What a draw may be shared among.
     """
+    experiment = unit.experiment
     try:
-        problem = problems(unit.specs[0].problem_key(unit.repetition))
-        outcomes = run_repetitions(
-            unit.specs, problem, unit.repetition, threads=threads, checkpoint=checkpoint
-        )
+        with one_blas_thread():
+            key = experiment.problem_key(unit.specs[0], unit.repetition)
+            problem = (problems or experiment.problem)(key)
+            outcomes = experiment.run(
+                unit.specs, problem, unit.repetition, threads=threads, checkpoint=checkpoint
+            )
     except ParameterError as error:
         if len(unit.specs) == 1:
             return (Finished(unit.cells[0], unit.repetition, (), str(error)),)

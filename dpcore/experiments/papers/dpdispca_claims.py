@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.papers.dpdispca_figures import PaperFigure
 from dpcore.experiments.pca.paired_curves import Curves, crossing
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 
 # A curve has levelled off where less than this part of its whole change is left.

@@ -12,9 +12,9 @@ from statistics import fmean, variance
 
 from scipy.special import stdtrit
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.papers.dpdispca_claims import Verdict
 from dpcore.experiments.pca.paired_curves import Difference
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 
 _LEVEL = 0.001

@@ -19,13 +19,13 @@ from typing import Protocol
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.central.runs import central_problem, raw_second_moment, run_batch
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.papers.dpdispca_claims import Verdict
 from dpcore.experiments.papers.nips2012_claims import check_privacy_curve, check_sample_curve
 from dpcore.experiments.papers.nips2012_table1 import Table1
 from dpcore.experiments.pca.problem import Problem, load_prepared
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.spec import RunSpec
 
 PROTOCOLS = ("exact", "ppca", "modsulq", "random")
@@ -177,7 +177,7 @@ def _batch_rows(
     return store.rows_of(spec.dataset, [asdict(spec), permutation], make)
 
 
-_BASE = RunSpec(
+_BASE = RunSpec.published(
     protocols=PROTOCOLS,
     epsilon=0.1,
     delta=0.01,

@@ -17,13 +17,13 @@ from dpcore.data import Dataset, Prepared, load_dataset, prepare
 from dpcore.data.readers.code_books import Number
 from dpcore.data.readers.kddcup import COLUMNS as KDDCUP_COLUMNS
 from dpcore.experiments.central.runs import central_problem, run_batch
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.papers.dpdispca_claims import Verdict
 from dpcore.experiments.papers.nips2012_claims import welch
 from dpcore.experiments.pca.problem import sites_of
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.streams import Purpose, stream
 
@@ -230,7 +230,7 @@ class Table1:
                 }
 
     def _spec(self, task: Task) -> RunSpec:
-        return RunSpec(
+        return RunSpec.published(
             dataset=task.dataset,
             protocols=PROTOCOLS,
             epsilon=self.epsilon,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.engine.work_units import Finished, units_of
 from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims
 from dpcore.experiments.papers.dpdispca_figures import PaperFigure
 from dpcore.experiments.papers.published_points import Comparison, compare_with_published
-from dpcore.experiments.pca.runs import Row
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from dpcore.data import dataset_status
 from dpcore.errors import DataUnavailable
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 
 TABLE = Path(__file__).with_name("published_curves.csv")
 

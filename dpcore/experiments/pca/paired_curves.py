@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 from scipy.special import stdtrit
 
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 
 _LEVEL = 0.001
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -19,7 +19,53 @@ from dpcore.pca.protocols.register import protocol
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
-Row = dict[str, object]
+
+class PcaRow(TypedDict):
+    """One protocol in one repetition: the whole spec, what came out, and what it promises.
+
+    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
+    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
+    protocols together, divided among the specs that shared it: protocols and specs have most of
+    it in common.
+    """
+
+    dataset: str
+    protocol: str
+    epsilon: float
+    delta: float
+    sites: int
+    samples: int
+    components: int
+    intermediate_dim: int
+    calibration: str
+    noise: str
+    truncation: str
+    encoding: str
+    masks: str
+    honest_sites: int | None
+    dropped_sites: int
+    preparation: str
+    norm_bound: float | None
+    mean_share: float
+    split: str
+    concentration: float
+    reference: str
+    resample: bool
+    repetition: int
+    seed: int
+    energy_ratio: float
+    energy: float
+    random_ratio: float
+    sigma: float | None
+    mu: float | None
+    exact_epsilon: float
+    bytes_sent: int
+    bytes_per_site: int
+    n_rounds: int
+    people_per_site: float
+    intermediate_ratio: float
+    seconds: float
+    versions: str
 
 
 def draw_subspaces(spec: RunSpec, problem: Problem, repetition: int) -> dict[str, Subspace]:
@@ -59,7 +105,11 @@ def draw_subspaces_of(
         checkpoint=checkpoint,
     )
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
-        return [{each.key: each.release(draw) for each in protocols} for draw in draws]
+        found: list[dict[str, Subspace]] = [{} for _ in draws]
+        for draw, subspaces in zip(draws, found, strict=True):
+            for each in protocols:
+                subspaces[each.key] = each.release(draw)
+        return found
     # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
     with ThreadPoolExecutor(len(protocols)) as pool:
         pending = [
@@ -68,14 +118,14 @@ def draw_subspaces_of(
         return [{key: each.result() for key, each in of.items()} for of in pending]
 
 
-def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[Row]:
+def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[PcaRow]:
     """Rows of one repetition, one a protocol."""
     return run_repetitions([spec], problem, repetition)[0]
 
 
 def run_repetitions(
-    specs: Sequence[RunSpec], problem: Problem, repetition: int, **options: object
-) -> list[list[Row]]:
+    specs: Sequence[RunSpec], problem: Problem, repetition: int, **options: Any
+) -> list[list[PcaRow]]:
     """Rows of one repetition of several specs, as `draw_subspaces_of` takes them."""
     started = time.perf_counter()
     with one_blas_thread():
@@ -115,12 +165,8 @@ def row_of(
     subspace: Subspace,
     energy: float,
     seconds: float,
-) -> Row:
-    """One tidy row: the whole spec, what came out, and what it promises.
-
-    `seconds` is what the draw took, all its protocols together, divided among the specs that
-    shared it: protocols and specs have most of it in common.
-    """
+) -> PcaRow:
+    """The tidy row of one protocol's subspace."""
     settings = spec.settings(problem.n_features, problem.default_components)
     guarantee = subspace.guarantee
     return {
@@ -174,7 +220,7 @@ def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
     return int(draw.whole_matrix_bytes().sum()), int(draw.raw_row_bytes().sum())
 
 
-def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[Row]:
+def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaRow]:
     """Rows of a spec, as they are finished.
 
     Raises
@@ -187,8 +233,3 @@ def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[Row]
     for repetition in range(spec.repetitions):
         problem = problems(spec.problem_key(repetition))
         yield from run_repetition(spec, problem, repetition)
-
-
-def vary(spec: RunSpec, **changes: object) -> RunSpec:
-    """The spec with some fields changed."""
-    return replace(spec, **changes)

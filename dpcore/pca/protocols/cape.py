@@ -18,8 +18,8 @@ from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import NoiseScales, noise_scales
-from dpcore.pca.subspace import Subspace
+from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
+from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import (
     CapeScales,
     Guarantee,
@@ -37,8 +37,12 @@ _MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
 _UNBOUNDED = 1e5
 
 
-def noise_of_masked_sites(settings: ReleaseSettings, n_samples: Sequence[int]) -> NoiseScales:
-    """What stays of each site's noise, sites of so many people sending S n_s / N times theirs.
+def noise_of_masked_sites(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> NoiseScales:
+    """What stays of each site's noise when the masks have cancelled, for sites of so many people.
+
+    Its sensitivity is that of S n_s / N times what a site holds, the same at every site.
 
     Raises
     ------
@@ -51,7 +55,26 @@ def noise_of_masked_sites(settings: ReleaseSettings, n_samples: Sequence[int]) -
             "0 for CAPE, whose masks cancel only where every site answers",
             settings.dropped_sites,
         )
-    return masked_noise(settings, noise_alone(settings, n_samples), len(n_samples))
+    n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
+    sigma, weight = scales.noise_sigma, mean_weight(settings.mean_share, settings.row_norm_bound)
+    l2_sensitivity = _noise_alone(settings, n_samples, calibrate).l2_sensitivity
+    mu = cape_mu(l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
+    return NoiseScales(sigma, sigma / weight if weight > 0 else 0.0, l2_sensitivity, mu)
+
+
+def release_scales(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> CapeScales:
+    """Scales of mask and noise on a matrix, for sites of so many people.
+
+    The published calibration keeps the published a and b, and the guarantee is what it is;
+    under the others the same shape grows until the promise holds against the worse adversary.
+    """
+    masks, n_sites = settings.masks, len(n_samples)
+    if masks == "published" and settings.calibration != "published":
+        masks = "compensated"
+    sigma = _noise_alone(settings, n_samples, calibrate).moment
+    return cape_scales(sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
 
 
 def promised_by_masked_sites(
@@ -61,34 +84,10 @@ def promised_by_masked_sites(
     return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])
 
 
-def release_scales(settings: ReleaseSettings, n_samples: Sequence[int]) -> CapeScales:
-    """Scales of mask and noise on a matrix, for sites of so many people."""
-    return masked_scales(settings, noise_alone(settings, n_samples).moment, len(n_samples))
-
-
-def noise_alone(settings: ReleaseSettings, n_samples: Sequence[int]) -> NoiseScales:
-    """What a site would add that sent S n_s / N times its own on its own."""
-    return noise_scales(sum(map(int, n_samples)) / len(n_samples), settings)
-
-
-def masked_noise(settings: ReleaseSettings, alone: NoiseScales, n_sites: int) -> NoiseScales:
-    """What stays of each site's noise when the masks have cancelled, from that of a site alone."""
-    scales = masked_scales(settings, alone.moment, n_sites)
-    sigma, weight = scales.noise_sigma, mean_weight(settings.mean_share, settings.row_norm_bound)
-    mu = cape_mu(alone.l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
-    return NoiseScales(sigma, sigma / weight if weight > 0 else 0.0, alone.l2_sensitivity, mu)
-
-
-def masked_scales(settings: ReleaseSettings, local_sigma: float, n_sites: int) -> CapeScales:
-    """Scales of mask and noise on a matrix, from the noise of a site alone.
-
-    The published calibration keeps the published a and b, and the guarantee is what it is;
-    under the others the same shape grows until the promise holds against the worse adversary.
-    """
-    masks = settings.masks
-    if masks == "published" and settings.calibration != "published":
-        masks = "compensated"
-    return cape_scales(local_sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
+def _noise_alone(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate
+) -> NoiseScales:
+    return calibrate(sum(map(int, n_samples)) / len(n_samples), settings)
 
 
 def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
@@ -101,7 +100,12 @@ def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
 
 
 def cape(draw: Draw) -> Subspace:
-    """Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA).
+    """Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA)."""
+    return masked_average(draw).subspace(draw.settings)
+
+
+def masked_average(draw: Draw) -> NoisyAverage:
+    """What the aggregator of `cape` has.
 
     Site s scales its second moment by S n_s / N, so that the plain average of the messages is
     the pooled second moment and every site has the same sensitivity. Its mean, where one is
@@ -109,7 +113,7 @@ def cape(draw: Draw) -> Subspace:
     the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
     """
     n_sites, settings = draw.moments.n_sites, draw.settings
-    noise = noise_of_masked_sites(settings, draw.moments.n_samples)
+    noise = noise_of_masked_sites(settings, draw.moments.n_samples, draw.calibrate)
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
     left = noise.moment / math.sqrt(n_sites)
 
@@ -122,20 +126,18 @@ def cape(draw: Draw) -> Subspace:
             average = average - np.outer(mean, mean).astype(average.dtype)
         return average
 
-    spectrum = draw.decomposed("cape", noisy_average)
-    eigenvalues, components = spectrum.leading(settings.n_components, by=settings.ranking)
-    return Subspace(
-        components=components,
-        eigenvalues=eigenvalues,
-        guarantee=noise_guarantee(settings, MASKED_SITES, [noise]),
-        sigma=np.full(n_sites, noise.moment),
-        bytes_sent=draw.whole_matrix_bytes(),
+    return NoisyAverage(
+        draw.decomposed("cape", noisy_average),
+        noise_guarantee(settings, MASKED_SITES, [noise]),
+        np.full(n_sites, noise.moment),
+        draw.whole_matrix_bytes(),
+        left,
     )
 
 
 def noisy_mean_of_messages(draw: Draw) -> np.ndarray:
     """(D,) average of the masked means, with the noise that stays in it."""
-    noise = noise_of_masked_sites(draw.settings, draw.moments.n_samples)
+    noise = noise_of_masked_sites(draw.settings, draw.moments.n_samples, draw.calibrate)
     return draw.noisy_pooled_mean(noise.mean / math.sqrt(draw.moments.n_sites), Purpose.MASK)
 
 

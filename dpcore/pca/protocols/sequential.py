@@ -14,6 +14,7 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages.encoding import sent
+from dpcore.pca.noisy_sites import Received
 from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage, noise_of_sites
@@ -67,20 +68,20 @@ def sequential(draw: Draw) -> Subspace:
     last site that is there had handed on.
     """
     settings = draw.settings
-    proxies = draw.proxies().messages
+    received = draw.proxies()
     guarantee = promised_in_a_chain(
         settings, draw.moments.n_samples.tolist(), draw.moments.n_features
     )
     order = draw.repetition.rng(Purpose.ORDER).permutation(draw.n_sites)
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
     handed: SiteMessage | None = None
-    last = proxies[0]
+    last = _own(draw, received, 0)
     for number in order:
         if number not in draw.sites:
             handed = None
             continue
         site = draw.sites.index(number)
-        own = proxies[site]
+        own = _own(draw, received, site)
         joined = own if handed is None else join(handed, own, settings.intermediate_dim)
         handed, length = sent(joined, settings.encoding)
         last, lengths[site] = handed, length + draw.mean_bytes
@@ -93,6 +94,11 @@ def sequential(draw: Draw) -> Subspace:
         bytes_sent=lengths,
         n_rounds=draw.n_sites * (2 if settings.mean_share > 0 else 1),
     )
+
+
+def _own(draw: Draw, received: Received, site: int) -> SiteMessage:
+    n_samples = int(draw.moments.n_samples[site])
+    return SiteMessage(received.proxies[site].T, n_samples, float(draw.sigma[site]))
 
 
 def join(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:

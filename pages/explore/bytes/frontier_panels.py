@@ -6,16 +6,17 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.analysis.byte_frontier import RatePoint, rate_points, rate_sweeps
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.run_cost import RunCost
 from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.pca_charges import of_plan
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.frontier import energy_frontier
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Parts, Progress
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 
 _PARTS = ("whole", "proxies")
 _ROUNDED = "step 1 σ"

@@ -16,24 +16,24 @@ from pages.formulas.cca import HOW_CCA_IS_COMPUTED, ONLY_DIRECTIONS
 from pages.server import cca_cache
 from pages.sidebar.controls import current
 from pages.widgets import session_ledger
-from pages.widgets.cards import big_number, errors_shown, how_computed, not_private
+from pages.widgets.messages import big_number, errors_shown, how_computed, not_private
 
 shared = current()
 answer = st.container()
 with errors_shown():
     with st.container(border=True):
-        source, values = choose_views()
+        source = choose_views()
         if source is None:
             st.stop()
         views = cca_cache.views(source)
-        choice = choose_run(shared, source, views, values)
+        choice = choose_run(shared.spec, source, views)
     spec, lead = choice.spec, choice.lead
-    problem = cca_cache.problem(source, spec)
-    panels.pay(source, spec, problem)
-    draws = {key: cca_cache.found(source, spec, key) for key in spec.protocols}
+    problem = cca_cache.problem(spec)
+    panels.pay(spec, problem)
+    draws = {key: cca_cache.found(spec, key) for key in spec.protocols}
     rows = [row for found in draws.values() for _, row in found]
     private = [found for found, _ in draws[lead]]
-    exact = cca_cache.exact(source, spec)
+    exact = cca_cache.exact(spec)
 
     with answer:
         words = big_number(
@@ -41,8 +41,8 @@ with errors_shown():
         )
         if shared.compare:
             printed = replace(spec.as_published(), protocols=(lead,))
-            panels.pay(source, printed, problem)
-            published = cca_cache.found(source, printed, lead)
+            panels.pay(printed, problem)
+            published = cca_cache.found(printed, lead)
             share = captured([row for _, row in published], lead)
             words.markdown(
                 f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
@@ -71,8 +71,8 @@ with errors_shown():
         )
         panels.people(
             views,
-            cca_cache.people(source, spec, None),
-            cca_cache.people(source, spec, lead),
+            cca_cache.people(spec, None),
+            cca_cache.people(spec, lead),
             lead,
         )
         session_ledger.uncovered(
@@ -91,6 +91,5 @@ with errors_shown():
     if spec.preparation == "published":
         not_private("Published preparation", problem.statement)
     st.caption(views.provenance)
-    st.markdown("##### Take it away")
     panels.carry_off(choice, rows, figure)
     how_computed("cca", HOW_CCA_IS_COMPUTED)

@@ -13,8 +13,8 @@ from pages.server import central_cache, result_cache
 from pages.sidebar.controls import current, redraw_noise
 from pages.sidebar.navigation import page_path
 from pages.widgets import session_ledger
-from pages.widgets.cards import dataset_ready, errors_shown, how_computed, not_private
-from pages.widgets.downloads import downloads
+from pages.widgets.downloads import take_away
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 choice = current()
 dataset = choice.dataset
@@ -24,8 +24,8 @@ if not dataset_ready(dataset):
 
 with errors_shown():
     spec = replace(central_spec(choice.spec), samples=None)
-    everything = panels.cells_at(spec, dataset, tuple(VARIANTS))
-    rows = central_cache.rows(everything)
+    specs = panels.feasible(spec, dataset, tuple(VARIANTS))
+    rows = central_cache.rows(tuple(specs.values()))
     session_ledger.pay_rows(rows)
     panels.answer(rows, spec)
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
@@ -46,13 +46,7 @@ with errors_shown():
     not_private("These curves and exact PCA", "are measured on the data themselves.")
 
     shown = ("ppca", panels.chosen_variant(spec), "modsulq", "sulq")
-    can_run = {row["variant"] for row in rows}
-    found = {
-        key: central_cache.batch(cell).subspaces[0]
-        for cell in everything
-        for key in [cell[1]]
-        if key in can_run
-    }
+    found = {key: central_cache.batch(each).subspaces[0] for key, each in specs.items()}
     st.markdown("##### What the components look like")
     panels.components(spec, dataset, {key: found[key] for key in shown[:3] if key in found})
     st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")
@@ -67,6 +61,5 @@ with errors_shown():
         st.caption("Nothing is centred here: directions and energy are about zero, not the mean.")
     st.page_link(page_path("sampler"), label="Watch PPCA's chains")
 
-    st.markdown("##### Take it away")
-    downloads("central", rows)
+    take_away("central", rows)
 how_computed("central", CENTRAL)

@@ -6,11 +6,11 @@ from base64 import b64encode
 
 import streamlit as st
 
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.figures.families.network import network_svg
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.widgets.cards import is_dark
+from pages.widgets.charts import is_dark
 
 
 def travelled(rows: list[Row], whole: int, raw: int) -> None:

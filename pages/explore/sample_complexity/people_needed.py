@@ -15,13 +15,14 @@ from dpcore.experiments.central.people_needed import (
     growth,
     is_covered_by_theorem_4,
 )
-from dpcore.experiments.pca.runs import Row
+from dpcore.experiments.engine.experiment import Row
 from dpcore.figures.tradeoffs.people_needed import people_needed
+from pages.parameters.words import plain
 from pages.server import central_cache
 from pages.server.central_cache import Measurement
-from pages.sidebar.selection import plain
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
 from pages.widgets.live_figure import fill_in
+from pages.widgets.messages import big_number
 
 
 def _wanted(spec: ComplexitySpec) -> list[Measurement]:

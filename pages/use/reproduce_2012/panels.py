@@ -7,17 +7,18 @@ from statistics import fmean, pstdev
 
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.run_cost import RunCost
 from dpcore.experiments.papers.nips2012_figures import LiveFigure
 from dpcore.experiments.pca.export import csv_of
-from dpcore.experiments.pca.runs import Row
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.tradeoffs.energy import energy_curves
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server.background_jobs import Parts, View
 from pages.use.reproduce.panel_run import say
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 from pages.widgets.plain_text import said
 
 # Permutations of the people (Figure 1, Table 1) or draws (Figure 2) of a quick run, and how many

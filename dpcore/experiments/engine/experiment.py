@@ -1,0 +1,157 @@
+"""What the engine wants to know of a family of experiments: PCA, CCA, classification …
+
+A family is one `Experiment`: functions and names, in the family's own room. Its specs are frozen
+dataclasses that say where it is ("module:name"), so that a spec alone, sent to another machine,
+brings along everything that runs it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pkgutil import resolve_name
+from types import GenericAlias
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_type_hints
+
+from dpcore.errors import ParameterError
+
+Row = Mapping[str, Any]
+# A problem key -> what draws are made from; called from several threads.
+ProblemSource = Callable[[Any], Any]
+
+
+class Spec(Protocol):
+    """A frozen dataclass that fixes rows to the last digit, JSON through and through."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def experiment(self) -> str:
+        """Where its family is; a class attribute without annotation, so that it is no field."""
+
+
+S = TypeVar("S", bound=Spec)
+K = TypeVar("K", bound=Hashable)
+P = TypeVar("P")
+
+
+def _nothing(*_: object) -> float:
+    return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment(Generic[S, K, P]):
+    """A family of experiments.
+
+    Parameters
+    ----------
+    row : type
+        The TypedDict of its rows.
+    outline : callable
+        spec -> of each row of one repetition, in order, what is known of it beforehand, such as
+        {"protocol": "full"}.
+    run : callable
+        (specs, problem, repetition, *, threads, checkpoint) -> rows of each spec, on one draw.
+        The specs are equal but for `after_draw`; each must get what it gets alone. `threads` may
+        be used, and `checkpoint` called, where a draw takes long: it raises when nobody waits.
+    problem_key : callable
+        (spec, repetition) -> all that the problem depends on.
+    problem : callable
+        key -> problem, in this process; what is shared is kept by whoever gives it.
+    dataset : callable
+        spec -> name of the data set whose rows are read, None where there is none.
+    data_of : callable
+        problem key -> what is large in it: problems on the same are run one after the other.
+    check : callable
+        Raises `ParameterError` for a spec that cannot run, without reading data.
+    after_draw : tuple of str
+        Fields of what is done with the noise once it is drawn.
+    repetitions : str
+        The field that counts repetitions; each is computed and kept by itself.
+    derived_fields : tuple of str
+        What a sweep may vary beside the spec's fields.
+    with_values : callable
+        (spec, values by field) -> spec, derived fields included.
+    draw_seconds, problem_seconds : callable
+        spec -> seconds a repetition takes, and problem key -> seconds it takes to make; roughly.
+    """
+
+    row: type
+    outline: Callable[[S], Sequence[Row]]
+    run: Callable[..., Sequence[Sequence[Row]]]
+    problem_key: Callable[[S, int], K]
+    problem: Callable[[K], P]
+    dataset: Callable[[S], str | None]
+    data_of: Callable[[K], Hashable] = _nothing
+    check: Callable[[S], object] = _nothing
+    after_draw: tuple[str, ...] = ()
+    repetitions: str = "repetitions"
+    derived_fields: tuple[str, ...] = ()
+    with_values: Callable[[S, dict[str, Any]], S] = lambda spec, values: replace(spec, **values)
+    draw_seconds: Callable[[S], float] = _nothing
+    problem_seconds: Callable[[K], float] = _nothing
+
+    def n_repetitions(self, spec: S) -> int:
+        return int(getattr(spec, self.repetitions))
+
+    def draw_key(self, spec: S) -> tuple[object, ...]:
+        """What specs that share a draw of the noise have in common."""
+        apart = {*self.after_draw, self.repetitions}
+        return tuple(getattr(spec, name) for name in spec.__dataclass_fields__ if name not in apart)
+
+    def draw_identity(self, spec: S) -> dict[str, Any]:
+        """The same with its names, as JSON has it."""
+        apart = {*self.after_draw, self.repetitions}
+        return {name: value for name, value in asdict(spec).items() if name not in apart}
+
+    def cell_identity(self, spec: S) -> str:
+        """What tells specs on one draw apart, as JSON."""
+        return json.dumps([getattr(spec, name) for name in self.after_draw])
+
+    def variable_fields(self, spec: S) -> tuple[str, ...]:
+        """What a sweep may vary."""
+        fixed = ("protocols", self.repetitions)
+        own = (name for name in spec.__dataclass_fields__ if name not in fixed)
+        return (*own, *self.derived_fields)
+
+    def are_rows(self, spec: S, rows: object) -> bool:
+        """Whether these, read from somewhere, are rows that the spec gives in one repetition."""
+        outline = self.outline(spec)
+        return (
+            isinstance(rows, list)
+            and len(rows) == len(outline)
+            and all(isinstance(row, dict) and _has_fields(row, self.row) for row in rows)
+            and all(row | known == row for row, known in zip(rows, outline, strict=True))
+        )
+
+
+def experiment_of(spec: Spec) -> Experiment[Any, Any, Any]:
+    """The family that a spec belongs to."""
+    return _named(spec.experiment)
+
+
+@cache
+def _named(name: str) -> Experiment[Any, Any, Any]:
+    found = resolve_name(name)
+    if not isinstance(found, Experiment):
+        raise ParameterError("experiment", "the place of an Experiment, module:name", name)
+    return found
+
+
+def _has_fields(row: dict[str, Any], kind: type) -> bool:
+    return all(name in row and isinstance(row[name], of) for name, of in _fields(kind))
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+    """Names and types of a row's fields as `isinstance` takes them."""
+    return tuple(
+        # JSON writes whole floats as they are written here, and list[float] as a list.
+        (
+            name,
+            int | float if of is float else of.__origin__ if isinstance(of, GenericAlias) else of,
+        )
+        for name, of in get_type_hints(kind).items()
+    )

@@ -1,0 +1,71 @@
+"""Figures that fill in while one looks: sweeps beside the page, with a count and Stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import streamlit as st
+
+from dpcore.errors import ParameterError
+from pages.server import visitors_jobs
+from pages.server.visitors_jobs import SweepProgress, Sweeps, SweepsView
+from pages.widgets.plain_text import said
+
+_POLL_SECONDS = 0.2
+
+
+def live_figure(
+    name: str, sweeps: Sweeps, draw: Callable[[SweepProgress], None], *, noun: str = "draws"
+) -> None:
+    """Compute sweeps beside the page from now on, and draw their rows as they arrive.
+
+    They begin by themselves and go on where they were, from the rows on disk; what the figure of
+    this name showed before gives way.
+
+    Parameters
+    ----------
+    name : str
+        Of the figure; one of a name on a server.
+    sweeps : tuple of Sweep or Points
+        The first comes first.
+    draw : callable
+        Draws what is there, all or a part or nothing yet.
+    noun : str
+        What is counted.
+    """
+    try:
+        job = visitors_jobs.live(name, sweeps)
+    except ParameterError as error:  # too many go on
+        st.caption(said(f"{error}."))
+        return
+    goes_on = job.progress().goes_on
+    every = _POLL_SECONDS if goes_on else None
+    st.fragment(_look, run_every=every)(name, job, draw, noun, goes_on)
+
+
+def _look(
+    name: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str, went_on: bool
+) -> None:
+    progress = job.progress()
+    draw(progress)
+    if progress.goes_on or progress.state == "cancelled":
+        bar, button = st.columns([5, 1], vertical_alignment="center")
+        bar.progress(
+            progress.done / max(progress.total, 1), f"{progress.done} of {progress.total} {noun}"
+        )
+        if progress.goes_on:
+            button.button("Stop", on_click=job.view.cancel, key=f"stop_{name}")
+        else:
+            button.button("Go on", on_click=_go_on, args=(name, job.sweeps), key=f"go_on_{name}")
+    elif progress.sentence:
+        st.error(said(progress.sentence.rstrip(".") + "."), icon="⚠️")
+    if went_on != progress.goes_on:
+        # The whole page once more, so that the fragment stops asking to be run again, or starts.
+        st.rerun()
+
+
+def _go_on(name: str, sweeps: Sweeps) -> None:
+    # Where there is no room for it just now, it stays as it is.
+    with suppress(ParameterError):
+        visitors_jobs.start(name, sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps))

@@ -1,0 +1,108 @@
+"""Every family of experiments: killed, it goes on where it was; on a cluster, the same rows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.central.runs import VARIANTS, central_spec
+from dpcore.experiments.engine.experiment import experiment_of
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.sweep import Grid, Points, Sweep, collect, run_sweep
+from dpcore.experiments.pca.spec import RunSpec
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+# A small sweep of each family, of at least four units.
+FAMILIES: dict[str, Grid] = {
+    "central": Sweep(
+        replace(VARIANTS["modsulq"].of(central_spec(RunSpec())), repetitions=2),
+        (("epsilon", (0.5, 1.0)), ("components", (2, 4))),
+    ),
+    "cca": Sweep(
+        CcaSpec(protocols=("pooled", "dpdis"), sites=3, repetitions=2, samples=400),
+        (("epsilon", (0.5, 1.0)),),
+    ),
+    "pca": Sweep(RunSpec(repetitions=3, protocols=("dpdis", "pooled")), (("epsilon", (0.5, 1)),)),
+}
+
+_ENDLESS = """
+import sys, time
+from pathlib import Path
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.sweep import run_sweep
+from tests.experiments.test_every_family_resumes import FAMILIES
+
+for event in run_sweep(FAMILIES[sys.argv[1]], store=Store(sys.argv[2])):
+    if event.done >= 2:
+        print("two", flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def without_time(rows) -> list:
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_killed_sweep_goes_on_from_its_rows(family, tmp_path):
+    grid = FAMILIES[family]
+    killed = subprocess.Popen(
+        [sys.executable, "-c", _ENDLESS, family, str(tmp_path)],
+        cwd=REPOSITORY,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with killed:
+        assert killed.stdout.readline() == "two\n"
+        killed.send_signal(signal.SIGKILL)
+    *_, last = run_sweep(grid, store=Store(tmp_path))
+    assert 2 <= last.stored
+    assert last.done == last.total >= 4
+    found = collect(grid, store=Store(tmp_path))
+    assert without_time(found.rows) == without_time(collect(grid).rows)
+
+
+# The library's own housekeeping at the end of a cluster is not what is tested here.
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_cluster_gives_the_same_rows(family, cluster):
+    grid = FAMILIES[family]
+    found = collect(grid, scheduler=cluster)
+    assert without_time(found.rows) == without_time(collect(grid).rows)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rows_have_the_fields_and_types_of_their_family(family):
+    grid = FAMILIES[family]
+    rows = collect(grid).rows
+    spec = next(cell.spec for cell in grid.cells() if cell.spec is not None)
+    experiment = experiment_of(spec)
+    n_rows = len(experiment.outline(spec))
+    assert experiment.are_rows(spec, [dict(row) for row in rows[:n_rows]])
+    assert set(rows[0]) == set(experiment.row.__annotations__)
+    assert not experiment.are_rows(spec, [{**rows[0], "seconds": "long"}, *rows[1:n_rows]])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_points_give_the_rows_of_the_grid(family):
+    grid = FAMILIES[family]
+    specs = tuple(cell.spec for cell in grid.cells() if cell.spec is not None)
+    assert without_time(collect(Points(specs)).rows) == without_time(collect(grid).rows)
