@@ -145,7 +145,7 @@ def pairs(spec: CcaSpec = CCA, source=SOURCE, protocol: str = "dpdis") -> set[tu
 
 
 def test_every_field_of_a_cca_run_is_sorted():
-    sorted_here = {*CCA_NOISE, *CCA_AFTER, *CAPE_NOISE, "protocols", "repetitions"}
+    sorted_here = {*CCA_NOISE, *CCA_AFTER, *CAPE_NOISE, "protocols", "repetitions", "source"}
     assert sorted_here == {field.name for field in fields(CcaSpec)}
 
 
