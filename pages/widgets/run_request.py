@@ -27,7 +27,7 @@ def start_button(
     question: Hashable,
     parts: Callable[[], Parts],
     cost: RunCost,
-    charge: session_ledger.Charge,
+    charge: session_ledger.Planned,
     *,
     label: str = "Run",
     disabled: bool = False,
@@ -86,7 +86,7 @@ def start_button(
 
 
 def start(
-    page: str, question: Hashable, parts: Callable[[], Parts], charge: session_ledger.Charge
+    page: str, question: Hashable, parts: Callable[[], Parts], charge: session_ledger.Planned
 ) -> View | None:
     """Start a run and, under a cap, pay for it; what keeps it from starting is said at its button.
 

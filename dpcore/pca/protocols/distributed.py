@@ -8,6 +8,7 @@ protocols and not luck.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def local(draw: Draw) -> Subspace:
 
     Nothing travels, and no other site's row has a say in it.
     """
-    return first_site_alone(draw).subspace(draw.settings)
+    return replace(first_site_alone(draw).subspace(draw.settings), n_rounds=0)
 
 
 def pooled(draw: Draw) -> Subspace:
@@ -142,7 +143,7 @@ def noisy_mean_of_holder(draw: Draw) -> FloatArray:
 
 def exact(draw: Draw) -> Subspace:
     """PCA of the pooled rows without any noise: the optimum, and no promise to anybody."""
-    moments = draw.moments
+    moments = draw.everybody
     spectrum = draw.decomposed(
         "exact", (moments.centred() if draw.settings.mean_share else moments).pooled
     )
