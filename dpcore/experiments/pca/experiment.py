@@ -78,8 +78,7 @@ def _draw_seconds(spec: RunSpec) -> float:
     at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
     # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise alone.
     sites = sum(
-        spec.sites if protocol(key).wants_proxies else 1 + spec.sites / 12
-        for key in spec.protocols
+        spec.sites if protocol(key).wants_proxies else 1 + spec.sites / 12 for key in spec.protocols
     )
     return sites * at_a_site
 
