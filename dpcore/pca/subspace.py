@@ -38,7 +38,7 @@ class Subspace:
     guarantee: Guarantee
     sigma: FloatArray = field(default_factory=lambda: np.zeros(0))
     bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    diagnostics: dict[str, object] = field(default_factory=dict)
+    diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
