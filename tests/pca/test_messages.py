@@ -1,11 +1,11 @@
 """Messages: what is decoded is what was sent, and bytes that are not ours are refused."""
 
-from __future__ import contextlib
+from __future__ import annotations
 
+import contextlib
 import struct
 import zlib
 
-import annotations
 import numpy as np
 import pytest
 from hypothesis import given
