@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import leading_directions
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Guarantee
@@ -33,11 +33,11 @@ class Subspace:
         What the method has to say about how it ran; empty for closed forms.
     """
 
-    components: np.ndarray
-    eigenvalues: np.ndarray
+    components: FloatArray
+    eigenvalues: FloatArray
     guarantee: Guarantee
-    sigma: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    bytes_sent: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sigma: FloatArray = field(default_factory=lambda: np.zeros(0))
+    bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -59,8 +59,8 @@ class NoisyAverage:
 
     spectrum: Spectrum
     guarantee: Guarantee
-    sigma: np.ndarray
-    bytes_sent: np.ndarray
+    sigma: FloatArray
+    bytes_sent: IntArray
     sigma_left: float
     of_proxies: bool = False
 

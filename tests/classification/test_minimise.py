@@ -42,7 +42,7 @@ def test_losses_have_the_slopes_and_curvatures_they_claim(loss):
         loss.value_and_slope(z + s) for s in (step, -step)
     )
     np.testing.assert_allclose((above - below) / (2 * step), slope, atol=1e-4)
-    assert -1 <= slope.min() and slope.max() <= 0
+    assert slope.min() >= -1 and slope.max() <= 0
     curvature = (slope_above - slope_below) / (2 * step)
     smooth = np.abs(np.abs(1 - z) - 0.5) > 2 * step
     smooth &= np.abs(np.abs(1 - z) - 0.1) > 2 * step

@@ -105,8 +105,9 @@ def _client(scheduler: str) -> Client:
     try:
         from dask.distributed import Client
     except ImportError as error:
+        brought = "pip install 'dp-pca-lab[cluster]' brings"
         raise ParameterError(
-            "scheduler", "left out where dask[distributed] is not installed", scheduler
+            "scheduler", f"left out without dask, which {brought}", scheduler
         ) from error
     _knock(scheduler)
     # What Dask has to say of an answer that is no scheduler's is said below in a sentence.
