@@ -21,7 +21,7 @@ from dpcore.pca import (
     ModSulqPCA,
     SulqPCA,
 )
-from dpcore.pca.estimators.distributed import PROTOCOLS
+from dpcore.pca.estimators.distributed_pca import PROTOCOLS
 from dpcore.spectra import projector_distance
 
 FALSE_ALARM = 1e-9

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 from dpcore.command_line.output import print_json, print_summary, versions
@@ -114,6 +115,9 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _make_folder(folder: Path) -> None:
+    if find_spec("plotly") is None:  # said now, and not after hours of computing
+        brought = "pip install 'dp-pca-lab[dashboard]' brings"
+        raise ParameterError("out", f"left out without plotly, which {brought}", str(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, averages
 from dpcore.pca.messages.encoding import sent
@@ -84,7 +85,7 @@ class Received:
     """
 
     average: Spectrum
-    message_bytes: np.ndarray
+    message_bytes: IntArray
 
 
 class NoisySites:
@@ -140,15 +141,17 @@ class NoisySites:
         """Noise scales of each site; not before a protocol asks: PPCA has no delta for them."""
         return self.once(
             "scales",
-            lambda: noise_of_sites(self.settings, self.moments.n_samples, self._calibrate),
+            lambda: noise_of_sites(
+                self.settings, map(int, self.moments.n_samples), self._calibrate
+            ),
         )
 
     @property
-    def noisy_means(self) -> np.ndarray | None:
+    def noisy_means(self) -> FloatArray | None:
         """(S, D) means as the sites release them, or None when rows are taken as centred."""
         return self.once("noisy means", self._noisy_means)
 
-    def _noisy_means(self) -> np.ndarray | None:
+    def _noisy_means(self) -> FloatArray | None:
         if self.settings.mean_share == 0:
             return None
         return np.stack(
@@ -169,18 +172,17 @@ class NoisySites:
 
     def _gather(self) -> tuple[Spectrum, dict[Kind, Received]]:
         inboxes = {kind: Inbox(self.moments.weights, self._precision) for kind in self._kinds}
-        first: Spectrum | None = None
+        first: list[Spectrum] = []
         for alone, arrived in self._in_order(range(self.moments.n_sites if inboxes else 1)):
-            first = first or alone
+            first += alone
             for kind, (message, n_bytes) in arrived.items():
                 inboxes[kind].receive(message, n_bytes)
-        assert first is not None
-        return first, {
+        return first[0], {
             kind: Received(average, np.array(inboxes[kind].n_bytes))
             for kind, average in averages(inboxes).items()
         }
 
-    def _in_order(self, sites: range) -> Iterator[tuple[Spectrum | None, Arrived]]:
+    def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
         # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
         workers = min(len(sites), self._threads or os.cpu_count() or 1)
@@ -191,7 +193,7 @@ class NoisySites:
             for start in range(0, len(sites), 4 * workers):
                 yield from pool.map(self._at_site, sites[start : start + 4 * workers])
 
-    def _at_site(self, site: int) -> tuple[Spectrum | None, Arrived]:
+    def _at_site(self, site: int) -> tuple[list[Spectrum], Arrived]:
         self._checkpoint()
         drawn = NoisySite.of(
             self.moments.second_moments[site],
@@ -207,7 +209,7 @@ class NoisySites:
             centred = drawn.centred(own, self.moments.weights @ self.noisy_means)
         arrived = {kind: self._sent(centred, kind, site) for kind in self._kinds}
         self._watch(SiteAtWork(site, drawn, centred, arrived))
-        return alone.spectrum if site == 0 else None, arrived
+        return [alone.spectrum] if site == 0 else [], arrived
 
     def _sent(self, noisy: NoisySite, kind: Kind, site: int) -> tuple[SiteMessage, int]:
         n_directions = kind.intermediate_dim

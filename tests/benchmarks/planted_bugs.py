@@ -126,8 +126,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "pipelines-go-unnoticed",
         "each row depends on its person alone",
         "dpcore/pca/estimators/private_estimator.py",
-        "return pipeline.steps[:position]",
-        "return pipeline.steps[:0]",
+        "return steps[:position]",
+        "return steps[:0]",
         ("tests/pca/test_preparation_warning.py",),
     ),
     PlantedBug(
@@ -141,7 +141,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "an-exact-attribute",
         "nothing exact is left in a fitted object",
-        "dpcore/classification/estimators.py",
+        "dpcore/classification/fitting.py",
         "        self.classes_ = fits.classes\n",
         "        self.classes_ = fits.classes\n        self.longest_ = (X**2).sum(1).argmax()\n",
         ("tests/test_fitted_attributes.py",),

@@ -105,7 +105,9 @@ def test_repetitions_are_draws():
     assert (few.draws, many.draws) == (2, 5)
 
 
-CCA = CcaSpec.published(protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600)
+CCA = CcaSpec.published(
+    protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600
+)
 CCA_NOISE = {
     "epsilon": 2.0,
     "delta": 0.001,

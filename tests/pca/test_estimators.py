@@ -26,8 +26,8 @@ from dpcore.pca import (
     ReleaseSettings,
     SulqPCA,
 )
-from dpcore.pca.estimators.base import bounded_rows
-from dpcore.pca.estimators.distributed import PROTOCOLS
+from dpcore.pca.estimators.distributed_pca import PROTOCOLS
+from dpcore.pca.estimators.private_pca import bounded_rows
 from dpcore.pca.exponential import ppca as ppca_release
 from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.protocols.distributed import dpdis
@@ -175,7 +175,7 @@ def test_pipeline_clone_pickle(rows, labels, estimator):
 def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, release):
     found = estimator(3, epsilon=5.0, random_state=4).fit(rows)
     delta = 0.0 if estimator is ExponentialPCA else found.delta
-    settings = ReleaseSettings(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
+    settings = ReleaseSettings.published(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
     everybody = site_moments(rows, [np.arange(len(rows))])
     noise = ("ppca", 3) if estimator is ExponentialPCA else (release.__name__,)
     root = root_of_release(4, *noise, noise_of(settings), [len(rows)], 12, "float64")

@@ -212,7 +212,7 @@ def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) ->
         bias = abs(
             float(clipping_bias(values, bounds=(bounded.low, bounded.high), statistic=spec.kind))
         )
-        scale = release(values, bounded).scale
+        scale = release(values, bounded).noise_scale
         noise = float(error_law(spec.mechanism, scale).std())
         rows.append(
             {

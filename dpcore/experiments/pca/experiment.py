@@ -32,8 +32,6 @@ def check_feasible(spec: RunSpec) -> None:
         Saying what is wrong with which parameter.
     """
     status = dataset_status(spec.dataset)
-    if status.default_components is None and spec.components is None:
-        raise ParameterError("components", f"given for {spec.dataset}", None)
     if spec.samples is not None and spec.samples > status.n_samples:
         here = " in the part that is here" if status.is_part else ""
         most = f"at most the {status.n_samples:,} people of {spec.dataset}{here}"

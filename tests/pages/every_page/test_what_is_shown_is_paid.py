@@ -161,10 +161,10 @@ INSIDE = {
 def public_functions() -> dict[str, object]:
     """Every function that the caches offer to pages, cached ones too."""
     found = {}
-    for module in pkgutil.iter_modules(pages.server.__path__):
-        if not module.name.endswith(("_cache", "visitors_jobs")):
+    for found_module in pkgutil.iter_modules(pages.server.__path__):
+        if not found_module.name.endswith(("_cache", "visitors_jobs")):
             continue
-        module = importlib.import_module(f"pages.server.{module.name}")
+        module = importlib.import_module(f"pages.server.{found_module.name}")
         for name, value in vars(module).items():
             if name.startswith("_") or inspect.isclass(value) or not callable(value):
                 continue
