@@ -1,4 +1,4 @@
-"""Caches of the central pages: draws, measured sample sizes, watched chains.
+"""Caches of the central pages: draws, watched chains.
 
 As `runs`: keyed by names and numbers, bounded, shared by all sessions.
 """
@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.central.chain_runs import WatchedChains, watch
-from dpcore.experiments.central.people_needed import ComplexitySpec, measure
 from dpcore.experiments.central.runs import VARIANTS, Batch, central_problem, run_batch
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.once_cache import OnceCache
@@ -20,7 +19,6 @@ from pages.server import result_cache
 
 # A central spec and the variant to run on it.
 Cell = tuple[RunSpec, str]
-Measurement = tuple[ComplexitySpec, str, int]
 
 
 def problem(key: ProblemKey) -> Problem:
@@ -56,19 +54,6 @@ def finished(cells: Sequence[Cell]) -> tuple[list[Row], list[Cell]]:
     there = [(cell, _rows.peek(*cell)) for cell in cells]
     missing = [cell for cell, rows in there if rows is None]
     return [row for _, rows in there for row in rows or ()], missing
-
-
-def measured(key: Measurement) -> Row:
-    """The measured number of people."""
-    return _measured(*key)
-
-
-def finished_measurements(
-    wanted: Sequence[Measurement],
-) -> tuple[list[Row], list[Measurement]]:
-    """Measurements there already, and those still to be made."""
-    there = [(key, _measured.peek(*key)) for key in wanted]
-    return [row for _, row in there if row is not None], [key for key, row in there if row is None]
 
 
 def _ready(cell: Cell) -> None:
@@ -109,4 +94,3 @@ _problems = OnceCache(_problem, keep=4)
 _chains = OnceCache(_watch, keep=24)
 _batches = OnceCache(_run_batch, keep=36)
 _rows = OnceCache(_run_cell, keep=4_000)
-_measured = OnceCache(measure, keep=2_000)

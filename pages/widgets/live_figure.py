@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 
 import streamlit as st
 
-from dpcore.experiments.learning.classification_runs import Row
-from dpcore.experiments.learning.classification_spec import ClassificationSpec
-from pages.server import learning_cache
+from dpcore.experiments.engine.experiment import Row
 from pages.server.result_cache import compute_for
 
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
@@ -50,22 +47,6 @@ def fill_in(
     every = 0.05 if unfinished and not stopped else None
     st.fragment(_slice, run_every=every)(
         name, identity, total, look, compute, draw, noun, unfinished
-    )
-
-
-def fill_in_errors(
-    name: str, specs: Sequence[ClassificationSpec], draw: Callable[[list[Row]], None]
-) -> None:
-    """Fill in a figure of classification errors, drawn once there are any."""
-    specs = tuple(specs)
-    fill_in(
-        name,
-        specs,
-        total=len(learning_cache.cells(specs)),
-        look=partial(learning_cache.finished, specs),
-        compute=learning_cache.cell_row,
-        draw=lambda rows: draw(rows) if rows else None,
-        noun="draws",
     )
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from pages.server import visitors_jobs
-from pages.server.visitors_jobs import SweepProgress, Sweeps, SweepsView
+from pages.server.visitors_jobs import FIGURE, SweepProgress, Sweeps, SweepsView
 from pages.widgets.plain_text import said
 
 _POLL_SECONDS = 0.2
@@ -25,7 +25,8 @@ def live_figure(
     Parameters
     ----------
     name : str
-        Of the figure; one of a name on a server.
+        Of the figure; one of a name on a server. A page's figures share the first word, up to an
+        underscore: those of the page that was looked at before give way.
     sweeps : tuple of Sweep or Points
         The first comes first.
     draw : callable
@@ -33,10 +34,10 @@ def live_figure(
     noun : str
         What is counted.
     """
-    job = visitors_jobs.find_sweeps(sweeps, name)
+    job = find_figure(name, sweeps)
     if job is None or job.progress().state == "unseen":
         _start(name, sweeps)
-        job = visitors_jobs.find_sweeps(sweeps, name)
+        job = find_figure(name, sweeps)
     if refused := st.session_state.pop(f"_{name}_refused", None):
         st.caption(said(f"{refused}."))
     if job is not None:
@@ -44,6 +45,11 @@ def live_figure(
         st.fragment(_look, run_every=_POLL_SECONDS if goes_on else None)(
             name, job, draw, noun, goes_on
         )
+
+
+def find_figure(name: str, sweeps: Sweeps) -> SweepsView | None:
+    """What a figure has been filled with so far; None before it began."""
+    return visitors_jobs.find_sweeps(sweeps, name + FIGURE)
 
 
 def _look(
@@ -69,6 +75,6 @@ def _look(
 
 def _start(name: str, sweeps: Sweeps) -> None:
     try:
-        visitors_jobs.start(name, sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps))
+        visitors_jobs.start(name + FIGURE, sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps))
     except ParameterError as error:  # too many go on
         st.session_state[f"_{name}_refused"] = str(error)

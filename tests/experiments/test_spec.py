@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.learning.statistic_runs import StatisticSpec
+from dpcore.experiments.learning.statistic_spec import StatisticSpec
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 
 DATA_SIDE = {

@@ -25,14 +25,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pages.server
 from dpcore.experiments.learning import statistic_runs
-from dpcore.experiments.learning.classification_runs import promised_stages
+from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_spec import canonical
 from dpcore.experiments.ledger.account import Payment
 from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
 from dpcore.experiments.ledger.learning_charges import of_pipeline
 from dpcore.experiments.ledger.pca_charges import joined, of_rows, of_run
 from dpcore.streams import Purpose
-from pages.server import cca_cache, learning_cache, result_cache
+from pages.server import cca_cache, learning_cache, result_cache, visitors_jobs
 from pages.sidebar.navigation import PAGES
 
 NOISE = {
@@ -110,7 +110,6 @@ BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
         CURVES,
         lambda found, wanted: [dataset_of(source) for source, _, _ in wanted if found[0]],
     ),
-    "learning_cache.finished": (CURVES, of_cells),
     "learning_cache.errors_of": (
         CURVES,
         lambda found, identity, *_: [
@@ -137,9 +136,9 @@ FREE = {
     "result_cache.cells",
     "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
     "cca_cache.cells",
-    "central_cache.problem", "central_cache.measured", "central_cache.finished_measurements",
+    "central_cache.problem", "learning_cache.different",
     "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
-    "learning_cache.column", "learning_cache.tutorial_outputs", "learning_cache.cells",
+    "learning_cache.column", "learning_cache.tutorial_outputs",
     "visitors_jobs.cost_of", "visitors_jobs.goes_on", "visitors_jobs.scheduler",
     "visitors_jobs.run_options",
     "visitors_jobs.read_ahead",
@@ -149,7 +148,7 @@ INSIDE = {
     "result_cache.waited_for", "result_cache.counting", "result_cache.cell_rows",
     "result_cache.compute_for",
     "cca_cache.people", "cca_cache.cell_rows", "central_cache.cell_rows",
-    "learning_cache.cell_row", "learning_cache.guarantee_of", "steps_cache.picture",
+    "learning_cache.guarantee_of", "visitors_jobs.rows_now", "steps_cache.picture",
     "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",
 }  # fmt: skip
 
@@ -217,7 +216,12 @@ class Recorder:
             what, whose = BEYOND[name]
             self.beyond |= {(dataset, what) for dataset in whose(found, *args, **kwargs)}
         elif name in FOLLOWED and found is not None:
-            self.due += of_rows(FOLLOWED[name](found))
+            rows = FOLLOWED[name](found)
+            if len(args) == 2 and str(args[1]).endswith(visitors_jobs.FIGURE):
+                # Nobody asked for them; measurements on a spectrum have no data set.
+                self.beyond |= {(row["dataset"], CURVES) for row in rows if "dataset" in row}
+            else:
+                self.due += of_rows(rows)
         elif name == "release" and not caller.startswith("dpcore"):
             # Within dpcore it is called for the scale of its noise alone.
             spec = args[1]
