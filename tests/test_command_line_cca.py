@@ -7,9 +7,9 @@ import json
 import pytest
 
 from dpcore.command_line import main
-from dpcore.experiments.cca.curves import cca_sweep
-from dpcore.experiments.cca.spec import CCA_SPEC_FIELDS, CcaSpec
-from dpcore.experiments.cca.views import CutViews, SyntheticViews
+from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.cca.views import SyntheticViews
+from dpcore.experiments.engine.sweep import Sweep, collect
 
 SMALL = ["--repetitions", "2", "--noise", "isometric"]
 
@@ -22,9 +22,9 @@ def test_a_run_gives_the_rows_that_python_gives(capsys):
     assert main(["cca", "--protocol", "pooled, dpdis", "--sites", "3", *SMALL, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     spec = CcaSpec(protocols=("pooled", "dpdis"), sites=3, repetitions=2, noise="isometric")
-    expected = list(cca_sweep(CutViews().load(), spec, values=[1.0]))
+    expected = collect(Sweep(spec)).rows
     assert comparable(document["rows"]) == comparable(expected)
-    assert set(document["spec"]) == set(CCA_SPEC_FIELDS)
+    assert set(document["spec"]) == set(CcaSpec.__dataclass_fields__)
     assert document["source"]["kind"] == "CutViews"
 
 
@@ -33,14 +33,8 @@ def test_a_curve_over_people_of_synthetic_views(capsys):
     curve = ["--over", "samples", "--values", "200,800"]
     assert main(["cca", *arguments, "2", *curve, *SMALL, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    expected = list(
-        cca_sweep(
-            SyntheticViews(800, 8, 2).load(),
-            CcaSpec(repetitions=2, noise="isometric"),
-            over="samples",
-            values=[200, 800],
-        )
-    )
+    spec = CcaSpec(source=SyntheticViews(800, 8, 2), repetitions=2, noise="isometric")
+    expected = collect(Sweep(spec, (("samples", (200, 800)),))).rows
     assert comparable(document["rows"]) == comparable(expected)
     assert document["over"] == "samples"
 

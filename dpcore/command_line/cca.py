@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from statistics import fmean, stdev
 
 from dpcore.cca import PROTOCOLS
 from dpcore.cca.bounds import MODES
-from dpcore.command_line.output import print_json, versions, with_progress
+from dpcore.command_line.output import print_json, versions
+from dpcore.command_line.sweeping import add_sweep_options, collect_with_progress, run_options
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca.curves import AXES, Row, cca_sweep, epsilon_reaching
+from dpcore.experiments.cca.runs import CCA, epsilon_reaching
 from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.cca.views import (
     SYNTHETIC,
@@ -19,10 +21,13 @@ from dpcore.experiments.cca.views import (
     ViewSource,
     cut_from_text,
 )
+from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.sweep import Sweep
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.privacy import CALIBRATIONS
 
+AXES = ("epsilon", "samples", "delta")
 _EXAMPLES = """\
 examples:
   python -m dpcore cca --dataset digits --views halves-top-bottom --epsilon 1
@@ -81,6 +86,7 @@ def add_cca_command(commands: argparse._SubParsersAction) -> None:
     add("--seed", type=int, default=default.seed)
     add("--over", choices=AXES, help="run a curve along this")
     add("--values", help="of the curve, separated by commas")
+    add_sweep_options(parser)
     add("--json", action="store_true", help="one JSON document with all rows")
     parser.set_defaults(command=_cca)
 
@@ -90,16 +96,17 @@ def _floor(text: str) -> float | str:
 
 
 def _cca(arguments: argparse.Namespace) -> int:
-    source, spec = _source(arguments), _spec(arguments)
+    source = _source(arguments)
+    spec = _spec(arguments, source)
     over = arguments.over or "epsilon"
     values = _values(arguments, spec, over)
-    rows = list(
-        with_progress(
-            cca_sweep(source.load(), spec, over=over, values=values),
-            len(values) * spec.repetitions * len(spec.protocols),
-            arguments.dataset,
-        )
-    )
+    sweep = Sweep(spec, ((over, values),))
+    for value in values:
+        # What cannot run is said before anything does.
+        cell = replace(spec, **{over: value})
+        CCA.check(cell)
+        CCA.problem(cell.problem_key())
+    rows = collect_with_progress(sweep, arguments.dataset, run_options(arguments)).rows
     if arguments.json:
         print_json(
             {
@@ -123,35 +130,35 @@ def _source(arguments: argparse.Namespace) -> ViewSource:
     return CutViews(arguments.dataset, cut_from_text(arguments.views))
 
 
-def _spec(arguments: argparse.Namespace) -> CcaSpec:
+def _spec(arguments: argparse.Namespace, source: ViewSource) -> CcaSpec:
     given = {
         name: getattr(arguments, name)
         for name in CcaSpec.__dataclass_fields__
         if hasattr(arguments, name)
     }
     return replace(
-        CcaSpec(),
+        CcaSpec(source=source),
         **given | {"protocols": tuple(key.strip() for key in arguments.protocols.split(","))},
     )
 
 
-def _values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> list[float]:
+def _values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> tuple[float, ...]:
     if (arguments.over is None) != (arguments.values is None):
         raise ParameterError("values", "given together with --over", arguments.values)
     if arguments.values is None:
-        return [spec.epsilon]
+        return (spec.epsilon,)
     kind = int if over == "samples" else float
     try:
-        return [kind(value) for value in arguments.values.split(",")]
+        return tuple(kind(value) for value in arguments.values.split(","))
     except ValueError as error:
         raise ParameterError(
             "values", f"numbers of {over}, separated by commas", arguments.values
         ) from error
 
 
-def _print_summary(rows: list[Row], over: str | None) -> None:
+def _print_summary(rows: Sequence[Row], over: str | None) -> None:
     """Mean and spread of the captured share, one line a protocol and value."""
-    groups: dict[tuple, list[Row]] = {}
+    groups: dict[tuple[str, float | None], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["protocol"], row.get(over)), []).append(row)
     print(f"{over or '':>10}  {'protocol':<8} {'share':>8} {'spread':>7} {'exact ε':>9}")

@@ -25,8 +25,8 @@ Sweeps = tuple[Grid, ...]
 SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
 # Pages whose questions are sweeps show the same ones.
 SWEEPS = "sweeps"
-# Ends the names of figures that pages fill in without being asked; those of a page begin alike.
-FIGURE = "_figure"
+# Before the name of a figure that fills in without being asked.
+_FIGURE = "figure: "
 # What jobs compute on, in this server's memory; of a family that is not here, what it gives.
 PROBLEMS: dict[str, ProblemSource] = {RunSpec.experiment: result_cache.problems_of_jobs}
 
@@ -38,8 +38,7 @@ _now: OnceCache[tuple[Row, ...]] = OnceCache(None, keep=256)
 def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> View:
     """Begin a page's question for this visitor, or join those who look at it already.
 
-    What the visitor asked the same page before gives way, and so do figures that another page
-    was filling in.
+    What the visitor asked the same page before gives way.
 
     Raises
     ------
@@ -49,8 +48,8 @@ def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> View:
 
     def gives_way(key: Hashable) -> bool:
         other = str(key[0]) if isinstance(key, tuple) else ""
-        was_elsewhere = FIGURE in other and other.partition("_")[0] != page.partition("_")[0]
-        return other == page or (FIGURE in page and was_elsewhere)
+        figures = page.startswith(_FIGURE) and other.startswith(_FIGURE)
+        return other == page or (figures and other.partition("_")[0] != page.partition("_")[0])
 
     return JOBS.start(result_cache.visitor(), _key(page, question), parts, gives_way)
 
@@ -146,10 +145,34 @@ class SweepsView:
         return _progress_of_sweeps(self.sweeps, self.view.progress())
 
 
-def find_sweeps(sweeps: Sweeps, page: str = SWEEPS) -> SweepsView | None:
-    """This visitor's view of these sweeps, started under the page's name."""
-    view = find(page, sweeps)
+def find_sweeps(sweeps: Sweeps) -> SweepsView | None:
+    """This visitor's view of these sweeps."""
+    view = find(SWEEPS, sweeps)
     return None if view is None else SweepsView(sweeps, view, scheduler())
+
+
+def live(name: str, sweeps: Sweeps, *, anew: bool = False) -> SweepsView:
+    """This visitor's view of a figure's sweeps, which begin by themselves, but for one stopped.
+
+    Figures that another page was filling in give way; those of a page begin with one word.
+
+    Parameters
+    ----------
+    name : str
+    sweeps : tuple of Sweep or Points
+    anew : bool
+        Go on with what was stopped.
+
+    Raises
+    ------
+    ParameterError
+        If too many jobs go on.
+    """
+    page = _FIGURE + name
+    view = find(page, sweeps)
+    if view is None or anew or view.progress().state == "unseen":
+        view = start(page, sweeps, lambda: parts_of_sweeps(sweeps))
+    return SweepsView(sweeps, view, scheduler())
 
 
 def rows_now(grid: Grid, *, keep: bool = True) -> tuple[Row, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import streamlit as st
 
 from dpcore.errors import ParameterError
 from pages.server import visitors_jobs
-from pages.server.visitors_jobs import FIGURE, SweepProgress, Sweeps, SweepsView
+from pages.server.visitors_jobs import SweepProgress, Sweeps, SweepsView
 from pages.widgets.plain_text import said
 
 _POLL_SECONDS = 0.2
@@ -34,22 +35,14 @@ def live_figure(
     noun : str
         What is counted.
     """
-    job = find_figure(name, sweeps)
-    if job is None or job.progress().state == "unseen":
-        _start(name, sweeps)
-        job = find_figure(name, sweeps)
-    if refused := st.session_state.pop(f"_{name}_refused", None):
-        st.caption(said(f"{refused}."))
-    if job is not None:
-        goes_on = job.progress().goes_on
-        st.fragment(_look, run_every=_POLL_SECONDS if goes_on else None)(
-            name, job, draw, noun, goes_on
-        )
-
-
-def find_figure(name: str, sweeps: Sweeps) -> SweepsView | None:
-    """What a figure has been filled with so far; None before it began."""
-    return visitors_jobs.find_sweeps(sweeps, name + FIGURE)
+    try:
+        job = visitors_jobs.live(name, sweeps)
+    except ParameterError as error:  # too many go on
+        st.caption(said(f"{error}."))
+        return
+    goes_on = job.progress().goes_on
+    every = _POLL_SECONDS if goes_on else None
+    st.fragment(_look, run_every=every)(name, job, draw, noun, goes_on)
 
 
 def _look(
@@ -65,7 +58,7 @@ def _look(
         if progress.goes_on:
             button.button("Stop", on_click=job.view.cancel, key=f"stop_{name}")
         else:
-            button.button("Go on", on_click=_start, args=(name, job.sweeps), key=f"go_on_{name}")
+            button.button("Go on", on_click=_go_on, args=(name, job.sweeps), key=f"go_on_{name}")
     elif progress.sentence:
         st.error(said(progress.sentence.rstrip(".") + "."), icon="⚠️")
     if went_on != progress.goes_on:
@@ -73,8 +66,7 @@ def _look(
         st.rerun()
 
 
-def _start(name: str, sweeps: Sweeps) -> None:
-    try:
-        visitors_jobs.start(name + FIGURE, sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps))
-    except ParameterError as error:  # too many go on
-        st.session_state[f"_{name}_refused"] = str(error)
+def _go_on(name: str, sweeps: Sweeps) -> None:
+    # Where there is no room for it just now, it stays as it is.
+    with suppress(ParameterError):
+        visitors_jobs.live(name, sweeps, anew=True)

@@ -14,8 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from dpcore.data import load_dataset, synthetic_views, two_views
-from dpcore.experiments.cca.curves import cca_sweep, epsilon_reaching, run_cca_repetition
+from dpcore.experiments.cca.runs import epsilon_reaching, run_cca_repetition
 from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.engine.sweep import Sweep, collect
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 REACH = np.logspace(4, 9, 6)
@@ -25,7 +27,8 @@ def shares_against_epsilon(name, views, components, sizes) -> None:
     for noise in ("triangle", "isometric"):
         for samples in sizes:
             spec = CcaSpec(samples=samples, components=components, noise=noise)
-            rows = list(cca_sweep(views, spec, values=EPSILONS))
+            problems = OnceCache(lambda key: build_cca_problem(views, key), keep=1)
+            rows = collect(Sweep(spec, (("epsilon", EPSILONS),)), problems=problems).rows
             means = [
                 np.mean([row["correlation_share"] for row in rows if row["epsilon"] == epsilon])
                 for epsilon in EPSILONS

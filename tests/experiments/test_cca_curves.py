@@ -14,8 +14,10 @@ from numpy.testing import assert_allclose
 from dpcore.cca import canonical_pairs
 from dpcore.data import load_dataset, synthetic_views, two_views
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.cca.curves import cca_sweep, epsilon_reaching, run_cca_repetition
+from dpcore.experiments.cca.runs import CCA, epsilon_reaching, run_cca_repetition
 from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.engine.sweep import Sweep, SweepResult, collect
 from dpcore.spectra import SiteMoments
 
 DATASETS = Path(__file__).resolve().parents[3] / "shared" / "datasets"
@@ -34,6 +36,11 @@ def mfeat():
         pytest.skip("the mfeat files are not beside the checkout")
 
 
+def curve(views, spec, *, over="epsilon", values) -> SweepResult:
+    problems = OnceCache(lambda key: build_cca_problem(views, key), keep=3)
+    return collect(Sweep(spec, ((over, tuple(values)),)), problems=problems)
+
+
 def mean_shares(rows, field):
     values = sorted({row[field] for row in rows})
     return [
@@ -46,7 +53,7 @@ def mean_shares(rows, field):
 # by several times its standard error, so that five fixed draws settle them.
 @pytest.mark.parametrize("views", [synthetic, mfeat], ids=["synthetic", "mfeat"])
 def test_more_epsilon_is_better_at_fixed_n(views):
-    rows = list(cca_sweep(views(), CcaSpec(repetitions=5), values=(0.01, 0.1, 1.0, 10.0)))
+    rows = curve(views(), CcaSpec(repetitions=5), values=(0.01, 0.1, 1.0, 10.0)).rows
     shares = mean_shares(rows, "epsilon")
     assert (np.diff(shares) > 0).all()
     assert shares[-1] > 0.9
@@ -55,21 +62,15 @@ def test_more_epsilon_is_better_at_fixed_n(views):
 @pytest.mark.parametrize("views", [synthetic, mfeat], ids=["synthetic", "mfeat"])
 def test_more_people_are_better_at_fixed_epsilon(views):
     n_samples = views().n_samples
-    rows = list(
-        cca_sweep(
-            views(),
-            CcaSpec(repetitions=5),
-            over="samples",
-            values=(n_samples // 16, n_samples // 4, n_samples),
-        )
-    )
+    values = (n_samples // 16, n_samples // 4, n_samples)
+    rows = curve(views(), CcaSpec(repetitions=5), over="samples", values=values).rows
     assert (np.diff(mean_shares(rows, "samples")) > 0).all()
 
 
 @pytest.mark.parametrize("views", [synthetic, mfeat], ids=["synthetic", "mfeat"])
 def test_more_delta_is_better_and_strict_privacy_is_meaningful(views):
     spec = CcaSpec(repetitions=5, epsilon=0.7)
-    rows = list(cca_sweep(views(), spec, over="delta", values=(1e-8, 1e-4, 1e-1)))
+    rows = curve(views(), spec, over="delta", values=(1e-8, 1e-4, 1e-1)).rows
     assert (np.diff(mean_shares(rows, "delta")) > 0).all()
     assert mean_shares(rows, "delta")[-1] > 0.5 > 1.5 * rows[0]["random_share"]
 
@@ -99,14 +100,14 @@ def test_a_cell_gives_the_same_numbers_alone_and_in_a_sweep():
     spec = CcaSpec(
         repetitions=2, sites=4, protocols=("dpdis", "full"), preparation="private", seed=3
     )
-    swept = list(cca_sweep(synthetic(), spec, over="samples", values=(1000, 4000)))
-    alone = list(cca_sweep(synthetic(), replace(spec, epsilon=1.0), values=(1.0,)))
-    cell = list(cca_sweep(synthetic(), replace(spec, samples=4000), over="epsilon", values=(1.0,)))
-    assert [row["samples"] for row in swept] == [1000, 1000, 4000, 4000] * 2
+    swept = curve(synthetic(), spec, over="samples", values=(1000, 4000)).rows
+    alone = curve(synthetic(), replace(spec, epsilon=1.0), values=(1.0,)).rows
+    cell = curve(synthetic(), replace(spec, samples=4000), over="epsilon", values=(1.0,)).rows
+    assert [row["samples"] for row in swept] == [1000] * 4 + [4000] * 4
     assert [row["protocol"] for row in swept[:2]] == ["dpdis", "full"]
     for row in swept + alone + cell:
         row.pop("seconds")
-    assert cell == [row for row in swept if row["samples"] == 4000]
+    assert cell == tuple(row for row in swept if row["samples"] == 4000)
     assert alone[0]["samples"] == 20_000
 
 
@@ -124,7 +125,7 @@ def test_the_problem_measures_on_everybody_and_says_how_rows_were_bounded():
 
 def test_rows_carry_the_asked_and_the_exact_epsilon():
     spec = CcaSpec(repetitions=1, calibration="published", epsilon=10.0)
-    row = next(cca_sweep(synthetic(), spec, values=(10.0,)))
+    (row,) = curve(synthetic(), spec, values=(10.0,)).rows
     assert row["exact_epsilon"] > row["epsilon"] == 10.0
     assert {"dataset", "protocol", "delta", "sites", "samples", "components", "seed"} <= set(row)
 
@@ -153,19 +154,17 @@ def test_epsilon_reaching():
 )
 def test_refusals_name_the_parameter(changes, parameter):
     with pytest.raises(ParameterError) as caught:
-        list(cca_sweep(synthetic(), CcaSpec(**changes), values=(1.0,)))
+        spec = CcaSpec(**changes)
+        CCA.check(spec)
+        build_cca_problem(synthetic(), spec)
     assert caught.value.parameter == parameter
 
 
-def test_a_cell_without_a_proof_is_refused_before_any_row():
-    spec = CcaSpec(calibration="classic")
-    with pytest.raises(ParameterError, match="epsilon"):
-        next(cca_sweep(synthetic(), spec, values=(0.5, 2.0)))
-
-
-def test_an_unknown_axis_is_refused():
-    with pytest.raises(ParameterError, match="over"):
-        next(cca_sweep(synthetic(), CcaSpec(), over="sites", values=(1,)))
+def test_a_cell_without_a_proof_is_skipped_with_its_reason():
+    result = curve(synthetic(), CcaSpec(calibration="classic"), values=(0.5, 2.0))
+    assert {row["epsilon"] for row in result.rows} == {0.5}
+    (skipped,) = result.skipped
+    assert skipped["epsilon"] == 2.0 and "epsilon must be" in skipped["skipped"]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 30.0])

@@ -6,11 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.central.people_needed import ComplexitySpec
+from dpcore.experiments.central.runs import VARIANTS, central_spec
 from dpcore.experiments.engine.experiment import experiment_of
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Grid, Points, Sweep, collect, run_sweep
@@ -33,6 +36,14 @@ FAMILIES: dict[str, Grid] = {
         (("n_features", (5, 10)), ("mechanism", ("ppca", "modsulq"))),
     ),
     "2012 figures": FIGURES_2012["2012-fig2"].varied(repetitions=2).sweep,
+    "central": Sweep(
+        replace(VARIANTS["modsulq"].of(central_spec(RunSpec())), repetitions=2),
+        (("epsilon", (0.5, 1.0)), ("components", (2, 4))),
+    ),
+    "cca": Sweep(
+        CcaSpec(protocols=("pooled", "dpdis"), sites=3, repetitions=2, samples=400),
+        (("epsilon", (0.5, 1.0)),),
+    ),
     "pca": Sweep(RunSpec(repetitions=3, protocols=("dpdis", "pooled")), (("epsilon", (0.5, 1)),)),
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.data.two_views import synthetic_views
-from dpcore.experiments.cca.curves import draw_pairs
+from dpcore.experiments.cca.runs import draw_pairs
 from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import CutViews, SyntheticViews
 from dpcore.experiments.central.runs import VARIANTS, central_problem, central_spec, run_batch

@@ -24,6 +24,8 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pages.server
+from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.engine.experiment import experiment_of
 from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_spec import canonical
@@ -32,7 +34,7 @@ from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
 from dpcore.experiments.ledger.learning_charges import of_pipeline
 from dpcore.experiments.ledger.pca_charges import joined, of_rows, of_run
 from dpcore.streams import Purpose
-from pages.server import cca_cache, learning_cache, result_cache, visitors_jobs
+from pages.server import cca_cache, learning_cache, result_cache
 from pages.sidebar.navigation import PAGES
 
 NOISE = {
@@ -61,10 +63,10 @@ def of_walk(found, spec, site) -> list[Payment]:
     return of_subspaces(result_cache.subspaces(spec), spec)
 
 
-def of_found(found, source, spec, protocol) -> list[Payment]:
+def of_found(found, spec, protocol) -> list[Payment]:
     guarantees = {protocol: found[0][0].guarantee}
-    people = int(cca_cache.problem(source, spec).moments.n_samples.sum())
-    return of_pairs(source, spec, guarantees, people, spec.repetitions)
+    people = int(cca_cache.problem(spec).moments.n_samples.sum())
+    return of_pairs(spec.source, spec, guarantees, people, spec.repetitions)
 
 
 def of_learnt(found, specs, **_) -> list[Payment]:
@@ -81,7 +83,7 @@ def of_outcome(found, spec) -> list[Payment]:
     return of_pipeline(canonical(spec), found.guarantees, 1)
 
 
-def of_batch(found, cell) -> list[Payment]:
+def of_batch(found, spec) -> list[Payment]:
     return of_rows(found.rows[:1])
 
 
@@ -90,7 +92,7 @@ RESULTS: dict[str, Callable[..., list[Payment]]] = {
     "result_cache.rows": lambda found, spec: of_rows(found),
     "result_cache.subspaces": of_subspaces,
     "steps_cache.steps": of_walk,
-    "central_cache.rows": lambda found, cells, **_: of_rows(found),
+    "central_cache.rows": lambda found, specs, **_: of_rows(found),
     "central_cache.batch": of_batch,
     "cca_cache.found": of_found,
     "learning_cache.rows": of_learnt,
@@ -102,14 +104,20 @@ def of_cells(found, *_) -> list[str]:
     return [row["dataset"] for row in found[0]]
 
 
+def of_curves(job, name, sweeps) -> list[str]:
+    specs = [cell.spec for sweep in sweeps for cell in sweep.cells()]
+    found = [
+        dataset_of(spec.source) if isinstance(spec, CcaSpec) else experiment_of(spec).dataset(spec)
+        for spec in filter(None, specs if job.view.rows_so_far()[0] else [])
+    ]
+    # Measurements on a spectrum that is given read nobody's rows.
+    return [dataset for dataset in found if dataset is not None]
+
+
 # What each hands over that nobody asked for: whose data, and as what it has to be entered.
 BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
     "result_cache.finished_rows": (CURVES, of_cells),
-    "central_cache.finished": (CURVES, of_cells),
-    "cca_cache.finished_rows": (
-        CURVES,
-        lambda found, wanted: [dataset_of(source) for source, _, _ in wanted if found[0]],
-    ),
+    "visitors_jobs.live": (CURVES, of_curves),
     "learning_cache.errors_of": (
         CURVES,
         lambda found, identity, *_: [
@@ -135,7 +143,6 @@ FREE = {
     "result_cache.as_measured", "result_cache.shown", "result_cache.dataset_statuses",
     "result_cache.cells",
     "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
-    "cca_cache.cells",
     "central_cache.problem", "learning_cache.different",
     "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
     "learning_cache.column", "learning_cache.tutorial_outputs",
@@ -147,8 +154,8 @@ FREE = {
 INSIDE = {
     "result_cache.waited_for", "result_cache.counting", "result_cache.cell_rows",
     "result_cache.compute_for",
-    "cca_cache.people", "cca_cache.cell_rows", "central_cache.cell_rows",
-    "learning_cache.guarantee_of", "visitors_jobs.rows_now", "steps_cache.picture",
+    "cca_cache.people",
+    "learning_cache.guarantee_of", "steps_cache.picture", "visitors_jobs.rows_now",
     "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",
 }  # fmt: skip
 
@@ -216,12 +223,7 @@ class Recorder:
             what, whose = BEYOND[name]
             self.beyond |= {(dataset, what) for dataset in whose(found, *args, **kwargs)}
         elif name in FOLLOWED and found is not None:
-            rows = FOLLOWED[name](found)
-            if len(args) == 2 and str(args[1]).endswith(visitors_jobs.FIGURE):
-                # Nobody asked for them; measurements on a spectrum have no data set.
-                self.beyond |= {(row["dataset"], CURVES) for row in rows if "dataset" in row}
-            else:
-                self.due += of_rows(rows)
+            self.due += of_rows(FOLLOWED[name](found))
         elif name == "release" and not caller.startswith("dpcore"):
             # Within dpcore it is called for the scale of its noise alone.
             spec = args[1]

@@ -6,13 +6,14 @@ true data, projects people or clusters them reads people's rows, and is not priv
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.cca import CanonicalPairs, measured_correlations
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.experiments.cca.curves import Row, draw_pairs, row_of
+from dpcore.experiments.cca.runs import CcaRow, draw_pairs, row_of
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
 from dpcore.privacy import Guarantee
 from dpcore.streams import Purpose, stream
@@ -70,10 +71,12 @@ def exact_found(problem: CcaProblem) -> FoundPairs:
 
 def find_pairs(
     spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
-) -> tuple[FoundPairs, Row]:
+) -> tuple[FoundPairs, CcaRow]:
     """One draw of one protocol, judged, and its tidy row."""
+    started = time.perf_counter()
     pairs = draw_pairs(spec, problem, protocol, repetition)
-    return _judged(pairs, problem), row_of(spec, problem, protocol, repetition, pairs)
+    seconds = time.perf_counter() - started
+    return _judged(pairs, problem), row_of(spec, problem, protocol, repetition, pairs, seconds)
 
 
 def _judged(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from dpcore.experiments.cca.curves import Row, epsilon_reaching
+from dpcore.experiments.cca.runs import epsilon_reaching
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.sentences import counted, percent
 
 TITLES = {

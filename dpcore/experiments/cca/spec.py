@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from dpcore.cca.bounds import MODES
 from dpcore.data import split_sites
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
+from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
@@ -29,6 +30,8 @@ class CcaSpec:
 
     Parameters
     ----------
+    source : CutViews or SyntheticViews
+        Which two views of which people.
     protocols : tuple of str
         Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
     epsilon, delta : float
@@ -62,6 +65,9 @@ class CcaSpec:
     seed : int
     """
 
+    experiment = "dpcore.experiments.cca.runs:CCA"
+
+    source: ViewSource = CutViews()
     protocols: tuple[str, ...] = ("pooled",)
     epsilon: float = 1.0
     delta: float = 0.01
@@ -92,14 +98,17 @@ class CcaSpec:
             raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
         PrivacyBudget(self.epsilon, self.delta)
         require_counts(self, sites=1, repetitions=1, seed=0)
+        if self.floor != "auto" and not (
+            isinstance(self.floor, int | float) and 0 <= self.floor < math.inf
+        ):
+            raise ParameterError("floor", "'auto', or finite and at least 0", self.floor)
         # Beyond these one view keeps none of the norm bound that double precision can tell from 0.
         if not 1e-9 <= self.x_share <= 1 - 1e-9:
             raise ParameterError("x_share", "in [1e-9, 1 - 1e-9]", self.x_share)
 
-    @property
-    def data_side(self) -> tuple:
-        """What a problem depends on: specs with equal data sides share their site moments."""
-        return tuple(getattr(self, name) for name in _DATA_SIDE)
+    def problem_key(self, repetition: int = 0) -> CcaSpec:
+        """The data side alone: specs that are equal in it share their site moments."""
+        return CcaSpec(**{name: getattr(self, name) for name in _DATA_SIDE})
 
     def as_published(self) -> CcaSpec:
         """The same with the poster's noise: its calibration, its shape, nothing cut off."""
@@ -123,8 +132,8 @@ class CcaSpec:
         )
 
 
-CCA_SPEC_FIELDS = tuple(field.name for field in fields(CcaSpec))
 _DATA_SIDE = (
+    "source",
     "sites",
     "samples",
     "components",

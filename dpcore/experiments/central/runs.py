@@ -8,16 +8,19 @@ of its own for each would pay for its warm-up and its diagnosis every time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from dpcore.data import Prepared
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
-from dpcore.experiments.pca.problem import Problem, build_problem, sites_of
-from dpcore.experiments.pca.runs import draw_subspaces, row_of
+from dpcore.experiments.pca.experiment import PCA
+from dpcore.experiments.pca.problem import Problem, build_problem, local_problem, sites_of
+from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.exponential import ppca
@@ -31,6 +34,9 @@ _FEWEST_CHAINS = 4
 _ESS_A_CHAIN = 12.5
 
 
+R = TypeVar("R", bound=RunSpec)
+
+
 @dataclass(frozen=True)
 class Variant:
     """An algorithm with the choices that make its noise."""
@@ -41,7 +47,7 @@ class Variant:
     calibration: str = "published"
     noise: str = "triangle"
 
-    def of(self, spec: RunSpec) -> RunSpec:
+    def of(self, spec: R) -> R:
         """The spec for this variant alone."""
         return replace(
             spec, protocols=(self.protocol,), calibration=self.calibration, noise=self.noise
@@ -74,18 +80,41 @@ VARIANTS: dict[str, Variant] = {
 
 
 @dataclass(frozen=True)
+class CentralSpec(RunSpec):
+    """Draws of one algorithm that holds all rows, made together: `repetitions` of them."""
+
+    experiment = "dpcore.experiments.central.runs:CENTRAL"
+    batches = 1
+
+
+class BatchRow(PcaRow):
+    """A row of PCA, and how many chains ran together for it: other draws in other company."""
+
+    chains: int
+
+
+class CentralRow(BatchRow):
+    """The same with the key and label of its variant."""
+
+    variant: str
+    label: str
+
+
+@dataclass(frozen=True)
 class Batch:
     """Many draws of one algorithm: a row and a subspace each."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[BatchRow, ...]
     subspaces: tuple[Subspace, ...]
 
 
-def central_spec(spec: RunSpec) -> RunSpec:
+def central_spec(spec: RunSpec) -> CentralSpec:
     """The spec with everybody in one place, and nothing spent on a private mean."""
-    return replace(
-        spec, sites=1, split="equal", mean_share=0.0, honest_sites=None, intermediate_dim=None
-    )
+    alone = {
+        "sites": 1, "split": "equal", "mean_share": 0.0, "honest_sites": None,
+        "intermediate_dim": None,
+    }  # fmt: skip
+    return CentralSpec(**vars(spec) | alone)
 
 
 def central_problem(
@@ -174,12 +203,24 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
         energies = [captured_energy(s.components, problem.reference) for s in subspaces]
     seconds = (time.perf_counter() - started) / spec.repetitions
     rows = tuple(
-        row_of(spec, problem, first + number, protocol, subspace, energy, seconds)
-        # Chains that ran together are other draws in other company.
-        | {"chains": subspace.diagnostics.get("chains", 0)}
+        BatchRow(
+            **row_of(spec, problem, first + number, protocol, subspace, energy, seconds),
+            chains=subspace.diagnostics.get("chains", 0),
+        )
         for number, (subspace, energy) in enumerate(zip(subspaces, energies, strict=True))
     )
     return Batch(rows, tuple(subspaces))
+
+
+def variant_of(spec: RunSpec) -> Variant:
+    """The one of `VARIANTS` that the spec is of."""
+    return next(each for each in VARIANTS.values() if each.of(spec) == spec)
+
+
+def central_rows(spec: CentralSpec, batch: Batch) -> list[CentralRow]:
+    """Rows of a batch with the variant that gave them."""
+    variant = variant_of(spec)
+    return [CentralRow(**row, variant=variant.key, label=variant.label) for row in batch.rows]
 
 
 def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
@@ -219,3 +260,35 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
         Subspace(state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics)
         for state in draw.states[: spec.repetitions]
     ]
+
+
+def _run(
+    specs: Sequence[CentralSpec],
+    problem: Problem,
+    repetition: int,
+    *,
+    threads: int,
+    checkpoint: Callable[[], None],
+) -> list[list[CentralRow]]:
+    return [central_rows(spec, run_batch(spec, problem)) for spec in specs]
+
+
+def _problem(key: ProblemKey) -> Problem:
+    return central_problem(
+        key, local_problem.prepared(key.dataset, key.preparation, key.norm_bound)
+    )
+
+
+_problems: OnceCache[Problem] = OnceCache(_problem, keep=2)
+
+CENTRAL: Experiment[CentralSpec, ProblemKey, Problem] = replace(
+    PCA,
+    row=CentralRow,
+    outline=lambda spec: [
+        {"protocol": spec.protocols[0], "repetition": number} for number in range(spec.repetitions)
+    ],
+    run=_run,
+    problem=lambda key: _problems(key),
+    after_draw=(),
+    repetitions="batches",
+)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.experiments.learning.classification_runs import Outcome
 from dpcore.experiments.learning.classification_problem import LearningProblem
+from dpcore.experiments.learning.classification_runs import Outcome
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,11 @@ DEFAULTS = {name: one.default for name, one in TWO_VIEWS.items() if one.default 
 
 @dataclass(frozen=True)
 class CcaChoice:
-    """What the page's controls say: where the views come from, and the run.
+    """What the page's controls say: the run.
 
     `only_directions` hides everything that projects people; `query` restores every control.
     """
 
-    source: ViewSource
     spec: CcaSpec
     only_directions: bool
     query: str
@@ -171,6 +170,7 @@ def choose_run(
         )
     shared = choice.spec
     spec = CcaSpec(
+        source=source,
         protocols=protocols or ("pooled",),
         epsilon=shared.epsilon,
         delta=shared.delta,
@@ -192,7 +192,7 @@ def choose_run(
     )
     default_r = min(4 * spec.components, views.n_x + views.n_y)
     changed = {} if intermediate in (None, default_r) else {"cca_directions": intermediate}
-    return CcaChoice(source, spec, values["cca_only"], _query(choice.query, values | changed))
+    return CcaChoice(spec, values["cca_only"], _query(choice.query, values | changed))
 
 
 def _query(shared: str, values: Mapping[str, object]) -> str:

@@ -28,12 +28,12 @@ with errors_shown():
         views = cca_cache.views(source)
         choice = choose_run(shared, source, views, values)
     spec, lead = choice.spec, choice.lead
-    problem = cca_cache.problem(source, spec)
-    panels.pay(source, spec, problem)
-    draws = {key: cca_cache.found(source, spec, key) for key in spec.protocols}
+    problem = cca_cache.problem(spec)
+    panels.pay(spec, problem)
+    draws = {key: cca_cache.found(spec, key) for key in spec.protocols}
     rows = [row for found in draws.values() for _, row in found]
     private = [found for found, _ in draws[lead]]
-    exact = cca_cache.exact(source, spec)
+    exact = cca_cache.exact(spec)
 
     with answer:
         words = big_number(
@@ -41,8 +41,8 @@ with errors_shown():
         )
         if shared.compare:
             printed = replace(spec.as_published(), protocols=(lead,))
-            panels.pay(source, printed, problem)
-            published = cca_cache.found(source, printed, lead)
+            panels.pay(printed, problem)
+            published = cca_cache.found(printed, lead)
             share = captured([row for _, row in published], lead)
             words.markdown(
                 f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
@@ -71,8 +71,8 @@ with errors_shown():
         )
         panels.people(
             views,
-            cca_cache.people(source, spec, None),
-            cca_cache.people(source, spec, lead),
+            cca_cache.people(spec, None),
+            cca_cache.people(spec, lead),
             lead,
         )
         session_ledger.uncovered(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.experiments.cca.curves import Row
 from dpcore.experiments.cca.evaluation import FoundPairs, ProjectedPeople
 from dpcore.experiments.cca.export import cca_notebook, cca_script
+from dpcore.experiments.cca.runs import CcaRow
 from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
 from dpcore.experiments.cca.views import ViewSource
@@ -26,7 +25,7 @@ from pages.server import cca_cache, result_cache
 from pages.widgets import session_ledger
 from pages.widgets.cards import chart, guarantee_card, is_dark, take_away
 
-Draws = Mapping[str, list[tuple[FoundPairs, Row]]]
+Draws = Mapping[str, list[tuple[FoundPairs, CcaRow]]]
 _KINDS = ("what it responds to", "weights")
 _CLOUDS = ("groups: pair 1 against pair 2", "correlation: one view against the other")
 
@@ -67,16 +66,14 @@ def promises(draws: Draws, spec: CcaSpec) -> None:
             guarantee_card(found[0][0].guarantee, preparation=spec.preparation)
 
 
-def pay(source: ViewSource, spec: CcaSpec, problem: CcaProblem) -> None:
+def pay(spec: CcaSpec, problem: CcaProblem) -> None:
     """Pay for every draw before it is shown, and enter what is shown beside them."""
     # What a release promises depends on its settings alone: any draw of it says so.
     first = replace(spec, repetitions=1)
-    guarantees = {
-        key: cca_cache.found(source, first, key)[0][0].guarantee for key in spec.protocols
-    }
+    guarantees = {key: cca_cache.found(first, key)[0][0].guarantee for key in spec.protocols}
     people = int(problem.moments.n_samples.sum())
-    session_ledger.pay(of_pairs(source, spec, guarantees, people, spec.repetitions))
-    dataset = dataset_of(source)
+    session_ledger.pay(of_pairs(spec.source, spec, guarantees, people, spec.repetitions))
+    dataset = dataset_of(spec.source)
     session_ledger.uncovered(
         dataset, "Exact correlations and what is captured of them", "they read rows without noise"
     )
@@ -235,12 +232,12 @@ def people(
                 )
 
 
-def carry_off(choice: CcaChoice, rows: list[Row], figure: go.Figure) -> None:
+def carry_off(choice: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> None:
     take_away(
         rows,
         lambda: figure,
         choice.spec,
         choice.query,
-        script=partial(cca_script, choice.source),
-        notebook=partial(cca_notebook, choice.source),
+        script=cca_script,
+        notebook=cca_notebook,
     )

@@ -24,8 +24,8 @@ if not dataset_ready(dataset):
 
 with errors_shown():
     spec = replace(central_spec(choice.spec), samples=None)
-    everything = panels.cells_at(spec, dataset, tuple(VARIANTS))
-    rows = central_cache.rows(everything)
+    specs = panels.feasible(spec, dataset, tuple(VARIANTS))
+    rows = central_cache.rows(tuple(specs.values()))
     session_ledger.pay_rows(rows)
     panels.answer(rows, spec)
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
@@ -46,13 +46,7 @@ with errors_shown():
     not_private("These curves and exact PCA", "are measured on the data themselves.")
 
     shown = ("ppca", panels.chosen_variant(spec), "modsulq", "sulq")
-    can_run = {row["variant"] for row in rows}
-    found = {
-        key: central_cache.batch(cell).subspaces[0]
-        for cell in everything
-        for key in [cell[1]]
-        if key in can_run
-    }
+    found = {key: central_cache.batch(each).subspaces[0] for key, each in specs.items()}
     st.markdown("##### What the components look like")
     panels.components(spec, dataset, {key: found[key] for key in shown[:3] if key in found})
     st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")

@@ -5,28 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from statistics import fmean
 
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.central.runs import VARIANTS, nearest_basis
+from dpcore.experiments.central.runs import VARIANTS, CentralSpec, nearest_basis
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import percent
-from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.central import variant_dots
 from dpcore.figures.tradeoffs.energy import energy_curves
 from dpcore.pca import Subspace
 from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
 from pages.server import central_cache, result_cache
-from pages.server.central_cache import Cell
+from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.selection import Choice, plain
 from pages.widgets import component_images, session_ledger
 from pages.widgets.cards import assumed, big_number, chart, guarantee_tabs, is_dark
-from pages.widgets.live_figure import fill_in
+from pages.widgets.live_sweeps import live_figure
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _PEOPLE = tuple(step * 10**power for power in range(1, 6) for step in (1, 2, 5))
@@ -35,27 +34,27 @@ _MOST_PEOPLE_VALUES = 9
 _LARGE, _FEW_DRAWS = 10_000, 4
 
 
-def chosen_variant(spec: RunSpec) -> str:
+def chosen_variant(spec: CentralSpec) -> str:
     """Analyze Gauss as the sidebar has it."""
     return f"ag-{spec.calibration}-{spec.noise}"
 
 
-def cells_at(spec: RunSpec, dataset: DatasetStatus, variants: Sequence[str]) -> list[Cell]:
-    """One cell a variant, cheap ones first."""
+def feasible(
+    spec: CentralSpec, dataset: DatasetStatus, variants: Sequence[str]
+) -> dict[str, CentralSpec]:
+    """The spec of each variant that can run with these settings, cheap ones first."""
     n_components = spec.components or dataset.default_components
     is_large = n_components * dataset.n_features > _LARGE
-    return [
-        (
-            replace(spec, repetitions=min(spec.repetitions, _FEW_DRAWS))
-            if is_large and key == "ppca"
-            else spec,
-            key,
-        )
+    few = replace(spec, repetitions=min(spec.repetitions, _FEW_DRAWS))
+    specs = {
+        key: VARIANTS[key].of(few if is_large and key == "ppca" else spec)
         for key in sorted(variants, key=lambda key: key == "ppca")
-    ]
+    }
+    cells = Points(tuple(specs.values())).cells()
+    return {key: cell.spec for key, cell in zip(specs, cells, strict=True) if cell.spec}
 
 
-def answer(rows: Sequence[Row], spec: RunSpec) -> None:
+def answer(rows: Sequence[Row], spec: CentralSpec) -> None:
     """What PPCA keeps, and the others beside it."""
     means = {
         key: fmean(row["energy_ratio"] for row in rows if row["variant"] == key)
@@ -84,16 +83,12 @@ def dots(rows: Sequence[Row]) -> None:
     )
 
 
-def epsilon_curve(spec: RunSpec, dataset: DatasetStatus) -> None:
+def epsilon_curve(spec: CentralSpec, dataset: DatasetStatus) -> None:
     """Energy against ε, filling in."""
-    cells = [
-        cell
-        for epsilon in CURVE_EPSILONS
-        for cell in cells_at(replace(spec, epsilon=epsilon), dataset, _curve_variants(spec))
-    ]
     _curve(
         "central_epsilon",
-        cells,
+        [replace(spec, epsilon=epsilon) for epsilon in CURVE_EPSILONS],
+        dataset,
         "epsilon",
         "← more private     asked ε     less private →",
         (CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
@@ -101,53 +96,43 @@ def epsilon_curve(spec: RunSpec, dataset: DatasetStatus) -> None:
     )
 
 
-def people_curve(spec: RunSpec, dataset: DatasetStatus) -> None:
+def people_curve(spec: CentralSpec, dataset: DatasetStatus) -> None:
     """Energy against the number of people, filling in."""
     most = dataset.n_samples
     values = [n for n in _PEOPLE if 50 <= n < most][-_MOST_PEOPLE_VALUES:] + [most]
-    cells = [
-        cell
-        for n in values
-        for cell in cells_at(
-            replace(spec, samples=None if n == most else n), dataset, _curve_variants(spec)
-        )
-    ]
-    _curve("central_people", cells, "samples", "people n", (values[0], most), None)
+    specs = [replace(spec, samples=None if n == most else n) for n in values]
+    _curve("central_people", specs, dataset, "samples", "people n", (values[0], most), None)
 
 
-def _curve_variants(spec: RunSpec) -> tuple[str, ...]:
+def _curve_variants(spec: CentralSpec) -> tuple[str, ...]:
     return "ppca", chosen_variant(spec), "modsulq", "sulq"
 
 
 def _curve(
     name: str,
-    cells: Sequence[Cell],
+    specs: Sequence[CentralSpec],
+    dataset: DatasetStatus,
     field: str,
     axis: str,
     ends: tuple[float, float],
     marker: float | None,
 ) -> None:
-    # Cheap cells of every value first: the curves are there early, PPCA's draws follow.
-    ordered = sorted(cells, key=lambda cell: cell[1] == "ppca")
+    points = [feasible(spec, dataset, _curve_variants(spec)) for spec in specs]
+    # Cheap ones of every value first: the curves are there early, PPCA's draws follow.
+    cheap = [spec for point in points for key, spec in point.items() if key != "ppca"]
+    chains = [point["ppca"] for point in points if "ppca" in point]
 
-    def draw(rows: list[Row]) -> None:
-        if rows:
+    def draw(progress: SweepProgress) -> None:
+        if rows := [row for sweep in progress.rows for row in sweep]:
             figure = energy_curves(
                 rows, field, axis_title=axis, axis_range=ends, marker=marker, dark=is_dark()
             )
             chart(figure, key=name, alt=f"Captured energy of central algorithms against {field}.")
 
-    fill_in(
-        name,
-        tuple(cells),
-        total=len(cells),
-        look=partial(central_cache.finished, ordered),
-        compute=central_cache.cell_rows,
-        draw=draw,
-    )
+    live_figure(name, (Points(tuple(cheap)), Points(tuple(chains))), draw, noun="points")
 
 
-def components(spec: RunSpec, dataset: DatasetStatus, found: dict[str, Subspace]) -> None:
+def components(spec: CentralSpec, dataset: DatasetStatus, found: dict[str, Subspace]) -> None:
     """The components as pictures or bars, beside the exact ones."""
     exact = central_cache.problem(spec.problem_key()).exact_components
     shown = {"Exact PCA": exact[: spec.components or dataset.default_components]} | {
@@ -159,7 +144,7 @@ def components(spec: RunSpec, dataset: DatasetStatus, found: dict[str, Subspace]
     component_images.component_rows(shown, exact, dataset, result_cache.feature_names(spec))
 
 
-def promises(found: dict[str, Subspace], spec: RunSpec) -> None:
+def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
     """What kind of promise each makes, asked and exact, and what it leans on."""
     everywhere = set.intersection(*(set(s.guarantee.assumptions) for s in found.values()))
     lines, besides = [], []

@@ -32,12 +32,12 @@ from dpcore.figures.components.images import component_strip, picture_strip
 from dpcore.figures.families.classification import confusion, decision_plane, error_curves
 from dpcore.spectra import align_signs
 from pages.parameters.table import ask
-from pages.server import learning_cache
+from pages.server import learning_cache, visitors_jobs
 from pages.sidebar.selection import Choice
 from pages.widgets import session_ledger
 from pages.widgets.cards import big_number, chart, guarantee_card, is_dark, not_private
 from pages.widgets.downloads import downloads
-from pages.widgets.live_sweeps import find_figure, live_figure
+from pages.widgets.live_sweeps import live_figure
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _SHOWN = 10
@@ -218,10 +218,13 @@ def enter(choice: Choice) -> None:
 
 
 def take_away(spec: ClassificationSpec) -> None:
-    job = find_figure("class_curves", (learning_cache.different(_along_epsilon(spec)),))
+    drawn: Sequence[Row] = ()
+    if session_ledger.cap() is None:
+        points = learning_cache.different(_along_epsilon(spec))
+        drawn = visitors_jobs.live("class_curves", (points,)).progress().rows[0]
     downloads(
         "class",
-        job.progress().rows[0] if job is not None else (),
+        drawn,
         script=classification_script(replace(spec, pipeline=PRIVATE)),
         notebook=classification_notebook(replace(spec, pipeline=PRIVATE)),
     )

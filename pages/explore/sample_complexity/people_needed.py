@@ -17,18 +17,18 @@ from dpcore.experiments.central.people_needed import (
 )
 from dpcore.experiments.engine.experiment import Row
 from dpcore.figures.tradeoffs.people_needed import people_needed
+from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.selection import plain
 from pages.widgets.cards import big_number, chart, is_dark
-from pages.widgets.live_sweeps import find_figure, live_figure
+from pages.widgets.live_sweeps import live_figure
 
 _FIGURE = "complexity"
 
 
 def rows_there(spec: ComplexitySpec) -> Sequence[Row]:
     """Measurements finished so far."""
-    job = find_figure(_FIGURE, (spec.sweep(),))
-    return job.progress().rows[0] if job is not None else ()
+    return visitors_jobs.live(_FIGURE, (spec.sweep(),)).progress().rows[0]
 
 
 def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:

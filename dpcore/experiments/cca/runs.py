@@ -1,11 +1,11 @@
-"""Private CCA against epsilon, the number of people and delta: the poster's three panels."""
+"""Private CCA as a family of the engine: tidy rows, one a (protocol, repetition)."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypedDict
 
 import numpy as np
 
@@ -16,13 +16,47 @@ from dpcore.cca import (
     measured_correlations,
 )
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.errors import ParameterError
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec, build_cca_problem
+from dpcore.experiments.cca.views import CutViews
+from dpcore.experiments.engine.experiment import Experiment, Row
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Repetition
 
-AXES = ("epsilon", "samples", "delta")
 
-Row = dict[str, object]
+class CcaRow(TypedDict):
+    """One protocol in one repetition: the whole cell, and what it is worth on the true data.
+
+    `correlation_share` is the measured total correlation over the exact one, `random_share` that
+    of random directions, `estimate_error` the root mean square error of the private correlations.
+    """
+
+    dataset: str
+    protocol: str
+    epsilon: float
+    delta: float
+    sites: int
+    samples: int
+    components: int
+    intermediate_dim: int
+    calibration: str
+    noise: str
+    truncation: str
+    preparation: str
+    x_share: float
+    floor: float
+    repetition: int
+    seed: int
+    correlation_share: float
+    random_share: float
+    measured_total: float
+    exact_total: float
+    estimated_total: float
+    estimate_error: float
+    sigma: float
+    exact_epsilon: float
+    bytes_sent: int
+    seconds: float
 
 
 def draw_pairs(
@@ -39,54 +73,15 @@ def draw_pairs(
     )
 
 
-def run_cca_repetition(spec: CcaSpec, problem: CcaProblem, repetition: int) -> list[Row]:
+def run_cca_repetition(spec: CcaSpec, problem: CcaProblem, repetition: int) -> list[CcaRow]:
     """Tidy rows of one repetition, one a protocol; every cell meets the same unit noise."""
     rows = []
     for protocol in spec.protocols:
         started = time.perf_counter()
         pairs = draw_pairs(spec, problem, protocol, repetition)
         seconds = time.perf_counter() - started
-        rows.append(row_of(spec, problem, protocol, repetition, pairs) | {"seconds": seconds})
+        rows.append(row_of(spec, problem, protocol, repetition, pairs, seconds))
     return rows
-
-
-def cca_sweep(
-    views: TwoViewDataset, spec: CcaSpec, *, over: str = "epsilon", values: Sequence[float]
-) -> Iterator[Row]:
-    """Rows of a curve, as they are finished; repetitions outermost, so it fills in evenly.
-
-    Parameters
-    ----------
-    views : TwoViewDataset
-    spec : CcaSpec
-    over : {"epsilon", "samples", "delta"}
-        Field of the spec that varies. Draws of noise are common to all its values.
-    values : sequence of float or int
-
-    Yields
-    ------
-    dict
-        The whole cell and its parameters; `correlation_share` is the measured total correlation
-        over the exact one, `estimate_error` the root mean square error of the private
-        correlations.
-
-    Raises
-    ------
-    ParameterError
-        If the axis is unknown or a cell cannot run; before any row.
-    """
-    if over not in AXES:
-        raise ParameterError("over", f"one of {', '.join(AXES)}", over)
-    cells = [replace(spec, **{over: value}) for value in values]
-    problems: dict[tuple, CcaProblem] = {}
-    for cell in cells:
-        settings = cell.settings(views.n_x + views.n_y)
-        joint_moment_sigma(settings.budget, views.n_samples, calibration=settings.calibration)
-        if cell.data_side not in problems:
-            problems[cell.data_side] = build_cca_problem(views, cell)
-    for repetition in range(spec.repetitions):
-        for cell in cells:
-            yield from run_cca_repetition(cell, problems[cell.data_side], repetition)
 
 
 def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
@@ -111,9 +106,14 @@ def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
 
 
 def row_of(
-    spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int, pairs: CanonicalPairs
-) -> Row:
-    """The tidy row of pairs found: the whole cell, and what they are worth on the true data."""
+    spec: CcaSpec,
+    problem: CcaProblem,
+    protocol: str,
+    repetition: int,
+    pairs: CanonicalPairs,
+    seconds: float,
+) -> CcaRow:
+    """The tidy row of pairs found."""
     measured = measured_correlations(pairs.x_rotations, pairs.y_rotations, problem.reference)
     exact_total = float(problem.exact.sum())
     settings = spec.settings(len(problem.reference))
@@ -143,4 +143,50 @@ def row_of(
         "sigma": pairs.guarantee.sigma,
         "exact_epsilon": pairs.guarantee.epsilon,
         "bytes_sent": int(pairs.bytes_sent.sum()),
+        "seconds": seconds,
     }
+
+
+def check_cca(spec: CcaSpec) -> None:
+    """Refuse, without reading any data, a spec whose calibration proves nothing.
+
+    Raises
+    ------
+    ParameterError
+    """
+    # Of epsilon alone: the number of people does not matter.
+    joint_moment_sigma(PrivacyBudget(spec.epsilon, spec.delta), 2, calibration=spec.calibration)
+
+
+def _run(
+    specs: Sequence[CcaSpec],
+    problem: CcaProblem,
+    repetition: int,
+    *,
+    threads: int,
+    checkpoint: Callable[[], None],
+) -> list[list[CcaRow]]:
+    return [run_cca_repetition(spec, problem, repetition) for spec in specs]
+
+
+_views: OnceCache[TwoViewDataset] = OnceCache(lambda source: source.load(), keep=2)
+_problems: OnceCache[CcaProblem] = OnceCache(
+    lambda key: build_cca_problem(_views(key.source), key), keep=2
+)
+
+
+def local_cca_problem(key: CcaSpec) -> CcaProblem:
+    """Problems of this process, the latest kept."""
+    return _problems(key)
+
+
+CCA: Experiment[CcaSpec, CcaSpec, CcaProblem] = Experiment(
+    row=CcaRow,
+    outline=lambda spec: [{"protocol": key} for key in spec.protocols],
+    run=_run,
+    problem_key=CcaSpec.problem_key,
+    problem=local_cca_problem,
+    dataset=lambda spec: spec.source.dataset if isinstance(spec.source, CutViews) else None,
+    data_of=lambda key: key.source,
+    check=check_cca,
+)
