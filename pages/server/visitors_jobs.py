@@ -145,9 +145,9 @@ class SweepsView:
         return _progress_of_sweeps(self.sweeps, self.view.progress())
 
 
-def find_sweeps(sweeps: Sweeps) -> SweepsView | None:
-    """This visitor's view of these sweeps."""
-    view = find(SWEEPS, sweeps)
+def find_sweeps(sweeps: Sweeps, page: str = SWEEPS) -> SweepsView | None:
+    """This visitor's view of these sweeps, as a page asked for them."""
+    view = find(page, sweeps)
     return None if view is None else SweepsView(sweeps, view, scheduler())
 
 
