@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 # Characters of a value that an error repeats.
 LONGEST_VALUE = 80
 
@@ -14,11 +16,11 @@ class ParameterError(ValueError):
     can put the sentence beside the control it belongs to.
     """
 
-    def __init__(self, parameter: str, constraint: str, value: object):
+    def __init__(self, parameter: str, constraint: str, value: object) -> None:
         self.parameter = parameter
         super().__init__(f"{parameter} must be {constraint}, got {_shown(value)}")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[[str, str], ParameterError], tuple[str, str]]:
         return _restore_parameter_error, (self.parameter, self.args[0])
 
 

@@ -19,12 +19,13 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 400
 LONGEST_PAGE = 130
 
-LEAVES = {"errors", "streams"}
+LEAVES = {"arrays", "errors", "streams"}
 FOUNDATIONS = {"privacy", "data"}
 TOOLS = FOUNDATIONS | {"mechanisms", "spectra"}
 ALGORITHMS = {"pca", "cca", "statistics", "classification"}
 # Room: the rooms it may import from. Distributed CCA is built on distributed PCA's rounds.
 ARROWS = {
+    "arrays": set(),
     "errors": set(),
     "streams": set(),
     "privacy": set(),

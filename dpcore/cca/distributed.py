@@ -1,31 +1,49 @@
 """CCA of two views held by several sites, in the protocols of the distributed PCA.
 
-Every site adds noise to its own joint second moment and sends all of it ("full") or its R leading
-directions ("dpdis"); the aggregator averages and takes the canonical pairs of the average. The
-poster has one holder of the data ("pooled"); the rest follows from the same argument, all that
-comes after the noise being post-processing.
+The joint second moment of rows [x y] is a second moment, so it is released as PCA releases one
+(`dpcore.pca.protocols`): every site adds noise to its own and sends all of it ("full") or its R
+leading directions ("dpdis"). Here the canonical pairs of the noisy average are taken. The poster
+has one holder of the data ("pooled"); the rest follows from the same argument, all that comes
+after the noise being post-processing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.cca.canonical import canonical_pairs, noise_floor
-from dpcore.cca.protocols import PROTOCOLS, NoisyAverage
 from dpcore.cca.release import (
     constant_coordinate,
+    joint_noise,
     with_constant,
     with_mean_bound,
     without_constant,
 )
 from dpcore.errors import ParameterError
-from dpcore.pca import ReleaseSettings
+from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.noise_edge import noise_edge
+from dpcore.pca.protocols.cape import masked_average
+from dpcore.pca.protocols.distributed import (
+    average_of_matrices,
+    average_of_proxies,
+    first_site_alone,
+    noisy_pool,
+)
+from dpcore.pca.subspace import NoisyAverage
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Repetition
+
+PROTOCOLS: dict[str, Callable[[Draw], NoisyAverage]] = {
+    "dpdis": average_of_proxies,
+    "full": average_of_matrices,
+    "local": first_site_alone,
+    "pooled": noisy_pool,
+    "cape": masked_average,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +123,19 @@ def distributed_cca(
     constant = constant_coordinate(share, bound, noise=settings.noise)
     rows = replace(settings, mean_share=0.0, row_norm_bound=with_mean_bound(share, bound))
     lifted = with_constant(moments, constant) if constant > 0 else moments
-    rows.check_features(lifted.n_features)
-    release = PROTOCOLS[protocol](lifted, rows, repetition)
+    draw = Draw(
+        lifted,
+        rows,
+        repetition,
+        proxies=protocol == "dpdis",
+        average=protocol == "full",
+        calibrate=joint_noise,
+        precision=np.float64,
+    )
+    release = PROTOCOLS[protocol](draw)
+    joint, mean = release.spectrum.matrix.astype(np.float64), np.zeros(moments.n_features)
     if constant > 0:
-        joint, mean = without_constant(release.average, constant)
-    else:
-        joint, mean = release.average, np.zeros(moments.n_features)
+        joint, mean = without_constant(joint, constant)
     if floor == "auto":
         floor = _automatic_floor(joint, release, settings.noise)
     elif isinstance(floor, str):
@@ -125,7 +150,7 @@ def distributed_cca(
         joint,
         mean,
         floor,
-        release.sigma_of_average,
+        release.sigma_left,
         release.guarantee,
         release.sigma,
         release.bytes_sent,
@@ -133,7 +158,7 @@ def distributed_cca(
 
 
 def _automatic_floor(joint: np.ndarray, release: NoisyAverage, noise: str) -> float:
-    if release.is_truncated:
-        sigma = np.array([release.sigma_of_average])
+    if release.of_proxies:
+        sigma = np.array([release.sigma_left])
         return noise_edge(sigma, np.ones(1), len(joint), noise=noise) / 2
-    return noise_floor(joint, release.sigma_of_average, noise=noise)
+    return noise_floor(joint, release.sigma_left, noise=noise)

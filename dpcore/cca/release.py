@@ -19,7 +19,9 @@ import math
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.privacy import PrivacyBudget, second_moment_sigma
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import NoiseScales
+from dpcore.privacy import PrivacyBudget, l2_sensitivity_of_second_moment, second_moment_sigma
 from dpcore.spectra import SiteMoments
 
 # The poster's tau starts from the replace-one sensitivity sqrt(2) / N, the DPdisPCA paper from
@@ -40,6 +42,15 @@ def joint_moment_sigma(
         budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound
     )
     return sigma * _POSTER_OVER_PAPER if calibration == "published" else sigma
+
+
+def joint_noise(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
+    """What is added to the joint second moment of so many people, whoever holds their rows."""
+    bound = settings.row_norm_bound
+    sigma = joint_moment_sigma(
+        settings.budget, n_samples, calibration=settings.calibration, row_norm_bound=bound
+    )
+    return NoiseScales(sigma, 0.0, l2_sensitivity_of_second_moment(n_samples, bound))
 
 
 def constant_coordinate(

@@ -49,7 +49,7 @@ def _logistic(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _logistic_curvature(margins: FloatArray) -> FloatArray:
-    chance = expit(margins)
+    chance: FloatArray = expit(margins)
     return chance * (1.0 - chance)
 
 
@@ -73,6 +73,6 @@ def huber_hinge(width: float) -> Loss:
         return value, slope
 
     def curvature_at(margins: FloatArray) -> FloatArray:
-        return (np.abs(1.0 - margins) < width) / (2.0 * width)
+        return np.where(np.abs(1.0 - margins) < width, 1.0 / (2.0 * width), 0.0)
 
     return Loss("huber", 1.0 / (2.0 * width), value_and_slope, curvature_at)

@@ -21,10 +21,12 @@ covers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import linalg, optimize
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.classification.losses import Loss
 
 _MEMORY = 12
@@ -106,53 +108,14 @@ def minimise(
         If rounding, or 1000 Newton steps, came first.
     """
     n_tasks = len(tilt)
-    column = np.arange(n_tasks) % signs.shape[1]
+    wanted = np.broadcast_to(gradient_norm, n_tasks)
+    tasks = _Tasks(features, signs, loss, strength, tilt, wanted, norm_bound)
     metric = _BoundMetric(features, loss.curvature)
     history = _History(n_tasks, features.shape[1])
     weights = start.copy()
-
-    def evaluate(points, tasks):
-        value, slope = _data_term(features, signs, column[tasks], loss, points)
-        value += _dots(tilt[tasks], points) + strength[tasks] / 2 * _dots(points, points)
-        return value, slope + tilt[tasks] + strength[tasks, None] * points
-
-    wanted = np.broadcast_to(gradient_norm, n_tasks)
-    tilt_length = np.linalg.norm(tilt, axis=1)
-
-    def certified(points, gradients, tasks):
-        rounding = gradient_rounding(
-            loss,
-            norm_bound,
-            n_samples=len(features),
-            n_features=features.shape[1],
-            length=np.linalg.norm(points, axis=1),
-            strength=strength[tasks],
-            tilt_length=tilt_length[tasks],
-        )
-        # The norm is itself rounded, by less than 1e-9 of it.
-        return np.linalg.norm(gradients, axis=1) * (1 + 1e-9) + rounding <= wanted[tasks]
-
-    def newton(task):
-        """Newton's method with exact line searches, which descends from wherever it starts."""
-        one, sign, w = np.array([task]), signs[:, column[task]], weights[task]
-        for _ in range(_NEWTON_ITERATIONS):
-            gradient = evaluate(w[None], one)[1]
-            hessian = _hessian(features, sign, loss, w, strength[task])
-            direction = -linalg.solve(hessian, gradient[0], assume_a="pos")
-            # Near the minimum rounding drowns the slopes that a line search reads; try without.
-            whole = (w + direction)[None]
-            if certified(whole, evaluate(whole, one)[1], one)[0]:
-                return whole[0]
-            step = _exact_step(features, sign, loss, strength[task], tilt[task], w, direction)
-            w = w + step * direction
-        raise NotConverged(
-            "a fit did not come near enough to its minimiser; a larger regularization, "
-            "huber_width or tol is needed"
-        )
-
-    value, gradient = evaluate(weights, np.arange(n_tasks))
+    value, gradient = tasks.evaluate(weights, np.arange(n_tasks))
     direction, step = np.empty_like(weights), np.ones(n_tasks)
-    active = np.flatnonzero(~certified(weights, gradient, slice(None)))
+    active = np.flatnonzero(~tasks.certified(weights, gradient, np.arange(n_tasks)))
     turn = active
     for _ in range(_LBFGS_ITERATIONS):
         if not active.size:
@@ -161,10 +124,10 @@ def minimise(
         step[turn] = 1.0
 
         trial = weights[active] + step[active, None] * direction[active]
-        new_value, new_gradient = evaluate(trial, active)
+        new_value, new_gradient = tasks.evaluate(trial, active)
         descent = _dots(gradient[active], direction[active])
         slope = _dots(new_gradient, direction[active])
-        done = certified(trial, new_gradient, active)
+        done = tasks.certified(trial, new_gradient, active)
         change = new_value - value[active]
         enough = change <= 1e-4 * step[active] * descent
         # Near the minimum changes of value drown in rounding; the slope still tells (Hager &
@@ -183,33 +146,97 @@ def minimise(
         step[active[~accepted]] *= np.clip(secant, 0.1, 0.5)
         turn, active = turn[~done[accepted]], active[~done]
     for task in active:
-        weights[task] = newton(task)
+        weights[task] = tasks.newton(int(task), weights[task])
     return weights
 
 
-def _exact_step(features, sign, loss, strength, tilt, weights, direction) -> float:
-    """Where J is least along a descent direction: the root of its increasing slope."""
-    margins, change = sign * (features @ weights), sign * (features @ direction)
-    linear = tilt @ direction + strength * (weights @ direction)
-    square = strength * (direction @ direction)
+@dataclass(frozen=True, eq=False)
+class _Tasks:
+    """All tasks, any of which can be looked at together; arguments as of `minimise`."""
 
-    def slope(step: float) -> float:
-        slopes = loss.value_and_slope(margins + step * change)[1]
-        return slopes @ change / len(features) + linear + step * square
+    features: FloatArray
+    signs: FloatArray
+    loss: Loss
+    strength: FloatArray
+    tilt: FloatArray
+    gradient_norm: FloatArray
+    norm_bound: float
 
-    if slope(0.0) >= 0:
-        return 1.0
-    longest = 1.0
-    while slope(longest) < 0:
-        longest *= 2
-    return optimize.brentq(slope, 0.0, longest)
+    def evaluate(self, points: FloatArray, tasks: IntArray) -> tuple[FloatArray, FloatArray]:
+        """J of each of these tasks at its point, and the gradient."""
+        column, strength, tilt = tasks % self.signs.shape[1], self.strength[tasks], self.tilt[tasks]
+        value, slope = _data_term(self.features, self.signs, column, self.loss, points)
+        value += _dots(tilt, points) + strength / 2 * _dots(points, points)
+        return value, slope + tilt + strength[:, None] * points
+
+    def certified(self, points: FloatArray, gradients: FloatArray, tasks: IntArray) -> BoolArray:
+        """Whether the exact gradients there are as short as wanted, too."""
+        rounding = gradient_rounding(
+            self.loss,
+            self.norm_bound,
+            n_samples=len(self.features),
+            n_features=self.features.shape[1],
+            length=np.linalg.norm(points, axis=1),
+            strength=self.strength[tasks],
+            tilt_length=np.linalg.norm(self.tilt[tasks], axis=1),
+        )
+        # The norm is itself rounded, by less than 1e-9 of it.
+        length = np.linalg.norm(gradients, axis=1) * (1 + 1e-9) + rounding
+        short: BoolArray = length <= self.gradient_norm[tasks]
+        return short
+
+    def newton(self, task: int, w: FloatArray) -> FloatArray:
+        """Newton's method with exact line searches, which descends from wherever it starts."""
+        one, sign = np.array([task]), self.signs[:, task % self.signs.shape[1]]
+        for _ in range(_NEWTON_ITERATIONS):
+            gradient = self.evaluate(w[None], one)[1]
+            hessian = self._hessian(sign, w, self.strength[task])
+            direction = -linalg.solve(hessian, gradient[0], assume_a="pos")
+            # Near the minimum rounding drowns the slopes that a line search reads; try without.
+            whole: FloatArray = w + direction
+            if self.certified(whole[None], self.evaluate(whole[None], one)[1], one)[0]:
+                return whole
+            w = w + self._exact_step(task, sign, w, direction) * direction
+        raise NotConverged(
+            "a fit did not come near enough to its minimiser; a larger regularization, "
+            "huber_width or tol is needed"
+        )
+
+    def _exact_step(
+        self, task: int, sign: FloatArray, w: FloatArray, direction: FloatArray
+    ) -> float:
+        """Where J is least along a descent direction: the root of its increasing slope."""
+        margins, change = sign * (self.features @ w), sign * (self.features @ direction)
+        strength = self.strength[task]
+        linear = self.tilt[task] @ direction + strength * (w @ direction)
+        square = strength * (direction @ direction)
+
+        def slope(step: float) -> float:
+            slopes = self.loss.value_and_slope(margins + step * change)[1]
+            return float(slopes @ change / len(self.features) + linear + step * square)
+
+        if slope(0.0) >= 0:
+            return 1.0
+        longest = 1.0
+        while slope(longest) < 0:
+            longest *= 2
+        return float(optimize.brentq(slope, 0.0, longest))
+
+    def _hessian(self, sign: FloatArray, w: FloatArray, strength: float) -> FloatArray:
+        curvatures = self.loss.curvature_at(sign * (self.features @ w)) / len(self.features)
+        hessian: FloatArray = (self.features * curvatures[:, None]).T @ self.features
+        hessian[np.diag_indices_from(hessian)] += strength
+        return hessian
 
 
 def _dots(left: FloatArray, right: FloatArray) -> FloatArray:
-    return np.einsum("td,td->t", left, right)
+    products: FloatArray = np.einsum("td,td->t", left, right)
+    return products
 
 
-def _data_term(features, signs, column, loss, points) -> tuple[FloatArray, FloatArray]:
+def _data_term(
+    features: FloatArray, signs: FloatArray, column: IntArray, loss: Loss, points: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Mean losses (n_tasks,) and their gradients (n_tasks, n_features) at `points`."""
     n_samples = len(features)
     value = np.zeros(len(points))
@@ -234,13 +261,6 @@ def _data_term(features, signs, column, loss, points) -> tuple[FloatArray, Float
     return value / n_samples, (gradient + lost) / n_samples
 
 
-def _hessian(features, sign, loss, weights, strength) -> FloatArray:
-    curvatures = loss.curvature_at(sign * (features @ weights)) / len(features)
-    hessian = (features * curvatures[:, None]).T @ features
-    hessian[np.diag_indices_from(hessian)] += strength
-    return hessian
-
-
 class _BoundMetric:
     """(c X^T X / n + strength I)^-1 for every strength, from one eigendecomposition."""
 
@@ -250,7 +270,9 @@ class _BoundMetric:
         self._curvatures = curvature * np.maximum(eigenvalues, 0.0)
 
     def apply(self, vectors: FloatArray, strength: FloatArray) -> FloatArray:
-        return (vectors @ self._basis / (self._curvatures + strength[:, None])) @ self._basis.T
+        shares = vectors @ self._basis / (self._curvatures + strength[:, None])
+        applied: FloatArray = shares @ self._basis.T
+        return applied
 
 
 class _History:
@@ -262,7 +284,7 @@ class _History:
         self._changes = np.zeros((_MEMORY, n_tasks, n_features))
         self._weights = np.zeros((_MEMORY, n_tasks))
 
-    def push(self, tasks: FloatArray, moves: FloatArray, changes: FloatArray) -> None:
+    def push(self, tasks: IntArray, moves: FloatArray, changes: FloatArray) -> None:
         curvature = _dots(moves, changes)
         # Strong convexity makes it positive; only rounding can make it useless.
         useful = curvature > 1e-300
@@ -276,7 +298,7 @@ class _History:
             store[-1, tasks] = new
 
     def times_inverse(
-        self, tasks: FloatArray, gradient: FloatArray, metric: _BoundMetric, strength: FloatArray
+        self, tasks: IntArray, gradient: FloatArray, metric: _BoundMetric, strength: FloatArray
     ) -> FloatArray:
         """Approximate inverse Hessian times gradient, by the two-loop recursion."""
         moves, changes = self._moves[:, tasks], self._changes[:, tasks]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypedDict
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.classification.features import BoundedFeatures
 from dpcore.classification.losses import Loss
 from dpcore.classification.minimise import gradient_rounding, minimise
@@ -42,12 +44,12 @@ class PrivateFits:
 
     epsilons: FloatArray
     weights: FloatArray
-    classes: IntArray
+    classes: AnyArray
     features: BoundedFeatures
     perturbations: tuple[Perturbation, ...]
     guarantees: tuple[Guarantee, ...]
 
-    def predict(self, X: FloatArray) -> FloatArray:
+    def predict(self, X: FloatArray) -> AnyArray:
         """Labels of shape (n_epsilons, n_draws, n_samples)."""
         features = self.features.of(np.asarray(X, dtype=float))
         labels = np.empty((*self.weights.shape[:2], len(features)), dtype=self.classes.dtype)
@@ -55,20 +57,21 @@ class PrivateFits:
             labels[cell] = self.classes[winners(features @ self.weights[cell].T)]
         return labels
 
-    def score(self, X: FloatArray, y: FloatArray) -> FloatArray:
+    def score(self, X: FloatArray, y: AnyArray) -> FloatArray:
         """Accuracies of shape (n_epsilons, n_draws)."""
-        return (self.predict(X) == np.asarray(y)).mean(axis=2)
+        accuracies: FloatArray = np.mean(self.predict(X) == np.asarray(y), axis=2)
+        return accuracies
 
 
-def winners(scores: FloatArray) -> FloatArray:
+def winners(scores: FloatArray) -> IntArray:
     """Class indices (n_samples,) from scores (n_samples, n_tasks)."""
-    return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+    return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
 
 
 def train(
     X: FloatArray,
-    y: FloatArray,
-    classes: IntArray,
+    y: IntArray,
+    classes: AnyArray,
     features: BoundedFeatures,
     loss: Loss,
     *,
@@ -102,16 +105,11 @@ def train(
     n_samples, n_features = rows.shape
     shape = (len(epsilons), len(rngs), len(wanted), n_features)
 
+    settings = _Settings(
+        n_samples=n_samples, regularization=regularization, norm_bound=features.norm_bound
+    )
     perturbations = tuple(
-        calibrate(
-            method,
-            epsilon / len(wanted),
-            n_samples=n_samples,
-            regularization=regularization,
-            curvature=loss.curvature,
-            norm_bound=features.norm_bound,
-            tol=tol,
-        )
+        calibrate(method, epsilon / len(wanted), curvature=loss.curvature, tol=tol, **settings)
         for epsilon in epsilons
     )
     for perturbation in perturbations:
@@ -127,51 +125,43 @@ def train(
     )
     noise = drawn[:, :, 0] / beta[:, None, None, None]
 
-    def solve(strength, tilt, start):
-        return minimise(
-            rows,
-            signs,
-            loss,
-            strength=strength,
-            tilt=tilt,
-            start=start,
-            gradient_norm=perturbations[0].gradient_norm,
-            norm_bound=features.norm_bound,
-        )
-
-    start = np.zeros((len(wanted), n_features))
+    solve = partial(
+        minimise,
+        rows,
+        signs,
+        loss,
+        gradient_norm=perturbations[0].gradient_norm,
+        norm_bound=features.norm_bound,
+    )
+    start: FloatArray = np.zeros((len(wanted), n_features))
     if method == "output" or len(epsilons) * len(rngs) > 1:
-        start = solve(np.full(len(wanted), regularization), np.zeros_like(start), start)
+        strength = np.full(len(wanted), regularization)
+        start = solve(strength=strength, tilt=np.zeros_like(start), start=start)
     if method == "output":
         weights = start + noise
     else:
         extra = np.array([perturbation.extra_regularization for perturbation in perturbations])
         found = solve(
-            np.repeat(regularization + extra, len(rngs) * len(wanted)),
-            noise.reshape(-1, n_features) / n_samples,
-            np.tile(start, (len(epsilons) * len(rngs), 1)),
+            strength=np.repeat(regularization + extra, len(rngs) * len(wanted)),
+            tilt=noise.reshape(-1, n_features) / n_samples,
+            start=np.tile(start, (len(epsilons) * len(rngs), 1)),
         )
         rate = np.array([perturbation.distance_beta for perturbation in perturbations])
         weights = found.reshape(shape) + drawn[:, :, 1] / rate[:, None, None, None]
     guarantees = tuple(
-        promise(
-            perturbation,
-            epsilon,
-            n_tasks=len(wanted),
-            n_samples=n_samples,
-            regularization=regularization,
-            norm_bound=features.norm_bound,
-        )
+        promise(perturbation, epsilon, n_tasks=len(wanted), **settings)
         for perturbation, epsilon in zip(perturbations, epsilons, strict=True)
     )
-    return PrivateFits(
-        np.asarray(epsilons, dtype=float),
-        weights,
-        classes,
-        features,
-        perturbations,
-        guarantees,
-    )
+    found_at = np.asarray(epsilons, dtype=float)
+    return PrivateFits(found_at, weights, classes, features, perturbations, guarantees)
+
+
+class _Settings(TypedDict):
+    """What calibration and promise both depend on."""
+
+    n_samples: int
+    regularization: float
+    norm_bound: float
 
 
 def _check_reachable(

@@ -51,8 +51,9 @@ class Entry:
     def find(self, home: Path) -> tuple[Source, tuple[LocalFile, ...]] | None:
         """The first source all of whose files are on this machine."""
         for source in self.sources:
-            files = tuple(self.locate(file, home) for file in source.files)
-            if None not in files:
+            located = (self.locate(file, home) for file in source.files)
+            files = tuple(file for file in located if file is not None)
+            if len(files) == len(source.files):
                 return source, files
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -15,7 +15,7 @@ from dpcore.streams import Purpose, stream
 DATA_SEED = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Dataset:
     """Rows that belong to people, and what one needs to know to show them honestly.
 
@@ -49,13 +49,13 @@ class Dataset:
     name: str
     title: str
     X: FloatArray
-    labels: IntArray | None
-    label_names: tuple[str, ...] | None
+    labels: IntArray | None = None
+    label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...]
-    image_shape: tuple[int, int] | None
-    default_components: int | None
+    image_shape: tuple[int, int] | None = None
+    default_components: int | None = None
     provenance: str
-    is_part: bool
+    is_part: bool = False
     public_norm_bound: float
     views: Mapping[str, slice] | None = None
     label_columns: slice | None = None
@@ -77,11 +77,11 @@ class Dataset:
 
     @property
     def n_samples(self) -> int:
-        return self.X.shape[0]
+        return len(self.X)
 
     @property
     def n_features(self) -> int:
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class DatasetStatus:
     how_to_get: str
 
 
-def _read_only(array: FloatArray) -> FloatArray:
+def _read_only(array: AnyArray) -> AnyArray:
     view = array.view()
     view.flags.writeable = False
     return view

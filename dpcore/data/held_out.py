@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.data.catalog import CATALOG
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.loading import load_dataset
@@ -100,22 +100,27 @@ def load_halves(
         If its files are not there.
     """
     dataset = load_dataset(name, data_home, download=download)
-    if dataset.labels is None or dataset.default_components is None:
+    labels, label_names, n_components = (
+        dataset.labels,
+        dataset.label_names,
+        dataset.default_components,
+    )
+    if labels is None or label_names is None or n_components is None:
         raise ParameterError("dataset", "one with labels, such as digits or mnist", name)
     dataset, left_out = _without_label_columns(dataset)
     prepared = prepare(dataset, mode="private")
     official = _official_test_half(name, data_home)
     if official is not None:
         test = prepare(replace(dataset, X=official[0], labels=official[1]), mode="private")
-        X, labels, test_X, test_labels = prepared.X, prepared.labels, test.X, test.labels
+        X, test_X, test_labels = prepared.X, test.X, official[1]
         split = (
             f"{len(X):,} people learn; the {len(test_X):,} of the official test half, whom no "
             "training reads, test."
         )
     else:
         tested = _drawn(len(prepared.X))
-        X, labels = prepared.X[~tested], prepared.labels[~tested]
-        test_X, test_labels = prepared.X[tested], prepared.labels[tested]
+        X, test_X = prepared.X[~tested], prepared.X[tested]
+        labels, test_labels = labels[~tested], labels[tested]
         split = (
             f"{len(X):,} people learn; {len(test_X):,} others, drawn once for good and read by no "
             "training, test."
@@ -131,10 +136,10 @@ def load_halves(
         labels=labels,
         test_X=test_X,
         test_labels=test_labels,
-        label_names=dataset.label_names,
+        label_names=label_names,
         feature_names=dataset.feature_names,
         image_shape=dataset.image_shape,
-        default_components=min(dataset.default_components, X.shape[1]),
+        default_components=min(n_components, X.shape[1]),
         statement=" ".join(filter(None, (split, left_out, bound))),
     )
 
@@ -155,7 +160,7 @@ def _without_label_columns(dataset: Dataset) -> tuple[Dataset, str]:
     )
 
 
-def _drawn(n_samples: int) -> FloatArray:
+def _drawn(n_samples: int) -> BoolArray:
     """Mask (n_samples,) of the people held out for testing."""
     n_tested = min(round(_TEST_SHARE * n_samples), _MOST_TESTED)
     order = stream(DATA_SEED, Purpose.DATA, _HELD_OUT).permutation(n_samples)
@@ -166,10 +171,12 @@ def _drawn(n_samples: int) -> FloatArray:
 
 def _official_test_half(
     name: str, data_home: str | os.PathLike[str] | None
-) -> tuple[FloatArray, FloatArray] | None:
+) -> tuple[FloatArray, IntArray] | None:
     home = find_data_home(data_home)
-    files = [CATALOG[name].locate(file, home) for file in _TEST_FILES.get(name, ())]
-    if not files or None in files:
+    wanted = _TEST_FILES.get(name, ())
+    located = (CATALOG[name].locate(file, home) for file in wanted)
+    files = [file for file in located if file is not None]
+    if not wanted or len(files) < len(wanted):
         return None
     images, labels = map(read_idx, files)
     pixels = np.divide(images.reshape(len(images), -1), np.float32(255), dtype=np.float32)

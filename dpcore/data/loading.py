@@ -83,13 +83,12 @@ def load_dataset(
     entry = CATALOG[name]
     home = find_data_home(data_home)
     found = entry.find(home)
-    if found is not None:
-        return _read(*found, n_samples)
-    if not download:
+    fetched = _fetch(entry, home, progress) if found is None and download else []
+    found = found or entry.find(home)
+    if found is None:
         raise DataUnavailable(f"{name} is not on this machine: {_how_to_get(entry, home)}")
-    fetched = _fetch(entry, home, progress)
     try:
-        return _read(*entry.find(home), n_samples)
+        return _read(*found, n_samples)
     except DataUnavailable:
         # Not every file has a known checksum. What came may be some portal's log-in page, which
         # must not stay under an official name.
@@ -109,6 +108,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
     found = entry.find(home)
     part_of_rows = found[0].part_of_rows if found else None
     sizes = [file.n_bytes for file in _missing(entry, home)]
+    known = [size for size in sizes if size is not None]
     return DatasetStatus(
         name=entry.name,
         title=entry.title,
@@ -118,7 +118,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         image_shape=entry.image_shape,
         ready=found is not None,
         is_part=part_of_rows is not None,
-        download_bytes=0 if found else None if None in sizes else sum(sizes),
+        download_bytes=0 if found else sum(known) if len(known) == len(sizes) else None,
         how_to_get=_how_to_get(entry, home) if found is None or part_of_rows else "Ready.",
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.errors import DataUnavailable
 
 DATA_HOME_VARIABLE = "DPCORE_DATA"
@@ -159,7 +159,7 @@ def _content_sha256(path: Path, most_bytes: int, content: bytes | None = None) -
 _IDX_UNSIGNED_BYTE = 0x08
 
 
-def read_idx(file: LocalFile) -> FloatArray:
+def read_idx(file: LocalFile) -> IntArray:
     """Read an IDX file of unsigned bytes, the format of MNIST.
 
     Returns
@@ -229,7 +229,8 @@ def read_numbers(
     try:
         table = np.loadtxt(lines, dtype=np.float32, delimiter=delimiter, ndmin=2, comments=None)
     except ValueError as error:
-        split = [line.split(delimiter and delimiter.encode()) for line in lines]
+        separator = delimiter.encode() if delimiter else None
+        split = [line.split(separator) for line in lines]
         counts = np.array([len(fields) for fields in split])
         refuse_rows(counts != n_columns, path, f"has not the {n_columns} columns expected", rows)
         wrong = np.array([not all(map(is_number, fields)) for fields in split])
@@ -240,7 +241,7 @@ def read_numbers(
         raise damaged(path, f"it has {len(lines) - len(table):,} blank lines among its rows")
     if table.shape[1] != n_columns:
         raise damaged(path, f"it has {table.shape[1]} columns where {n_columns} are expected")
-    wrong = ~np.isfinite(table).all(axis=1)
+    wrong = ~np.all(np.isfinite(table), axis=1)
     refuse_rows(wrong, path, "holds a number that is not finite", rows)
     return table
 
@@ -254,7 +255,7 @@ def is_number(field: bytes) -> bool:
     return True
 
 
-def refuse_rows(wrong: FloatArray, path: Path, what: str, rows: IntArray | None = None) -> None:
+def refuse_rows(wrong: BoolArray, path: Path, what: str, rows: IntArray | None = None) -> None:
     """Refuse a table with a wrong row, naming the first.
 
     Parameters

@@ -62,11 +62,11 @@ class Prepared:
 
     @property
     def n_samples(self) -> int:
-        return self.X.shape[0]
+        return len(self.X)
 
     @property
     def n_features(self) -> int:
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
 
 def prepare(
@@ -111,20 +111,12 @@ def prepare(
         raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
     X = dataset.X
     _refuse_non_finite(X)
-    mean = np.zeros(X.shape[1])
+    mean: FloatArray = np.zeros(X.shape[1])
     n_clipped = 0
     if mode == "published":
         out, mean, scale = _centre_and_scale(X, _room_for(X, in_place))
-        statement = (
-            f"Centred with the mean of all {len(X):,} rows and divided by the largest row norm, "
-            f"{scale:.6g}, as published: both are read from the data, so this step is not private."
-        )
-        if scale == 0.0:
-            scale = 1.0
-            statement = (
-                "All rows are equal, so that nothing is left once their mean is subtracted; "
-                "this step is not private."
-            )
+        statement = _as_published(len(X), scale)
+        scale = scale or 1.0
     elif mode == "private":
         scale = dataset.public_norm_bound if norm_bound is None else norm_bound
         check_norm_bound("norm_bound", scale)
@@ -156,6 +148,19 @@ def prepare(
         statement=statement,
         views=dataset.views,
         label_columns=dataset.label_columns,
+    )
+
+
+def _as_published(n_samples: int, largest_norm: float) -> str:
+    if largest_norm == 0.0:
+        return (
+            "All rows are equal, so that nothing is left once their mean is subtracted; "
+            "this step is not private."
+        )
+    return (
+        f"Centred with the mean of all {n_samples:,} rows and divided by the largest row norm, "
+        f"{largest_norm:.6g}, as published: both are read from the data, so this step is not "
+        "private."
     )
 
 

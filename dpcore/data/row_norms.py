@@ -37,13 +37,14 @@ def rounding(X: FloatArray) -> float:
     row takes up to three more, and three in the data type of X.
     """
     unit = float(np.finfo(np.float64).eps) / 2
-    return (X.shape[1] + 4) * unit + 2 * float(np.finfo(X.dtype).eps)
+    return float((X.shape[1] + 4) * unit + 2 * float(np.finfo(X.dtype).eps))
 
 
 def row_norms(X: FloatArray) -> FloatArray:
     """Euclidean norms in float64 of shape (n_samples,); inf where a square overflows."""
     with np.errstate(over="ignore"):
-        return np.sqrt(np.einsum("nd,nd->n", X, X, dtype=np.float64))
+        norms: FloatArray = np.sqrt(np.einsum("nd,nd->n", X, X, dtype=np.float64))
+    return norms
 
 
 def tame(X: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:

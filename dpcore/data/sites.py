@@ -166,8 +166,8 @@ def _skewed_by_label(
 
 
 def _draw_labels(
-    n_people: int, mix: FloatArray, left: FloatArray, rng: np.random.Generator
-) -> FloatArray:
+    n_people: int, mix: FloatArray, left: IntArray, rng: np.random.Generator
+) -> IntArray:
     """How many people of each label one site takes, of those that are left."""
     taken = np.zeros_like(left)
     while (wanted := n_people - taken.sum()) > 0:

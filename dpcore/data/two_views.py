@@ -82,15 +82,15 @@ class TwoViewDataset:
 
     @property
     def n_samples(self) -> int:
-        return self.X.shape[0]
+        return len(self.X)
 
     @property
     def n_x(self) -> int:
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @property
     def n_y(self) -> int:
-        return self.Y.shape[1]
+        return int(self.Y.shape[1])
 
 
 def two_views(
@@ -240,7 +240,6 @@ def _named(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
         known = ", ".join(views) or "none: this data set has no views"
         raise ParameterError("how", f"two different views out of {known}", (x_name, y_name))
     columns = np.arange(dataset.n_features)
-    bound = dataset.public_norm_bound / math.sqrt(len(views))
     return _cut(
         dataset,
         columns[views[x_name]],
@@ -248,29 +247,25 @@ def _named(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
         names=(x_name, y_name),
         title=f"{dataset.title}: {x_name} and {y_name}",
         shapes=tuple(_PICTURE_VIEWS.get((dataset.name, view)) for view in (x_name, y_name)),
-        bounds=(bound, bound),
+        bound=dataset.public_norm_bound / math.sqrt(len(views)),
     )
 
 
 def _cut(
     dataset: Dataset,
-    x_columns: FloatArray,
-    y_columns: FloatArray,
+    x_columns: IntArray,
+    y_columns: IntArray,
     *,
     names: tuple[str, str],
     title: str,
     shapes: tuple[tuple[int, int] | None, ...] = (None, None),
-    bounds: tuple[float, float] | None = None,
+    bound: float | None = None,
 ) -> TwoViewDataset:
-    if bounds is None:
-        bounds = tuple(
-            dataset.public_norm_bound * math.sqrt(len(columns) / dataset.n_features)
-            for columns in (x_columns, y_columns)
-        )
-    balls = [
-        _ball(dataset.name, name, len(columns)) or (0.0, bound)
-        for name, columns, bound in zip(names, (x_columns, y_columns), bounds, strict=True)
-    ]
+    balls = []
+    for name, columns in zip(names, (x_columns, y_columns), strict=True):
+        share = math.sqrt(len(columns) / dataset.n_features)
+        around_zero = 0.0, bound or dataset.public_norm_bound * share
+        balls.append(_ball(dataset.name, name, len(columns)) or around_zero)
     return TwoViewDataset(
         name=dataset.name,
         title=title,
@@ -305,7 +300,8 @@ def _ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None
 def _simplex(n_dimensions: int) -> FloatArray:
     """Corners of a regular simplex, (n + 1, n), mean zero and covariance I over the corners."""
     n_corners = n_dimensions + 1
-    return math.sqrt(n_corners) * helmert(n_corners).T
+    corners: FloatArray = math.sqrt(n_corners) * helmert(n_corners).T
+    return corners
 
 
 def _synthetic_norm_bound(amplitudes: FloatArray, noise: float, n_features: int) -> float:

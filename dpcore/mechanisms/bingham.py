@@ -66,7 +66,7 @@ class BinghamDraw:
     @property
     def n_warmup(self) -> int:
         """Entries at the beginning of each trace that the diagnostics leave out."""
-        return self.energies.shape[1] // 2
+        return int(self.energies.shape[1] // 2)
 
 
 def sample_matrix_bingham(
@@ -145,7 +145,8 @@ def sample_matrix_bingham(
             "method", f"'auto' or 'rotation' for n_components={n_components}", method
         )
 
-    run, starts, acceptance = None, ("random",), 1.0
+    run, acceptance = None, 1.0
+    starts: tuple[str, ...] = ("random",)
     if is_uniform:
         frames = uniform_frames(1, n_features, n_components, rng)
     elif small == 1 and method != "rotation":
@@ -209,7 +210,7 @@ def _starts(n_chains: int) -> tuple[str, ...]:
 
 def _from_small(frames: FloatArray, n_components: int, rng: np.random.Generator) -> FloatArray:
     """The frames themselves, or uniform frames of their complements where those are asked for."""
-    n_chains, n_features, small = frames.shape
+    n_chains, _, small = frames.shape
     if small == n_components:
         return orthonormalize(frames)
     complete = np.linalg.qr(frames, mode="complete")[0][:, :, small:]

@@ -117,11 +117,13 @@ def orthonormalize(frames: FloatArray) -> FloatArray:
     up to rounding where it is.
     """
     q, r = np.linalg.qr(frames)
-    return q * np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, None, :]
+    signed: FloatArray = q * np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, None, :]
+    return signed
 
 
 def _energy(b: FloatArray, states: FloatArray) -> FloatArray:
-    return b @ np.vecdot(states, states)
+    energy: FloatArray = b @ np.vecdot(states, states)
+    return energy
 
 
 def sweep(b: FloatArray, states: FloatArray, rng: np.random.Generator) -> None:

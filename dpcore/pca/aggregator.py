@@ -6,13 +6,88 @@ else, so all of this is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from dpcore.errors import ParameterError
 from dpcore.pca.site import SiteMessage
-from dpcore.spectra import leading_eigenpairs, leading_eigenpairs_from_proxies
+from dpcore.spectra import Spectrum, proxy_aggregates
+
+Kind = TypeVar("Kind", bound=Hashable)
+
+
+class Inbox:
+    """Messages of one kind, one a site: of whole matrices their average alone is kept.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_sites,)
+        n_s / N, in the order in which the messages come.
+    precision : data type, optional
+        Of the average of whole matrices; that of the messages by default.
+    """
+
+    def __init__(self, weights: np.ndarray, precision: DTypeLike | None = None):
+        self.weights = weights
+        self.n_bytes: list[int] = []
+        self.proxies: list[np.ndarray] = []
+        self.average: np.ndarray | None = None
+        self._precision = precision
+
+    def receive(self, message: SiteMessage, n_bytes: int = 0) -> None:
+        """Take what a site sent, and how many bytes it took."""
+        weight = self.weights[len(self.n_bytes)]
+        self.n_bytes.append(n_bytes)
+        if not message.whole:
+            self.proxies.append(message.values.T)
+            return
+        share = message.values * np.dtype(self._precision or message.values.dtype).type(weight)
+        self.average = share if self.average is None else np.add(self.average, share, share)
+
+
+def averages(inboxes: Mapping[Kind, Inbox]) -> dict[Kind, Spectrum]:
+    """A_c for messages of each kind: step 10. Proxies that begin others are added up on the way.
+
+    Parameters
+    ----------
+    inboxes : mapping of any key to Inbox
+        Each with a message of every site.
+    """
+    found = {
+        kind: Spectrum(box.average) for kind, box in inboxes.items() if box.average is not None
+    }
+    for kind in sorted(inboxes.keys() - found.keys(), key=lambda kind: -_rank(inboxes[kind])):
+        if kind in found:
+            continue
+        proxies = inboxes[kind].proxies
+        inside = [
+            other
+            for other in inboxes
+            if other not in found and all(map(np.may_share_memory, inboxes[other].proxies, proxies))
+        ]
+        inside.sort(key=lambda other: _rank(inboxes[other]))
+        ranks = [_rank(inboxes[other]) for other in inside]
+        aggregates = proxy_aggregates(proxies, inboxes[kind].weights, ranks)
+        found.update(zip(inside, map(Spectrum, aggregates), strict=True))
+    return found
+
+
+def _rank(box: Inbox) -> int:
+    return max(map(len, box.proxies))
+
+
+def leading_directions(
+    average: Spectrum, n_components: int, *, ranking: str, of_proxies: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Step 11: the K leading eigenpairs of the average, as in `aggregate`."""
+    if not of_proxies:
+        return average.leading(n_components, by=ranking)
+    eigenvalues, components = average.leading(n_components)
+    # An average of proxies has no eigenvalue below zero but by rounding.
+    return np.maximum(eigenvalues, 0), components
 
 
 def aggregate(
@@ -42,20 +117,16 @@ def aggregate(
     """
     if not messages:
         raise ParameterError("messages", "at least one", 0)
-    if len({(message.whole, message.n_features) for message in messages}) > 1:
+    kinds = {(message.whole, message.n_features) for message in messages}
+    if len(kinds) > 1:
         raise ParameterError(
-            "messages",
-            "all of one kind and of one number of features",
-            sorted({(m.whole, m.n_features) for m in messages}),
+            "messages", "all of one kind and of one number of features", sorted(kinds)
         )
     counts = np.array([message.n_samples for message in messages], dtype=float)
-    weights = counts / counts.sum()
-    if messages[0].whole:
-        average = sum(
-            message.values * message.values.dtype.type(weight)
-            for message, weight in zip(messages, weights, strict=True)
-        )
-        return leading_eigenpairs(average, n_components, by=ranking)
-    return leading_eigenpairs_from_proxies(
-        [message.values.T for message in messages], weights, n_components
+    box = Inbox(counts / counts.sum())
+    for message in messages:
+        box.receive(message)
+    ((average),) = averages({"all": box}).values()
+    return leading_directions(
+        average, n_components, ranking=ranking, of_proxies=not messages[0].whole
     )

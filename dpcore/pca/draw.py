@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.messages.encoding import message_length
-from dpcore.pca.noisy_sites import NoisySites, Received, proxy_key
+from dpcore.pca.noisy_sites import Kind, Made, NoisySites, Received, SiteAtWork
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import NoiseScales
+from dpcore.pca.site import Calibrate, NoiseScales, noise_scales, noisy_mean
 from dpcore.spectra import SiteMoments, Spectrum
 from dpcore.streams import Purpose, Repetition
 
@@ -30,6 +31,12 @@ class Draw:
     repetition : Repetition
     proxies, average : bool
         Which messages of the sites the protocols to be run will ask for.
+    calibrate : callable
+        (people, settings) -> NoiseScales: the noise of whoever holds the rows of so many.
+    precision : data type, optional
+        Of averages and of noise added to them; that of the moments by default.
+    watch : callable
+        Called with a `SiteAtWork` as each site is done, by the thread that did it.
     """
 
     def __init__(
@@ -40,6 +47,9 @@ class Draw:
         *,
         proxies: bool = True,
         average: bool = True,
+        calibrate: Calibrate = noise_scales,
+        precision: DTypeLike | None = None,
+        watch: Callable[[SiteAtWork], None] = lambda _: None,
         _sites: NoisySites | None = None,
     ):
         self._sites = _sites or NoisySites(
@@ -48,12 +58,15 @@ class Draw:
             repetition,
             proxies=proxies,
             average=average,
-            threads=None,
-            checkpoint=lambda: None,
+            calibrate=calibrate,
+            precision=precision,
+            watch=watch,
         )
         self.moments = moments
         self.settings = settings
         self.repetition = repetition
+        self.calibrate = calibrate
+        self.precision = np.dtype(precision or moments.second_moments.dtype)
 
     @classmethod
     def several(
@@ -91,6 +104,7 @@ class Draw:
             repetition,
             proxies=proxies,
             average=average,
+            calibrate=noise_scales,
             threads=threads,
             checkpoint=checkpoint,
         )
@@ -123,11 +137,11 @@ class Draw:
 
     def proxies(self) -> Received:
         """What arrives when every site sends its proxy."""
-        return self._with_means(self._sites.received(proxy_key(self.settings)))
+        return self._with_means(self._sites.received(Kind.proxy(self.settings)))
 
     def whole_matrices(self) -> Received:
         """What arrives when every site sends its whole noisy second moment."""
-        return self._with_means(self._sites.received(self.settings.encoding))
+        return self._with_means(self._sites.received(Kind(self.settings.encoding)))
 
     def decomposed(self, name: str, make: Callable[[], np.ndarray]) -> Spectrum:
         """A matrix that depends on the noise only, decomposed once for all that share it."""
@@ -135,7 +149,7 @@ class Draw:
 
     @property
     def pooled_moment(self) -> np.ndarray:
-        """Everybody's exact second moment, in the precision the sites work in."""
+        """Everybody's exact second moment, in the precision of averages."""
         return self._sites.once("pooled moment", self._pooled_moment)
 
     def pooled_noise(self, sigma: float, purpose: Purpose) -> np.ndarray:
@@ -145,7 +159,7 @@ class Draw:
             sigma,
             shape=self.settings.noise,
             rng=self.repetition.rng(purpose),
-            dtype=self.moments.second_moments.dtype,
+            dtype=self.precision,
         )
 
     def noisy_pooled_mean(self, sigma: float, purpose: Purpose) -> np.ndarray:
@@ -153,7 +167,7 @@ class Draw:
 
         def noisy() -> np.ndarray:
             mean = self.moments.weights @ self.moments.means
-            return mean + sigma * self.repetition.rng(purpose, 1).standard_normal(len(mean))
+            return noisy_mean(mean, sigma, rng=self.repetition.rng(purpose, 1))
 
         return self._sites.once(f"pooled mean {purpose}", noisy)
 
@@ -175,9 +189,8 @@ class Draw:
         return 0 if self.settings.mean_share == 0 else self.moments.n_features * self._itemsize
 
     def _pooled_moment(self) -> np.ndarray:
-        second_moments = self.moments.second_moments
-        weights = self.moments.weights.astype(second_moments.dtype)
-        return np.tensordot(weights, second_moments, axes=1)
+        weights = self.moments.weights.astype(self.precision)
+        return np.tensordot(weights, self.moments.second_moments, axes=1)
 
     @property
     def _itemsize(self) -> int:

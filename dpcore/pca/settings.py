@@ -13,6 +13,8 @@ from dpcore.privacy import CALIBRATIONS, PrivacyBudget
 
 TRUNCATIONS = ("svd", "psd")
 MASKS = ("published", "wide")
+# Below it the weight of the mean, its root, may be no number above 0.
+SMALLEST_MEAN_SHARE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,10 @@ class ReleaseSettings:
             raise ParameterError("row_norm_bound", "a positive finite number", self.row_norm_bound)
         if not 0 <= self.mean_share < 1:
             raise ParameterError("mean_share", "in [0, 1)", self.mean_share)
+        if 0 < self.mean_share < SMALLEST_MEAN_SHARE:
+            raise ParameterError(
+                "mean_share", f"0 or at least {SMALLEST_MEAN_SHARE:g}", self.mean_share
+            )
         for name in ("n_components", "intermediate_dim"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:

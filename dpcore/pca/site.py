@@ -1,11 +1,13 @@
 """What one site does: add noise to its second moment, keep the leading directions, send them.
 
-Algorithm 1, steps 2 to 7, of Imtiaz & Sarwate (2018).
+Algorithm 1, steps 2 to 7, of Imtiaz & Sarwate (2018). A site on its own calls `site_message`; a
+laboratory of many sites takes several messages from one `NoisySite` (`dpcore.pca.noisy_sites`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,13 +16,13 @@ import numpy as np
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
+    Adversary,
     gaussian_sigma,
     l2_sensitivity_of_moment_and_mean,
     mean_weight,
     published_sigma,
-    second_moment_sigma,
 )
-from dpcore.spectra import leading_eigenpairs
+from dpcore.spectra import Spectrum
 
 
 @dataclass(frozen=True)
@@ -57,21 +59,17 @@ class NoiseScales:
     moment : float
     mean : float
         0 where no mean is released.
+    l2_sensitivity : float
+        How far one person moves the matrix, and with it the private mean, weighted by how much
+        less noise it gets; in the matrix's units.
+    mu : mapping of Adversary to float, or None
+        Of the Gaussian mechanism this is to each adversary, where they know parts of the noise.
     """
 
     moment: float
     mean: float
-
-
-def site_sensitivity(n_samples: float, settings: ReleaseSettings) -> float:
-    """How far one person moves what a site of so many releases, in the matrix's units.
-
-    The matrix alone, or with it the private mean, weighted by how much less noise it gets.
-    """
-    bound = settings.row_norm_bound
-    return l2_sensitivity_of_moment_and_mean(
-        n_samples, bound, weight=mean_weight(settings.mean_share, bound)
-    )
+    l2_sensitivity: float
+    mu: Mapping[Adversary, float] | None = None
 
 
 @lru_cache(maxsize=1024)
@@ -83,16 +81,24 @@ def noise_scales(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
     1 / sqrt(1 - s) of the printed noise.
     """
     bound, share = settings.row_norm_bound, settings.mean_share
+    weight = mean_weight(share, bound)
+    l2_sensitivity = l2_sensitivity_of_moment_and_mean(n_samples, bound, weight=weight)
     if settings.calibration == "published":
         moment = published_sigma(settings.budget, n_samples, bound) / math.sqrt(1 - share)
     else:
-        moment = gaussian_sigma(
-            settings.budget,
-            site_sensitivity(n_samples, settings),
-            calibration=settings.calibration,
-        )
-    mean = moment / mean_weight(share, bound) if share > 0 else 0.0
-    return NoiseScales(moment, mean)
+        moment = gaussian_sigma(settings.budget, l2_sensitivity, calibration=settings.calibration)
+    return NoiseScales(moment, moment / weight if share > 0 else 0.0, l2_sensitivity)
+
+
+# From so many people and settings to the noise of whoever holds their rows.
+Calibrate = Callable[[float, ReleaseSettings], NoiseScales]
+
+
+def noise_of_sites(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> list[NoiseScales]:
+    """What each of the sites adds to what it holds."""
+    return [calibrate(int(n), settings) for n in n_samples]
 
 
 def noisy_second_moment(
@@ -108,9 +114,20 @@ def noisy_second_moment(
     return noisy
 
 
-def proxy_of(noisy: np.ndarray, intermediate_dim: int, ranking: str) -> np.ndarray:
-    """P = U_R |Sigma_R|^(1/2), Algorithm 1 steps 5 and 6; see `proxy_from`."""
-    return proxy_from(*leading_eigenpairs(noisy, intermediate_dim, by=ranking), ranking)
+def noisy_mean(mean: np.ndarray, sigma: float, *, rng: np.random.Generator) -> np.ndarray:
+    """(n_features,) mean of a site's rows as it releases it, to be centred by."""
+    return mean + sigma * rng.standard_normal(len(mean))
+
+
+def centred_around(second_moment: np.ndarray, own_mean: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Second moment around `mean` from the one around zero, given the rows' own mean.
+
+    (1/n) sum (x - m)(x - m)^T = A - m mu^T - mu m^T + m m^T. Fed with released quantities only,
+    this is post-processing.
+    """
+    cross = np.outer(mean, own_mean)
+    centred = second_moment - cross - cross.T + np.outer(mean, mean)
+    return centred.astype(second_moment.dtype, copy=False)
 
 
 def proxy_from(eigenvalues: np.ndarray, vectors: np.ndarray, ranking: str) -> np.ndarray:
@@ -136,6 +153,60 @@ def proxy_from(eigenvalues: np.ndarray, vectors: np.ndarray, ranking: str) -> np
     return vectors.T * np.sqrt(kept)
 
 
+class NoisySite:
+    """A site once it has added its noise, and every message it can make of that.
+
+    All messages share one decomposition, which changes no digit of any
+    (`dpcore.spectra.Spectrum`).
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_features, n_features), symmetric
+        A + E. Kept, not copied.
+    n_samples : int
+    sigma : float
+        Of E.
+    """
+
+    def __init__(self, noisy: np.ndarray, n_samples: int, sigma: float):
+        self.noisy = noisy
+        self.n_samples = n_samples
+        self.sigma = sigma
+        self.spectrum = Spectrum(noisy)
+        self._longest: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        second_moment: np.ndarray,
+        n_samples: int,
+        scales: NoiseScales,
+        *,
+        noise: str,
+        rng: np.random.Generator,
+    ) -> NoisySite:
+        """Draw the noise: step 4."""
+        noisy = noisy_second_moment(second_moment, scales.moment, noise=noise, rng=rng)
+        return cls(noisy, n_samples, scales.moment)
+
+    def centred(self, own_mean: np.ndarray, mean: np.ndarray) -> NoisySite:
+        """The same noise around a mean, from two noisy means: the site's own and that one."""
+        return NoisySite(centred_around(self.noisy, own_mean, mean), self.n_samples, self.sigma)
+
+    def whole(self) -> SiteMessage:
+        """All of the noisy matrix."""
+        return SiteMessage(self.noisy, self.n_samples, self.sigma, whole=True)
+
+    def proxy(self, intermediate_dim: int, ranking: str) -> SiteMessage:
+        """P_s: steps 5 and 6. Where it begins a longer one made before, it is a view of that."""
+        eigenvalues, vectors = self.spectrum.leading(intermediate_dim, by=ranking)
+        within, proxy = self._longest.get(ranking, (vectors[:0], vectors[:0].T))
+        if len(within) < intermediate_dim or not np.may_share_memory(vectors, within):
+            proxy = proxy_from(eigenvalues, vectors, ranking)
+            self._longest[ranking] = vectors, proxy
+        return SiteMessage(proxy[:, :intermediate_dim], self.n_samples, self.sigma)
+
+
 def site_message(
     second_moment: np.ndarray,
     n_samples: int,
@@ -143,12 +214,14 @@ def site_message(
     *,
     rng: np.random.Generator,
     whole: bool = False,
+    means: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> SiteMessage:
     """What a site sends to the aggregator.
 
     Promise: (epsilon, delta)-DP for each of the site's people under replace-one, with the exact
-    epsilon given by `gaussian_epsilon(delta, message.sigma, sqrt(2) c^2 / n_samples)`. All
-    after the noise is post-processing.
+    epsilon of `dpcore.pca.protocols.distributed.promised_by_sites`: without a mean that is
+    `gaussian_epsilon(delta, message.sigma, sqrt(2) c^2 / n_samples)`. All after the noise is
+    post-processing.
 
     Parameters
     ----------
@@ -157,11 +230,14 @@ def site_message(
     n_samples : int
         n, taken as public.
     settings : ReleaseSettings
-        `mean_share` is not read: centring needs the other sites' means (`dpcore.pca.draw`).
+        A `mean_share` leaves that share of the budget to the mean, released before.
     rng : numpy.random.Generator
         The site's own; no two sites may share it.
     whole : bool
         Send the whole noisy matrix instead of the proxy.
+    means : pair of ndarray of shape (n_features,), optional
+        The site's own `noisy_mean` and the average of all sites', to centre around the latter;
+        none where rows are taken as centred.
 
     Raises
     ------
@@ -169,12 +245,8 @@ def site_message(
         If R or K exceeds the number of features, or the budget cannot be calibrated.
     """
     settings.check_features(len(second_moment))
-    sigma = second_moment_sigma(
-        settings.budget,
-        n_samples,
-        calibration=settings.calibration,
-        row_norm_bound=settings.row_norm_bound,
-    )
-    noisy = noisy_second_moment(second_moment, sigma, noise=settings.noise, rng=rng)
-    values = noisy if whole else proxy_of(noisy, settings.intermediate_dim, settings.ranking)
-    return SiteMessage(values=values, n_samples=n_samples, sigma=sigma, whole=whole)
+    scales = noise_scales(n_samples, settings)
+    site = NoisySite.of(second_moment, n_samples, scales, noise=settings.noise, rng=rng)
+    if means is not None:
+        site = site.centred(*means)
+    return site.whole() if whole else site.proxy(settings.intermediate_dim, settings.ranking)

@@ -1,4 +1,4 @@
-"""What a PCA gives back."""
+"""What a PCA gives back: a noisy second moment, and the leading directions of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpcore.pca.aggregator import leading_directions
+from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Guarantee
+from dpcore.spectra import Spectrum
 
 
 @dataclass(frozen=True)
@@ -34,4 +37,38 @@ class Subspace:
     guarantee: Guarantee
     sigma: np.ndarray = field(default_factory=lambda: np.zeros(0))
     bytes_sent: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    diagnostics: dict = field(default_factory=dict)
+    diagnostics: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyAverage:
+    """The noisy second moment of everybody, as it is where the sites' parts have come together.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    guarantee : Guarantee
+    sigma, bytes_sent : ndarray of shape (n_sites,)
+        As in `Subspace`.
+    sigma_left : float
+        Noise standard deviation in an entry of the average, before any truncation at the sites.
+    of_proxies : bool
+        Whether sites sent their leading directions only.
+    """
+
+    spectrum: Spectrum
+    guarantee: Guarantee
+    sigma: np.ndarray
+    bytes_sent: np.ndarray
+    sigma_left: float
+    of_proxies: bool = False
+
+    def subspace(self, settings: ReleaseSettings) -> Subspace:
+        """The K leading directions."""
+        eigenvalues, components = leading_directions(
+            self.spectrum,
+            settings.n_components,
+            ranking=settings.ranking,
+            of_proxies=self.of_proxies,
+        )
+        return Subspace(components, eigenvalues, self.guarantee, self.sigma, self.bytes_sent)

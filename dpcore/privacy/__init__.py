@@ -15,9 +15,6 @@ from dpcore.privacy.gaussian import (
     gaussian_mu,
     gaussian_sigma,
     gaussian_trade_off,
-    l2_sensitivity_of_moment_and_mean,
-    l2_sensitivity_of_second_moment,
-    mean_weight,
     published_sigma,
     second_moment_sigma,
 )
@@ -38,6 +35,11 @@ from dpcore.privacy.meaning import (
     trade_off,
 )
 from dpcore.privacy.odometer import odometer_epsilon
+from dpcore.privacy.sensitivity import (
+    l2_sensitivity_of_moment_and_mean,
+    l2_sensitivity_of_second_moment,
+    mean_weight,
+)
 
 __all__ = [
     "ASSUMED",

@@ -18,12 +18,12 @@ class Adversary(StrEnum):
     SITE = "site"  # a site that takes part: the result, its own rows, masks and noise
 
     @property
-    def title(self) -> str:
+    def who(self) -> str:
         """The name on a page."""
-        return _TITLES[self]
+        return _WHO[self]
 
 
-_TITLES = {
+_WHO = {
     Adversary.OUTSIDER: "Somebody with the result",
     Adversary.AGGREGATOR: "The aggregator",
     Adversary.SITE: "A participating site",

@@ -37,14 +37,13 @@ A bound below the claim proves nothing: the attack may be weak.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dpcore.arrays import FloatArray
-from dpcore.errors import ParameterError
 from dpcore.privacy.adversary import Adversary
 from dpcore.privacy.audit_bounds import (
     BATCH,
@@ -59,9 +58,6 @@ from dpcore.privacy.gaussian import gaussian_epsilon
 Sampler = Callable[[np.random.Generator, int], FloatArray]
 Statistic = Callable[[FloatArray], FloatArray]
 
-FEWEST_TRIALS = 200
-# Releases held in memory at once while a score is learnt.
-_TRAINING_BATCH = 2_000
 # With fewer confusions than this, or fewer batches, the area of a batch is far from normal.
 _MIN_CONFUSIONS = 100
 _MIN_BATCHES = 4
@@ -189,7 +185,7 @@ class AuditResult:
         """Whether an exact bound does."""
         return self.epsilon_exact > self.case.epsilon
 
-    def row(self) -> dict:
+    def row(self) -> dict[str, object]:
         """JSON-able summary, without the curve."""
         return {
             "mechanism": self.case.name,
@@ -212,64 +208,6 @@ class AuditResult:
             "proves_breach": self.proves_breach,
             "flaw": self.case.flaw or None,
         }
-
-
-def audit(
-    case: AuditCase,
-    *,
-    n_trials: int | None = None,
-    confidence: float = 0.95,
-    rng: np.random.Generator,
-) -> AuditResult:
-    """Attack a mechanism.
-
-    Parameters
-    ----------
-    case : AuditCase
-    n_trials : int, optional
-        Releases under each of D and D', at least 200; as many as the case asks for by default.
-        Half of them train the score where the case brings none.
-    confidence : float
-        In [0.5, 1): the chance that a bound is below the true epsilon; at least that for the
-        exact ones, about that for `epsilon_gdp`.
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    ParameterError
-        If `n_trials` or `confidence` is out of range.
-    """
-    n_trials = case.n_trials if n_trials is None else n_trials
-    if not n_trials >= FEWEST_TRIALS:
-        raise ParameterError("n_trials", f"at least {FEWEST_TRIALS}", n_trials)
-    if not 0.5 <= confidence < 1:
-        raise ParameterError("confidence", "in [0.5, 1)", confidence)
-    statistic, n_scored = case.statistic, n_trials
-    if statistic is None:
-        n_scored = n_trials - n_trials // 2
-        statistic = learn_discriminant(case, n_trials // 2, rng=rng)
-    d, d_prime = paired_scores(case, statistic, n_scored, rng=rng)
-    return judge(case, d, d_prime, n_trials=n_trials, confidence=confidence)
-
-
-def paired_scores(
-    case: AuditCase, statistic: Statistic, n_trials: int, *, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Scores of `n_trials` releases under D and of as many under D', each of shape (n_trials,).
-
-    Every `BATCH` of them start from a seed of their own, the same for both data sets.
-    """
-    batches = []
-    for n in _batches(n_trials, BATCH):
-        seed = int(rng.integers(2**63))
-        batches.append(
-            [
-                statistic(sampler(np.random.default_rng(seed), n))
-                for sampler in (case.sampler_d, case.sampler_d_prime)
-            ]
-        )
-    d, d_prime = (np.concatenate(scores) for scores in zip(*batches, strict=True))
-    return d, d_prime
 
 
 def judge(
@@ -317,46 +255,6 @@ def judge(
         type_one=type_one,
         type_two=type_two,
     )
-
-
-def learn_discriminant(case: AuditCase, n_trials: int, *, rng: np.random.Generator) -> Statistic:
-    """A linear score, learnt: entries that differ, weighted by difference over variance.
-
-    Entries are taken as uncorrelated, and those whose difference could be chance among so many
-    are left out: worst neighbours move few of them, and the others would drown the score.
-    """
-    (mean, variance), (mean_prime, variance_prime) = (
-        _moments(sampler, n_trials, rng) for sampler in (case.sampler_d, case.sampler_d_prime)
-    )
-    difference = mean - mean_prime
-    pooled = (variance + variance_prime) / 2
-    # Entries without noise get a huge weight and not an infinite one.
-    pooled = np.maximum(pooled, 1e-20 * max(pooled.max(), np.square(difference).max(), 1e-300))
-    evidence = np.abs(difference) * np.sqrt(n_trials / (2 * pooled))
-    chance = min(math.sqrt(2 * math.log(evidence.size + 1)), evidence.max())
-    weights = np.where(evidence >= chance, difference / pooled, 0.0)
-    return lambda releases: releases.reshape(len(releases), -1) @ weights
-
-
-def _batches(n_trials: int, size: int) -> Iterator[int]:
-    while n_trials > 0:
-        yield min(n_trials, size)
-        n_trials -= size
-
-
-def _moments(
-    sampler: Sampler, n_trials: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of every entry, about the first release to spare digits."""
-    origin, total, squares = None, 0.0, 0.0
-    for n in _batches(n_trials, _TRAINING_BATCH):
-        releases = sampler(rng, n).reshape(n, -1)
-        origin = releases[0] if origin is None else origin
-        releases = releases - origin
-        total = total + releases.sum(axis=0)
-        squares = squares + np.square(releases).sum(axis=0)
-    mean = total / n_trials
-    return origin + mean, np.maximum(squares / n_trials - mean**2, 0.0)
 
 
 def _epsilon_of(mu: float, delta: float) -> float:

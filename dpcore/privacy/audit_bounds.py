@@ -11,7 +11,7 @@ import math
 import numpy as np
 from scipy.special import betaincinv, ndtri, rel_entr, stdtrit
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, IntArray
 
 # Trials that share a state of the generator; the jackknife's unit.
 BATCH = 50
@@ -55,7 +55,7 @@ def bounds_at(
     return p_low, q_high, np.maximum(0.0, np.maximum(event, complement))
 
 
-def _lower_limit(successes: FloatArray, n: int, alpha: float) -> FloatArray:
+def _lower_limit(successes: IntArray, n: int, alpha: float) -> FloatArray:
     """Exact lower confidence limit of a binomial proportion (Clopper & Pearson 1934)."""
     limit = betaincinv(np.maximum(successes, 1), n - successes + 1, alpha)
     return np.where(successes > 0, limit, 0.0)
@@ -132,7 +132,8 @@ def areas_across_batches(d: FloatArray, d_prime: FloatArray) -> FloatArray:
     d, d_prime = d.reshape(n_batches, BATCH), d_prime.reshape(n_batches, BATCH)
     own = (np.sign(d[:, :, None] - d_prime[:, None, :]).mean(axis=(1, 2)) + 1) / 2
     both = (exceeded + not_reached).reshape(n_batches, BATCH).mean(axis=1) / BATCH
-    return (both - 2 * own) / (2 * (n_batches - 1))
+    shares: FloatArray = (both - 2 * own) / (2 * (n_batches - 1))
+    return shares
 
 
 def area_under_curve(d: FloatArray, d_prime: FloatArray) -> float:
@@ -146,4 +147,5 @@ def _ranks(scores: FloatArray) -> FloatArray:
     # Takes longer to import than everything the command line needs.
     from scipy.stats import rankdata
 
-    return rankdata(scores)
+    ranks: FloatArray = rankdata(scores)
+    return ranks

@@ -80,13 +80,16 @@ class Guarantee:
     l2_sensitivity : float or None
         Largest over the sites, under replace-one, of all that one row moves, in units of sigma's.
     sigma : float or None
-        Noise standard deviation at the site whose guarantee is weakest; where adversaries know
-        parts of the noise, that of a mechanism which promises what holds against the worst.
+        Standard deviation of the noise that was drawn, at the site whose guarantee is weakest,
+        without masks that cancel.
     assumptions : tuple of Assumption
         Full sentences; the guarantee holds only where they are true.
     against : tuple of Against
         What holds against each adversary; `epsilon` is the largest over those that are not
         trusted. Empty where nobody but the reader of the result is there.
+    mu : float or None
+        Of the Gaussian mechanism this is to the worst adversary: l2_sensitivity / sigma, but
+        where some of the noise is known to it or cancels.
     """
 
     asked: PrivacyBudget | None
@@ -98,6 +101,7 @@ class Guarantee:
     sigma: float | None = None
     assumptions: tuple[Assumption, ...] = ()
     against: tuple[Against, ...] = ()
+    mu: float | None = None
 
     @property
     def is_private(self) -> bool:

@@ -204,11 +204,11 @@ def _say_against_whom(against: Sequence[Against]) -> str:
 
 def _say_sight(each: Against) -> str:
     holds = "and is trusted" if each.is_trusted else f"and faces ε = {say_number(each.epsilon)}"
-    return f"{each.adversary.title} sees {each.sees}, {holds}."
+    return f"{each.adversary.who} sees {each.sees}, {holds}."
 
 
 def _named(each: Against) -> str:
-    return each.adversary.title[0].lower() + each.adversary.title[1:]
+    return each.adversary.who[0].lower() + each.adversary.who[1:]
 
 
 def _say_odds(guarantee: Guarantee) -> str:

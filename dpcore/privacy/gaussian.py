@@ -31,6 +31,7 @@ from scipy.special import erfcx, ndtr, ndtri
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import PrivacyBudget
+from dpcore.privacy.sensitivity import l2_sensitivity_of_second_moment, require_positive
 
 CALIBRATIONS = ("published", "classic", "analytic")
 
@@ -44,81 +45,6 @@ _UNDERFLOW = 39.0
 _WIDER = 1 + 1e-9
 # Every release looks up its noise and its promise; the roots take longer than the noise.
 _REMEMBERED = 4096
-
-
-def l2_sensitivity_of_second_moment(n_samples: int, row_norm_bound: float = 1.0) -> float:
-    """sqrt(2) c^2 / n: the replace-one l2-sensitivity of X^T X / n, attained by orthogonal rows.
-
-    The upper triangle with the diagonal has the same bound: for rows along two axes the change
-    is all on the diagonal. With one feature no two rows are orthogonal, and it is an upper bound.
-
-    Raises
-    ------
-    ParameterError
-        If `n_samples` is below 1 or `row_norm_bound` not a positive finite number.
-    """
-    _require_positive("n_samples", n_samples)
-    _require_positive("row_norm_bound", row_norm_bound)
-    return math.sqrt(2.0) * row_norm_bound**2 / n_samples
-
-
-def l2_sensitivity_of_moment_and_mean(
-    n_samples: float, row_norm_bound: float = 1.0, *, weight: float = 0.0
-) -> float:
-    """Replace-one l2-sensitivity of (A, w m): the second moment X^T X / n and w times the mean.
-
-    With noise sigma on A and sigma / w on m, mu is this over sigma. Rows x and y of norm c at
-    an angle of cosine t move the pair by c^2 / n times the root of 2 (1 - t^2) + 2 v (1 - t),
-    v = w^2 / c^2, which is largest at t = -v / 2, or at t = -1 for v above 2:
-
-        sqrt(2) (c^2 + w^2 / 2) / n   where w^2 <= 2 c^2,   2 w c / n   elsewhere.
-
-    No pair attains both parts' sensitivities: the first wants orthogonal rows, the second
-    opposite ones. Shorter rows move less: at norms p <= q (in units of c) and the worst t the
-    square is p^4 + q^4 + v^2 / 2 + v (p^2 + q^2) where v <= 2 p q, and (p^2 - q^2)^2 +
-    v (p + q)^2 elsewhere. Both grow with p and q together, and with p alone: the derivative of
-    the second is at least 2 q (v - 2 p q).
-
-    With two features or more the value is attained, by the upper triangle of A too: rows can be
-    turned so that the change is all on the diagonal. With one it is an upper bound.
-
-    Parameters
-    ----------
-    n_samples : float
-    row_norm_bound : float
-        c.
-    weight : float
-        w, in the units of a row; 0 leaves the mean out.
-
-    Raises
-    ------
-    ParameterError
-        If `n_samples` or `row_norm_bound` is not positive, or `weight` negative.
-    """
-    alone = l2_sensitivity_of_second_moment(n_samples, row_norm_bound)
-    if not 0 <= weight < math.inf:
-        raise ParameterError("weight", "at least 0 and finite", weight)
-    relative = weight / row_norm_bound
-    if relative**2 <= 2:
-        return alone * (1 + relative**2 / 2)
-    return alone * math.sqrt(2) * relative
-
-
-def mean_weight(mean_share: float, row_norm_bound: float = 1.0) -> float:
-    """c sqrt(s / (2 (1 - s))): the noise of a second moment over that of the mean beside it.
-
-    So divided, the mean takes the share s of mu squared, where each part is counted at its own
-    worst pair of rows: (2 c / n)^2 w^2 against 2 c^4 / n^2. Together they spend less than that
-    sum (`l2_sensitivity_of_moment_and_mean`).
-
-    Raises
-    ------
-    ParameterError
-        If `mean_share` is outside [0, 1).
-    """
-    if not 0 <= mean_share < 1:
-        raise ParameterError("mean_share", "in [0, 1)", mean_share)
-    return row_norm_bound * math.sqrt(mean_share / (2 * (1 - mean_share)))
 
 
 def gaussian_delta(epsilon: float, sigma: float, l2_sensitivity: float) -> float:
@@ -234,7 +160,8 @@ def gaussian_trade_off(type_one: FloatArray | float, mu: float) -> FloatArray | 
     """
     if math.isinf(mu):
         return np.zeros_like(type_one, dtype=float)
-    return ndtr(-ndtri(type_one) - mu)
+    type_two: FloatArray | float = ndtr(-ndtri(type_one) - mu)
+    return type_two
 
 
 @lru_cache(_REMEMBERED)
@@ -259,7 +186,7 @@ def gaussian_sigma(
         If delta is 0, the sensitivity not positive, the calibration unknown, or classic above
         epsilon 1.
     """
-    _require_positive("l2_sensitivity", l2_sensitivity)
+    require_positive("l2_sensitivity", l2_sensitivity)
     if calibration not in ("analytic", "classic"):
         raise ParameterError("calibration", "'analytic' or 'classic'", calibration)
     if budget.is_noiseless:
@@ -289,8 +216,8 @@ def published_sigma(budget: PrivacyBudget, n_samples: int, row_norm_bound: float
     ParameterError
         If delta is 0, or `n_samples` or `row_norm_bound` not positive.
     """
-    _require_positive("n_samples", n_samples)
-    _require_positive("row_norm_bound", row_norm_bound)
+    require_positive("n_samples", n_samples)
+    require_positive("row_norm_bound", row_norm_bound)
     if budget.is_noiseless:
         return 0.0
     _require_positive_delta(budget)
@@ -313,8 +240,9 @@ def _classic_multiplier(budget: PrivacyBudget) -> float:
     return math.sqrt(2 * math.log(1.25 / budget.delta)) / budget.epsilon
 
 
-def _mills(x):
-    return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2.0))
+def _mills(x: float | FloatArray) -> FloatArray:
+    ratio: FloatArray = math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2.0))
+    return ratio
 
 
 def _delta(epsilon: float, mu: float) -> float:
@@ -349,15 +277,10 @@ def _round_outwards(root: float, keeps: Callable[[float], bool], *, upwards: boo
 
 
 def _noise_to_mu(sigma: float, l2_sensitivity: float) -> float:
-    _require_positive("l2_sensitivity", l2_sensitivity)
+    require_positive("l2_sensitivity", l2_sensitivity)
     if not sigma >= 0:
         raise ParameterError("sigma", "at least 0", sigma)
     return l2_sensitivity / sigma if sigma > 0 else math.inf
-
-
-def _require_positive(parameter: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise ParameterError(parameter, "a positive finite number", value)
 
 
 def _require_positive_delta(budget: PrivacyBudget) -> None:

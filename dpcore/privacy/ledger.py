@@ -9,7 +9,7 @@ for releases that share their noise: two of those at different scales can be sol
 noise should hide.
 
 A result shown twice is one release: entries with a known key cost nothing. A ledger never
-changes; `add` and `reset` return another.
+changes; `add` returns another.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from itertools import zip_longest
+from typing import Any
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import Guarantee
@@ -115,11 +117,8 @@ class Spent:
 
     def or_else(self, other: Spent) -> Spent:
         """One or the other, about disjoint people: a bound on both, exact where one dominates."""
-        n_others = max(len(self.others), len(other.others))
-        ours, theirs = (
-            spent.others + ((0.0, 0.0),) * (n_others - len(spent.others)) for spent in (self, other)
-        )
-        others = ((max(a[0], b[0]), max(a[1], b[1])) for a, b in zip(ours, theirs, strict=True))
+        pairs = zip_longest(self.others, other.others, fillvalue=(0.0, 0.0))
+        others = ((max(a[0], b[0]), max(a[1], b[1])) for a, b in pairs)
         return Spent(max(self.mu, other.mu), tuple(others))
 
     def epsilon(self, delta: float) -> float:
@@ -178,10 +177,6 @@ class Ledger:
             return self
         return replace(self, releases=(*self.releases, release))
 
-    def reset(self) -> Ledger:
-        """An empty ledger. With real people this would be forgetting, not undoing."""
-        return Ledger()
-
     def spent_by_person(self, dataset: str) -> Spent:
         """A bound for every person in the data set: at each split, the site that paid most."""
         releases = [release for release in self.releases if release.dataset == dataset]
@@ -221,21 +216,16 @@ class Ledger:
             .and_then(_compose(r for r in ours if r.dataset == dataset and _pays(r, site)))
         )
 
-    def rows(self, delta: float) -> list[dict]:
+    def rows(self, delta: float) -> list[dict[str, Any]]:
         """Entries as JSON-able rows, each with the total so far at `delta`; None is infinite."""
         rows = []
         for count, release in enumerate(self.releases, start=1):
             so_far = Ledger(self.releases[:count]).spent_by_person(release.dataset)
             rows.append(
                 {
-                    "key": release.key,
-                    "label": release.label,
-                    "dataset": release.dataset,
-                    "mechanism": release.mechanism,
+                    **asdict(release),
                     "epsilon": _finite(release.epsilon),
-                    "delta": release.delta,
                     "mu": None if release.mu is None else _finite(release.mu),
-                    "partition": release.partition,
                     "sites": None if release.sites is None else list(release.sites),
                     "total_epsilon": _finite(so_far.epsilon(delta)),
                     "total_delta": delta,

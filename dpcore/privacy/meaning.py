@@ -34,6 +34,8 @@ def guarantee_mu(guarantee: Guarantee) -> float | None:
         return None
     if math.isinf(guarantee.epsilon):
         return math.inf
+    if guarantee.epsilon == 0 and guarantee.mu is not None:
+        return guarantee.mu
     if guarantee.epsilon == 0 and guarantee.sigma and guarantee.l2_sensitivity:
         return guarantee.l2_sensitivity / guarantee.sigma
     if guarantee.epsilon == 0:
@@ -155,7 +157,8 @@ def gaussian_posterior(prior: float, mu: float, quantile: Values) -> Values:
     _require_probability("prior", prior)
     if math.isinf(mu):
         return np.ones_like(quantile, dtype=float)
-    return expit(logit(prior) + mu**2 / 2 + mu * ndtri(quantile))
+    belief: Values = expit(logit(prior) + mu**2 / 2 + mu * ndtri(quantile))
+    return belief
 
 
 def gaussian_exceedance(epsilon: float, mu: float) -> float:

@@ -145,9 +145,10 @@ def proxy_aggregates(
     def of_rows(start: int, stop: int) -> FloatArray:
         pairs = zip(proxies, roots, strict=True)
         stack = np.concatenate([proxy[start:stop] * root for proxy, root in pairs])
-        return stack.T @ stack
+        aggregate: FloatArray = stack.T @ stack
+        return aggregate
 
-    total, done = 0, 0
+    total, done = of_rows(0, 0), 0
     for rank in ranks:
         while done + _RANKS_AT_ONCE <= rank:
             total = total + of_rows(done, done + _RANKS_AT_ONCE)

@@ -45,7 +45,8 @@ def cumulative_energy(components: FloatArray, second_moment: FloatArray) -> Floa
             f"of shape (n_components, {second_moment.shape[-1]})",
             components.shape,
         )
-    return np.einsum("kd,kd->k", components @ second_moment, components, dtype=np.float64).cumsum()
+    captured = np.einsum("kd,kd->k", components @ second_moment, components, dtype=np.float64)
+    return np.cumsum(captured)
 
 
 def random_subspace_energy(second_moment: FloatArray, n_components: int) -> float:
@@ -76,11 +77,12 @@ def principal_angles(U: FloatArray, V: FloatArray) -> FloatArray:
     overlap = V @ U.T
     cosines = np.linalg.svd(overlap, compute_uv=False)
     sines = np.linalg.svd(V - overlap @ U, compute_uv=False)[::-1]
-    return np.where(
+    angles: FloatArray = np.where(
         cosines**2 >= 0.5,
         np.arcsin(np.minimum(sines, 1.0)),
         np.arccos(np.minimum(cosines, 1.0)),
     )
+    return angles
 
 
 def projector_distance(U: FloatArray, V: FloatArray) -> float:

@@ -31,7 +31,7 @@ class SiteMoments:
 
     second_moments: FloatArray
     means: FloatArray
-    n_samples: FloatArray
+    n_samples: IntArray
 
     @property
     def n_sites(self) -> int:
@@ -39,12 +39,13 @@ class SiteMoments:
 
     @property
     def n_features(self) -> int:
-        return self.means.shape[1]
+        return int(self.means.shape[1])
 
     @property
     def weights(self) -> FloatArray:
         """n_s / N, shape (n_sites,)."""
-        return self.n_samples / self.n_samples.sum()
+        weights: FloatArray = self.n_samples / self.n_samples.sum()
+        return weights
 
     def pooled(self) -> FloatArray:
         """Second moment of all rows together, float64 of shape (n_features, n_features)."""
@@ -101,7 +102,8 @@ def second_moment(X: FloatArray, *, block_rows: int = BLOCK_ROWS) -> FloatArray:
     ndarray of shape (n_features, n_features), symmetric
     """
     everybody = np.arange(len(X))
-    return site_moments(X, (everybody,), block_rows=block_rows).second_moments[0]
+    own: FloatArray = site_moments(X, (everybody,), block_rows=block_rows).second_moments[0]
+    return own
 
 
 def site_moments(
@@ -144,8 +146,8 @@ def site_moments(
     means = np.empty((len(sites), n_features))
     for site, members in enumerate(sites):
         products, total = np.zeros((n_features, n_features)), np.zeros(n_features)
-        for block in _blocks(X, np.sort(members), block_rows):
-            block = block.astype(dtype, copy=False)
+        for rows in _blocks(X, np.sort(members), block_rows):
+            block = rows.astype(dtype, copy=False)
             with np.errstate(over="ignore", invalid="ignore"):
                 products += block.T @ block  # NumPy sees the transpose and calls syrk
                 total += np.ones(len(block), dtype) @ block

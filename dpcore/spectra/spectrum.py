@@ -14,7 +14,7 @@ from threading import Lock
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
 
@@ -33,6 +33,10 @@ class Spectrum:
     matrix : ndarray of shape (n_features, n_features), symmetric
         float32, or else taken as float64. Only its lower triangle is read; kept, not copied.
 
+    Attributes
+    ----------
+    matrix : ndarray of shape (n_features, n_features)
+
     Raises
     ------
     ParameterError
@@ -48,7 +52,7 @@ class Spectrum:
         if not np.isfinite(matrix).all():
             worst = float(matrix[~np.isfinite(matrix)][0])
             raise ParameterError("matrix", "finite in every entry", worst)
-        self._matrix = matrix
+        self.matrix = matrix
         # No cached_property here: in Python 3.11 its lock is one for all matrices, which would
         # have the threads that decompose them wait for each other.
         self._lock = Lock()
@@ -80,7 +84,7 @@ class Spectrum:
         ParameterError
             If n_components is out of range or the criterion unknown.
         """
-        n_features = len(self._matrix)
+        n_features = len(self.matrix)
         if not 1 <= n_components <= n_features:
             raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
         if by not in CRITERIA:
@@ -96,7 +100,7 @@ class Spectrum:
     def _blocks_by(self, by: str) -> _Blocks | None:
         if by not in self._blocks:
             try:
-                self._form = self._form or TridiagonalForm(self._matrix)
+                self._form = self._form or TridiagonalForm(self.matrix)
                 self._blocks[by] = _Blocks(self._form, by)
             except np.linalg.LinAlgError:
                 self._blocks[by] = None
@@ -104,11 +108,11 @@ class Spectrum:
 
     def _ordered_by(self, by: str) -> tuple[FloatArray, FloatArray]:
         if self._all is None:
-            if len(self._matrix) < _ALL_BELOW:
-                spectrum, columns = np.linalg.eigh(self._matrix)
+            if len(self.matrix) < _ALL_BELOW:
+                spectrum, columns = np.linalg.eigh(self.matrix)
                 self._all = spectrum, columns.T
             else:
-                self._all = all_eigenpairs(self._matrix)
+                self._all = all_eigenpairs(self.matrix)
         if by not in self._ordered:
             spectrum, vectors = self._all
             order = _leading(spectrum, by)
@@ -159,13 +163,13 @@ def _block_ends(size: int) -> list[int]:
     return [min(end, size) for end in ends]
 
 
-def _leading(spectrum: FloatArray, by: str) -> FloatArray:
+def _leading(spectrum: FloatArray, by: str) -> IntArray:
     """Positions of the eigenvalues, leading one first."""
     size = -np.abs(spectrum) if by == "magnitude" else -spectrum
     return np.argsort(size, kind="stable")
 
 
-def _read_only(*views: FloatArray) -> tuple[FloatArray, ...]:
-    for view in views:
+def _read_only(values: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    for view in (values, vectors):
         view.flags.writeable = False
-    return views
+    return values, vectors

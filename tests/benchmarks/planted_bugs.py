@@ -62,8 +62,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "local-centred-by-others",
         "one site alone reads nobody else",
         "dpcore/pca/noisy_sites.py",
-        "alone = Spectrum(centred_around(noisy, own, own))",
-        "alone = Spectrum(centred_around(noisy, own, self.moments.weights @ self.noisy_means))",
+        "alone = drawn.centred(own, own) if site == 0 else drawn",
+        "alone = drawn.centred(own, self.moments.weights @ self.noisy_means)",
         ("tests/pca/test_protocols.py", _AUDIT),
     ),
     PlantedBug(
@@ -173,7 +173,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "mean-outside-the-supremum",
         "one person moves the matrix and the mean together",
-        "dpcore/privacy/gaussian.py",
+        "dpcore/privacy/sensitivity.py",
         "return alone * (1 + relative**2 / 2)",
         "return alone",
         ("tests/privacy/test_gaussian.py", "tests/pca"),
@@ -206,7 +206,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "zero-out-sensitivity",
         "replace-one moves a second moment by sqrt(2) c^2 / n",
-        "dpcore/privacy/gaussian.py",
+        "dpcore/privacy/sensitivity.py",
         "return math.sqrt(2.0) * row_norm_bound**2 / n_samples",
         "return row_norm_bound**2 / n_samples",
         ("tests/privacy/test_gaussian.py", _AUDIT),
@@ -247,8 +247,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "cape-mean-with-the-matrix-noise",
         "the mean under masks gets the noise its share pays for",
         "dpcore/pca/protocols/cape.py",
-        "sigma = scales.noise_sigma / mean_weight(settings.mean_share, settings.row_norm_bound)",
-        "sigma = scales.noise_sigma",
+        "NoiseScales(sigma, sigma / weight if weight > 0 else 0.0,",
+        "NoiseScales(sigma, sigma if weight > 0 else 0.0,",
         ("tests/pca", _AUDIT),
     ),
     PlantedBug(

@@ -9,7 +9,7 @@ import pytest
 from dpcore.data import select_views
 from dpcore.data.official import LocalFile, OfficialFile
 from dpcore.data.readers import census, insurance, kddcup, localization, mfeat
-from dpcore.data.readers.code_books import Nominal, Number, encode, feature_names, parse_lines
+from dpcore.data.readers.code_books import Nominal, Number, feature_names, read_table
 from dpcore.errors import DataUnavailable, ParameterError
 
 PATH = Path("table.data")
@@ -25,7 +25,7 @@ LABEL = Nominal("label", 4, ("no", "yes"))
 
 def _encode(text: str, columns=COLUMNS):
     lines = text.encode().splitlines()
-    return encode(parse_lines(lines, (*columns, LABEL), 5, PATH), len(lines), columns, LABEL, PATH)
+    return read_table(lines, columns, LABEL, 5, PATH)
 
 
 def test_a_table_becomes_numbers_by_its_code_book():

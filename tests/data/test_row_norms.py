@@ -46,7 +46,15 @@ def rows_of(dtype):
 
 def data_set(X, bound=5.0):
     names = tuple(f"x{j}" for j in range(X.shape[1]))
-    return Dataset("made", "Made", X, None, None, names, None, 1, "Made.", False, bound)
+    return Dataset(
+        name="made",
+        title="Made",
+        X=X,
+        feature_names=names,
+        default_components=1,
+        provenance="Made.",
+        public_norm_bound=bound,
+    )
 
 
 bounds = st.one_of(st.floats(1e-15, 1e15), st.sampled_from([1e-15, 1.0, 1e15]))

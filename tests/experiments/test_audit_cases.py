@@ -15,7 +15,8 @@ from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.noisy_sites import noise_of
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
-from dpcore.privacy.audit import AuditCase, audit
+from dpcore.privacy.audit import AuditCase
+from dpcore.privacy.audit_scores import audit
 from dpcore.spectra import site_moments
 from dpcore.streams import Repetition, root_of_release
 

@@ -39,8 +39,8 @@ from dpcore.experiments.learning.classification_spec import (
 from dpcore.experiments.learning.export import classification_notebook, classification_script
 from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.protocols.cape import cape_guarantee
-from dpcore.pca.protocols.guarantees import promised_by_holder
+from dpcore.pca.protocols.cape import promised_by_masked_sites
+from dpcore.pca.protocols.distributed import promised_by_holder
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma
 
 ZERO_OR_ONE = ClassificationSpec(classes=(0, 1), repetitions=3)
@@ -284,8 +284,8 @@ def test_a_stage_holds_against_the_same_people_at_another_delta():
     """Each adversary's epsilon moves along its own mu; whoever is trusted stays so."""
     settings = ReleaseSettings(PrivacyBudget(2.0, 1e-3), 1, 1, calibration="analytic")
     for found in (
-        cape_guarantee(settings, 4, 400),
-        promised_by_holder(settings, [400]),
+        promised_by_masked_sites(settings, [100] * 4, 1),
+        promised_by_holder(settings, [400], 1),
     ):
         moved = at_delta(found, 1e-6)
         for before, after in zip(found.against, moved.against, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -13,9 +14,10 @@ from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import PIPELINES, ClassificationSpec
 from dpcore.experiments.ledger.promises import promised
-from dpcore.experiments.pca.methods import METHODS
-from dpcore.experiments.pca.runs import draw_subspaces, local_problem
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca.methods import APPROXIMATE, METHODS
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetition
+from dpcore.experiments.pca.spec import PREPARATIONS, RunSpec
+from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian_epsilon
 
 (DIGITS,) = (status for status in list_datasets() if status.name == "digits")
 
@@ -35,6 +37,44 @@ def test_a_promise_is_what_a_run_comes_with(key, change):
     spec = replace(RunSpec(protocols=(key,), epsilon=0.7, delta=1e-3, components=2), **change)
     found = draw_subspaces(spec, local_problem(spec.problem_key()), 0)[key]
     assert promised(spec, key, DIGITS) == found.guarantee
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize(
+    "protocol", [key for key in METHODS if METHODS[key].promise == APPROXIMATE]
+)
+def test_one_sigma_from_the_noise_to_the_card(protocol, preparation, calibration):
+    """What was drawn with, what a row says and what the card says, before and after a run."""
+    spec = RunSpec(
+        protocols=(protocol,),
+        epsilon=0.9,
+        components=2,
+        sites=7,
+        preparation=preparation,
+        calibration=calibration,
+    )
+    problem = local_problem(spec.problem_key())
+    subspace = draw_subspaces(spec, problem, 0)[protocol]
+    (row,) = run_repetition(spec, problem, 0)
+    guarantee = promised(spec, protocol, DIGITS)
+    assert guarantee == subspace.guarantee
+    assert guarantee.sigma == row["sigma"] == subspace.sigma.max() > 0
+    assert f"σ = {row['sigma']:.3g}, " in next(
+        line.value for line in describe(guarantee).rows if line.label == "Noise"
+    )
+    mu = guarantee.l2_sensitivity / guarantee.sigma
+    if protocol == "cape":
+        scales = CapeScales(_mask_of(subspace.sigma[0], spec), guarantee.sigma)
+        mu = max(cape_mu(guarantee.l2_sensitivity, scales, spec.sites, spec.sites - 1).values())
+    assert guarantee.mu == pytest.approx(mu, rel=1e-12)
+    exact = gaussian_epsilon(spec.delta, 1.0, mu)
+    assert row["exact_epsilon"] == guarantee.epsilon == pytest.approx(exact, rel=1e-9)
+
+
+def _mask_of(noise: float, spec: RunSpec) -> float:
+    """Published masks have the root of S times the noise that stays."""
+    return noise * math.sqrt(spec.sites)
 
 
 def test_an_unknown_protocol_is_refused():

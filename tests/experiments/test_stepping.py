@@ -10,7 +10,9 @@ import pytest
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetition
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.algorithm1_steps import STEPS, Walk, walk
-from dpcore.pca import encode_message
+from dpcore.pca import Draw, aggregate, aggregator, encode_message, site, site_message
+from dpcore.pca.protocols.distributed import dpdis
+from dpcore.streams import Purpose, Repetition
 
 SPECS = {
     "published": RunSpec(protocols=("dpdis",), sites=4),
@@ -62,6 +64,47 @@ def test_nothing_before_the_noise_counts_as_private(spec):
 def test_the_noise_step_adds_up():
     moment, noise, noisy = (panel.matrix for panel in found(SPECS["published"]).steps[1].panels)
     np.testing.assert_allclose(moment + noise, noisy, atol=1e-15)
+
+
+def weakest_eigenvalues(spec: RunSpec) -> list[float]:
+    """The K-th eigenvalue of A_c: at sites on their own, of a page's draw, in the walk."""
+    problem = local_problem(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    repetition, moments = Repetition(spec.seed), problem.moments
+    messages = [
+        site_message(moment, int(n), settings, rng=repetition.rng(Purpose.SITE_NOISE, number))
+        for number, (moment, n) in enumerate(
+            zip(moments.second_moments, moments.n_samples, strict=True)
+        )
+    ]
+    return [
+        float(aggregate(messages, settings.n_components)[0][-1]),
+        float(dpdis(Draw(moments, settings, repetition)).eigenvalues[-1]),
+        found(spec).steps[-1].facts["weakest"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("owner", "step", "grows"),
+    [
+        (site, "noisy_second_moment", 2),
+        (site, "proxy_from", 4),
+        (aggregator, "proxy_aggregates", 2),
+    ],
+)
+def test_there_is_one_algorithm_1(monkeypatch, owner, step, grows):
+    """A step made to give twice as much gives it to real sites, to pages and to the walk."""
+    spec = SPECS["published"]
+    before = weakest_eigenvalues(spec)
+    assert before[0] == before[1] == before[2]
+    original = getattr(owner, step)
+
+    def doubled(*arguments, **options):
+        made = original(*arguments, **options)
+        return 2 * made if isinstance(made, np.ndarray) else (2 * each for each in made)
+
+    monkeypatch.setattr(owner, step, doubled)
+    np.testing.assert_allclose(weakest_eigenvalues(spec), np.multiply(grows, before), rtol=1e-9)
 
 
 def test_fewer_directions_than_components_keep_less():

@@ -7,11 +7,11 @@ import pytest
 
 from dpcore.figures.components.scatter import people_scatter
 from dpcore.figures.families.cca import (
-    SHARE_RANGE,
     correlation_curves,
     correlation_dots,
     direction_bars,
 )
+from dpcore.figures.plot_parts import PERCENT_RANGE
 
 TITLES = {"pooled": "Pooled", "full": "Full"}
 
@@ -27,7 +27,7 @@ def test_correlations_show_every_draw_their_mean_and_the_references(dark):
     assert list(bars.y) == [0.7, 0.6]
     assert list(zip(draws.x, draws.y, strict=True)) == [(1, 0.8), (2, 0.5), (1, 0.6), (2, 0.7)]
     assert [list(mark.y) for mark in marks] == [[0.9, 0.8], [0.3, 0.1], [0.7, 0.4]]
-    assert tuple(figure.layout.yaxis.range) == SHARE_RANGE
+    assert tuple(figure.layout.yaxis.range) == PERCENT_RANGE
 
 
 def curve_rows(sizes):

@@ -10,8 +10,9 @@ import pytest
 
 from dpcore.experiments.pca.methods import METHODS
 from dpcore.figures.families.network import network_svg
+from dpcore.figures.plot_parts import PERCENT_RANGE
 from dpcore.figures.style import LOOKS, faded, log_ticks, look_of
-from dpcore.figures.tradeoffs.energy import PERCENT_RANGE, energy_curves, protocol_dots
+from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 
 EPSILONS = (0.1, 1.0, 10.0)
 RATIOS = {"dpdis": (0.2, 0.5, 0.9), "pooled": (0.6, 0.8, 1.0)}

@@ -12,12 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpcore.errors import ParameterError
 from dpcore.pca import Draw
-from dpcore.pca.protocols.cape import cape, cape_guarantee, masked_round, release_scales
-from dpcore.pca.protocols.distributed import dpdis, exact, full, local, pooled, random
-from dpcore.pca.protocols.guarantees import HOLDER, second_moment_guarantee
+from dpcore.pca.protocols.cape import (
+    cape,
+    masked_round,
+    promised_by_masked_sites,
+    release_scales,
+)
+from dpcore.pca.protocols.distributed import (
+    dpdis,
+    exact,
+    full,
+    local,
+    pooled,
+    promised_by_holder,
+    random,
+)
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
-from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.settings import SMALLEST_MEAN_SHARE, ReleaseSettings
 from dpcore.pca.site import NoiseScales, noise_scales
 from dpcore.privacy import (
     Adversary,
@@ -77,7 +90,7 @@ def moved_by(x: np.ndarray, y: np.ndarray, scales: NoiseScales, n_samples: int) 
 
 
 @given(
-    share=st.floats(0, 0.99),
+    share=st.just(0.0) | st.floats(SMALLEST_MEAN_SHARE, 0.99),
     n_samples=st.integers(2, 10**6),
     bound=st.floats(0.01, 100),
     calibration=st.sampled_from(["published", "analytic"]),
@@ -97,7 +110,7 @@ def test_no_two_rows_are_told_apart_better_than_promised(
         mean_share=share,
     )
     scales = noise_scales(n_samples, settings)
-    guarantee = second_moment_guarantee(settings, [n_samples], HOLDER)
+    guarantee = promised_by_holder(settings, [n_samples], 2)
     promised = guarantee.l2_sensitivity / guarantee.sigma
     assert guarantee.sigma == scales.moment
 
@@ -124,7 +137,7 @@ def test_the_supremum_over_all_pairs_of_rows_is_what_is_calibrated_for(share):
     moment = p**4 + q**4 - 2 * (p * q * t) ** 2
     mean = p**2 + q**2 - 2 * p * q * t
     square = moment / scales.moment**2 + (mean / scales.mean**2 if share else 0.0)
-    guarantee = second_moment_guarantee(settings, [1], HOLDER)
+    guarantee = promised_by_holder(settings, [1], 2)
     promised = (guarantee.l2_sensitivity / guarantee.sigma) ** 2
     assert square.max() <= promised * (1 + 1e-9)
     assert square.max() >= 0.999 * promised
@@ -132,8 +145,8 @@ def test_the_supremum_over_all_pairs_of_rows_is_what_is_calibrated_for(share):
 
 def test_a_published_mean_of_half_the_budget_holds_less_than_was_thought(settings_with):
     """sqrt(25 / 32) of the mu of two worst pairs at once; the printed noise stays."""
-    alone = second_moment_guarantee(settings_with(), [100], HOLDER)
-    both = second_moment_guarantee(settings_with(mean_share=0.5), [100], HOLDER)
+    alone = promised_by_holder(settings_with(), [100], 12)
+    both = promised_by_holder(settings_with(mean_share=0.5), [100], 12)
     assert both.sigma == pytest.approx(math.sqrt(2) * alone.sigma)
     ratio = (both.l2_sensitivity / both.sigma) / (alone.l2_sensitivity / alone.sigma)
     assert ratio**2 == pytest.approx(25 / 32)
@@ -142,8 +155,8 @@ def test_a_published_mean_of_half_the_budget_holds_less_than_was_thought(setting
 def test_an_analytic_mean_of_half_the_budget_takes_less_noise(settings_with):
     """As two worst pairs at once it would hold 0.848 where 1 was asked."""
     analytic = settings_with(calibration="analytic", mean_share=0.5)
-    sigma = second_moment_guarantee(analytic, [100], HOLDER).sigma
-    whole = second_moment_guarantee(replace(analytic, mean_share=0.0), [100], HOLDER)
+    sigma = promised_by_holder(analytic, [100], 12).sigma
+    whole = promised_by_holder(replace(analytic, mean_share=0.0), [100], 12)
     assert sigma == pytest.approx(math.sqrt(2 * 25 / 32) * whole.sigma)
     mu = whole.l2_sensitivity / whole.sigma * math.sqrt(25 / 32)
     assert gaussian_epsilon(0.01, 1.0, mu) == pytest.approx(0.848, abs=1e-3)
@@ -174,7 +187,7 @@ def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false
     )
     # Noise on the diagonal of a large matrix is as good as many rounds.
     moments = SiteMoments(np.zeros((n_sites, 600, 600)), np.zeros((n_sites, 600)), people)
-    scales = release_scales(settings, n_sites, int(people.sum()))
+    scales = release_scales(settings, people)
     rounds = [
         masked_round(
             moments, scales, noise="isometric", repetition=Repetition(secrets.randbits(60))
@@ -202,7 +215,7 @@ def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false
     scale = np.sqrt(covariance.diagonal())
     correlation, unit = covariance / np.outer(scale, scale), change / scale
     found = float(unit @ np.linalg.solve(correlation, unit))
-    promised = cape_guarantee(settings, n_sites, int(people.sum()))
+    promised = promised_by_masked_sites(settings, people, 600)
     (claim,) = (each for each in promised.against if each.adversary is who)
     mu_of_one = gaussian_mu(PrivacyBudget(claim.epsilon, 0.01)) / promised.l2_sensitivity
     law = stats.chi2(n_draws - len(seen) + 1)
@@ -217,7 +230,7 @@ def test_cape_as_published_breaks_its_promise_where_one_site_would_keep_it(setti
     """2 S / (S + 1) times a local release's mu^2 where all keep their masks, 1.875 where two do."""
     draw = Draw(moments, settings_with(), Repetition(0))
     alone, masked = local(draw).guarantee, cape(draw).guarantee
-    ratio = (masked.l2_sensitivity / masked.sigma) ** 2 / (alone.l2_sensitivity / alone.sigma) ** 2
+    ratio = masked.mu**2 / alone.mu**2
     assert moments.n_sites == 3
     assert ratio == pytest.approx(1.5 + 0.5 * 0.75)
     assert masked.epsilon > alone.epsilon
@@ -226,11 +239,11 @@ def test_cape_as_published_breaks_its_promise_where_one_site_would_keep_it(setti
 def test_wide_masks_leave_the_pooled_noise_but_for_the_site_that_knows_its_own(
     settings_with, moments
 ):
-    n_samples, n_sites = int(moments.n_samples.sum()), moments.n_sites
+    n_sites = moments.n_sites
     for honest in (None, n_sites - 1, n_sites):
         settings = settings_with(masks="wide", calibration="analytic", honest_sites=honest)
-        left = release_scales(settings, n_sites, n_samples).noise_sigma / math.sqrt(n_sites)
-        pooled_sigma = noise_scales(n_samples, settings).moment
+        left = release_scales(settings, moments.n_samples).noise_sigma / math.sqrt(n_sites)
+        pooled_sigma = noise_scales(int(moments.n_samples.sum()), settings).moment
         assert left == pytest.approx(pooled_sigma * math.sqrt(n_sites / (n_sites - 1)))
 
 
@@ -240,7 +253,7 @@ def test_the_masked_mean_is_hidden_as_well_as_the_masked_matrix(settings_with, m
     either's: epsilon holds at the largest, whatever the mean takes."""
     for share in (0.0, 0.3, 0.9):
         settings = settings_with(masks=masks, calibration="analytic", mean_share=share)
-        found = cape_guarantee(settings, 3, int(moments.n_samples.sum()))
+        found = promised_by_masked_sites(settings, moments.n_samples, 12)
         assert found.epsilon == pytest.approx(1.0, rel=1e-9)
         outsider = found.against[-1]
         assert outsider.adversary is Adversary.OUTSIDER
@@ -270,6 +283,13 @@ def test_against_whom_each_protocol_holds(moments, settings_with):
     assert masked[Adversary.AGGREGATOR] == asked and masked[Adversary.SITE] == asked
     assert masked[Adversary.OUTSIDER][0] < 0.9
     assert exact(draw).guarantee.against == random(draw).guarantee.against == ()
+
+
+def test_a_share_too_small_to_be_weighed_is_refused(settings_with):
+    """Its mean would have been drawn with a noise of anything over nothing."""
+    assert noise_scales(100, settings_with(mean_share=SMALLEST_MEAN_SHARE)).mean > 1e100
+    with pytest.raises(ParameterError, match="mean_share must be 0 or at least 1e-300"):
+        settings_with(mean_share=5e-324)
 
 
 def test_nothing_is_promised_without_noise_and_everything_without_data(moments, settings_with):

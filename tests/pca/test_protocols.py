@@ -219,7 +219,7 @@ def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
     draw = Draw(moments, settings_with(mean_share=0.2), Recording(0))
     for protocol in (dpdis, full, local, pooled, cape, random, sulq, modsulq, ppca):
         protocol(draw)
-    scales = release_scales(draw.settings, moments.n_sites, draw.n_people)
+    scales = release_scales(draw.settings, moments.n_samples)
     masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
     masked_mean_round(moments, scales, weight=1.0, repetition=draw.repetition)
     assert set(opened.values()) == {1}
@@ -343,7 +343,7 @@ def test_messages_under_masks_average_to_what_cape_releases(
     """Masks cancel in the sum; what stays is normal of the released scale, by KS."""
     settings = settings_with(masks=masks, calibration="analytic")
     draw = Draw(moments, settings, Repetition(secrets.randbits(60)))
-    scales = release_scales(settings, 3, draw.n_people)
+    scales = release_scales(settings, moments.n_samples)
     found = masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
     np.testing.assert_allclose(found.masks.sum(axis=0), 0, atol=1e-12 * np.abs(found.masks).max())
     left = found.messages.mean(axis=0) - moments.pooled()
@@ -364,7 +364,7 @@ def test_messages_under_masks_average_to_what_cape_releases(
 def test_masked_means_average_to_the_mean_that_cape_centres_by(moments, settings_with, false_alarm):
     """The mean gets its weight's share of the noise: standardised, all is normal, by KS."""
     settings = settings_with(calibration="analytic", mean_share=0.2)
-    scales = release_scales(settings, 3, int(moments.n_samples.sum()))
+    scales = release_scales(settings, moments.n_samples)
     weight = mean_weight(0.2)
     rounds = [
         masked_mean_round(
@@ -395,7 +395,7 @@ def test_sigma_is_of_the_noise_that_stays(moments, settings_with, masks):
     """Masks cancel, so where noise alone would reach is told without them."""
     settings = settings_with(masks=masks, calibration="analytic")
     found = cape(Draw(moments, settings, Repetition(0)))
-    scales = release_scales(settings, 3, int(moments.n_samples.sum()))
+    scales = release_scales(settings, moments.n_samples)
     np.testing.assert_array_equal(found.sigma, np.full(3, scales.noise_sigma))
 
 
@@ -405,7 +405,7 @@ def test_a_mean_gets_the_noise_that_its_share_pays_for(settings_with, false_alar
     moments = SiteMoments(np.zeros((3, n_features, n_features)), np.zeros((3, n_features)), counts)
     settings = settings_with(mean_share=share, calibration="analytic")
     draw = Draw(moments, settings, Repetition(secrets.randbits(60)))
-    masked = release_scales(settings, 3, draw.n_people).noise_sigma / math.sqrt(3)
+    masked = release_scales(settings, counts).noise_sigma / math.sqrt(3)
     factor = math.sqrt(2 * (1 - share) / share)
     for mean, sigma in (
         (draw.noisy_means[0], draw.sigma[0]),

@@ -21,8 +21,9 @@ from dpcore.privacy import (
     gaussian_trade_off,
     l2_sensitivity_of_second_moment,
 )
-from dpcore.privacy.audit import AuditCase, audit
+from dpcore.privacy.audit import AuditCase
 from dpcore.privacy.audit_bounds import BATCH, areas_across_batches, bounds_at, exact_area
+from dpcore.privacy.audit_scores import audit
 
 
 def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> AuditCase:

@@ -14,16 +14,18 @@ from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 
-# The file is read without importing the package, which takes longer than all the rest of a start.
-_SKLEARN = Path(*find_spec("sklearn").submodule_search_locations)
-_DIGITS = _SKLEARN / "datasets" / "data" / "digits.csv.gz"
 PATCH = 28
 _PATCH_STREAM = 2
 
 
 def load_digits() -> Dataset:
     """1,797 handwritten digits, 8 x 8 pixels from 0 to 16, float64."""
-    with gzip.open(_DIGITS, "rt") as file:  # by its name, NumPy asks for the working folder
+    # Without importing the package, which takes longer than all the rest of a start.
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise DataUnavailable("digits come with scikit-learn, which is not installed")
+    path = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    with gzip.open(path, "rt") as file:  # by its name, NumPy asks for the working folder
         table = np.loadtxt(file, delimiter=",")
     return Dataset(
         name="digits",
@@ -36,7 +38,6 @@ def load_digits() -> Dataset:
         default_components=10,
         provenance="All 1,797 handwritten digits that ship with scikit-learn (the test half of "
         "UCI's optdigits), 8 × 8 pixels from 0 to 16.",
-        is_part=False,
         # A pen stroke that covers a third of so coarse a frame in full ink: 16 * sqrt(64 / 3).
         public_norm_bound=74.0,
     )
@@ -102,7 +103,6 @@ def load_patches(n_samples: int | None = None) -> Dataset:
         default_components=50,
         provenance=f"{n_samples:,} of the {total:,} overlapping 28 × 28 grey patches of "
         "scikit-learn's two sample photographs, drawn with a fixed seed.",
-        is_part=False,
         # A patch of sky at 80 % of white; nothing exceeds 28, which is a patch all white.
         public_norm_bound=22.4,
     )

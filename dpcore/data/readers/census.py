@@ -16,9 +16,8 @@ from dpcore.data.readers.code_books import (
     Column,
     Nominal,
     Number,
-    encode,
     feature_names,
-    parse_lines,
+    read_table,
 )
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
@@ -263,8 +262,7 @@ def load_census_head(files: tuple[LocalFile, ...]) -> Dataset:
 
 
 def _census(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
-    blocks = parse_lines(read_lines(file, n_rows), COLUMNS, _N_FIELDS, file.path)
-    X, income = encode(blocks, n_rows, COLUMNS, _INCOME, file.path)
+    X, income = read_table(read_lines(file, n_rows), COLUMNS, _INCOME, _N_FIELDS, file.path)
     return Dataset(
         name="census",
         title="Census income (KDD)",
@@ -272,7 +270,6 @@ def _census(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) 
         labels=income,
         label_names=_INCOME.levels,
         feature_names=feature_names(COLUMNS),
-        image_shape=None,
         default_components=8,
         provenance=f"{which} of Census-Income (KDD), encoded to the 2012 paper's 513 features "
         "(how is our guess; the income class is among them).",

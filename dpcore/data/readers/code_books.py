@@ -11,7 +11,7 @@ that says so is not at hand. Each code book says what was guessed to reach them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.data.official import damaged, is_number, refuse_rows
 
 BLOCK = 8192
@@ -80,7 +80,7 @@ class Nominal:
     def _codes(self) -> dict[bytes, int]:
         return {level.encode(): code for code, level in enumerate(self.levels)}
 
-    def codes(self, values: FloatArray) -> FloatArray:
+    def codes(self, values: AnyArray) -> IntArray:
         """Positions of `values` in `levels`. The sources put blanks and full stops around them."""
         known = self._codes
         codes = np.fromiter(
@@ -91,7 +91,7 @@ class Nominal:
         _refuse(codes < 0, "is no level", values)
         return codes
 
-    def write(self, values: FloatArray, out: FloatArray) -> None:
+    def write(self, values: AnyArray, out: FloatArray) -> None:
         """Encode `values` into `out` of shape (len(values), len(levels)), which holds zeros."""
         out[np.arange(len(values)), self.codes(values)] = 1.0
 
@@ -107,7 +107,7 @@ class _Misfit(ValueError):
         super().__init__(what)
 
 
-def _refuse(wrong: FloatArray, what: str, values: FloatArray) -> None:
+def _refuse(wrong: BoolArray, what: str, values: AnyArray) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         value = values[row]
@@ -122,20 +122,64 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(name for column in columns for name in column.feature_names)
 
 
-def parse_lines(
+def read_table(
     lines: Sequence[bytes],
     columns: Sequence[Column],
+    label: Nominal,
     n_fields: int,
     path: Path,
     delimiter: str = ",",
-) -> Iterator[dict[int, FloatArray]]:
-    """Blocks of rows, each as its columns by position: float64 for numbers, bytes for words.
+) -> tuple[FloatArray, IntArray]:
+    """Encode a table block by block.
+
+    Parameters
+    ----------
+    lines : sequence of bytes
+    columns : sequence of Column
+        In the order of the features.
+    label : Nominal
+    n_fields : int
+        Of every line.
+    path : Path
+        For the message if something does not fit.
+    delimiter : str
+
+    Returns
+    -------
+    X : ndarray of float32, shape (len(lines), n_features)
+    labels : ndarray of int, shape (len(lines),)
+        Positions in `label.levels`.
 
     Raises
     ------
     DataUnavailable
-        If a line has not `n_fields` fields, or one that should be a number is none.
+        If a line has not `n_fields` fields, a word is no level of its column or a number is none.
     """
+    X = np.zeros((len(lines), len(feature_names(columns))), dtype=np.float32)
+    labels = np.empty(len(lines), dtype=np.intp)
+    start = 0
+    for fields in _parsed(lines, (*columns, label), n_fields, path, delimiter):
+        stop = start + len(fields[label.position])
+        left = 0
+        for column in columns:
+            right = left + len(column.feature_names)
+            with _located(column, path, start):
+                column.write(fields[column.position], X[start:stop, left:right])
+            left = right
+        with _located(label, path, start):
+            labels[start:stop] = label.codes(fields[label.position])
+        start = stop
+    return X, labels
+
+
+def _parsed(
+    lines: Sequence[bytes],
+    columns: Sequence[Column],
+    n_fields: int,
+    path: Path,
+    delimiter: str,
+) -> Iterator[dict[int, AnyArray]]:
+    """Blocks of rows, each as its columns by position: float64 for numbers, bytes for words."""
     separator = delimiter.encode()
     for number, line in enumerate(lines, start=1):
         if (n_found := line.count(separator) + 1) != n_fields:
@@ -144,7 +188,7 @@ def parse_lines(
             )
     kinds = ((Number, np.dtype(np.float64)), (Nominal, np.dtype(_WORD)))
     for start in range(0, len(lines), BLOCK):
-        fields = {}
+        fields: dict[int, AnyArray] = {}
         for kind, dtype in kinds:
             positions = sorted({column.position for column in columns if isinstance(column, kind)})
             try:
@@ -164,54 +208,6 @@ def parse_lines(
                 raise damaged(path, f"from row {start + 1:,} on it is no table") from error
             fields.update(zip(positions, block.T, strict=True))
         yield fields
-
-
-def encode(
-    blocks: Iterable[dict[int, FloatArray]],
-    n_rows: int,
-    columns: Sequence[Column],
-    label: Nominal,
-    path: Path,
-) -> tuple[FloatArray, FloatArray]:
-    """Encode a table block by block.
-
-    Parameters
-    ----------
-    blocks : iterable of dict
-        Consecutive rows, as their columns by position.
-    n_rows : int
-    columns : sequence of Column
-        In the order of the features.
-    label : Nominal
-    path : Path
-        For the message if something does not fit.
-
-    Returns
-    -------
-    X : ndarray of float32, shape (n_rows, n_features)
-    labels : ndarray of int, shape (n_rows,)
-        Positions in `label.levels`.
-
-    Raises
-    ------
-    DataUnavailable
-        If a word is no level of its column or a number is none.
-    """
-    X = np.zeros((n_rows, len(feature_names(columns))), dtype=np.float32)
-    labels = np.empty(n_rows, dtype=np.intp)
-    start = 0
-    for fields in blocks:
-        stop = start + len(fields[label.position])
-        left = 0
-        for column in columns:
-            right = left + len(column.feature_names)
-            with _located(column, path, start):
-                column.write(fields[column.position], X[start:stop, left:right])
-            left = right
-        with _located(label, path, start):
-            labels[start:stop] = label.codes(fields[label.position])
-        start = stop
-    return X, labels
 
 
 @contextmanager

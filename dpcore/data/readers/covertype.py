@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines, read_numbers, refuse_rows
 from dpcore.errors import ParameterError
@@ -108,7 +108,6 @@ def _covtype(
         labels=cover_types.astype(np.intp) - 1,
         label_names=_LABEL_NAMES,
         feature_names=FEATURE_NAMES,
-        image_shape=None,
         default_components=10,
         provenance=provenance,
         is_part=is_part,
@@ -118,7 +117,7 @@ def _covtype(
     )
 
 
-def _check(X: FloatArray, cover_types: IntArray, file: LocalFile, rows: IntArray) -> None:
+def _check(X: FloatArray, cover_types: FloatArray, file: LocalFile, rows: IntArray) -> None:
     """What every row of the official file has, for somebody may have packed it anew."""
     n_types = len(_LABEL_NAMES)
     areas, soils = X[:, len(_MEASUREMENTS) : -_N_SOILS], X[:, -_N_SOILS:]
@@ -128,7 +127,7 @@ def _check(X: FloatArray, cover_types: IntArray, file: LocalFile, rows: IntArray
             f"has no cover type from 1 to {n_types}",
         ),
         (
-            (np.abs(X[:, : len(_MEASUREMENTS)]) > _FARTHEST).any(axis=1),
+            np.any(np.abs(X[:, : len(_MEASUREMENTS)]) > _FARTHEST, axis=1),
             f"holds a measurement beyond {_FARTHEST:,}",
         ),
         (~_is_one_of(areas), "is not in one wilderness area"),
@@ -137,5 +136,7 @@ def _check(X: FloatArray, cover_types: IntArray, file: LocalFile, rows: IntArray
         refuse_rows(wrong, file.path, what, rows)
 
 
-def _is_one_of(indicators: FloatArray) -> FloatArray:
-    return np.isin(indicators, (0, 1)).all(axis=1) & (indicators.sum(axis=1) == 1)
+def _is_one_of(indicators: FloatArray) -> BoolArray:
+    known = np.all(np.isin(indicators, (0, 1)), axis=1)
+    one: BoolArray = known & (np.sum(indicators, axis=1) == 1)
+    return one

@@ -16,9 +16,8 @@ from dpcore.data.readers.code_books import (
     Column,
     Nominal,
     Number,
-    encode,
     feature_names,
-    parse_lines,
+    read_table,
 )
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/tic-mld/"
@@ -81,13 +80,7 @@ def load_insurance(files: tuple[LocalFile, ...]) -> Dataset:
         for row, answer in zip(read_lines(evaluation, _N_EVALUATION), answers, strict=True)
     ]
     halves = [
-        encode(
-            parse_lines(lines, (*COLUMNS, _LABEL), _N_FIELDS, file.path, "\t"),
-            len(lines),
-            COLUMNS,
-            _LABEL,
-            file.path,
-        )
+        read_table(lines, COLUMNS, _LABEL, _N_FIELDS, file.path, "\t")
         for file, lines in ((training, read_lines(training, _N_TRAINING)), (evaluation, asked))
     ]
     X, labels = (np.concatenate(parts) for parts in zip(*halves, strict=True))
@@ -103,11 +96,9 @@ def load_insurance(files: tuple[LocalFile, ...]) -> Dataset:
         labels=labels.astype(np.intp),
         label_names=("no caravan policy", "caravan policy"),
         feature_names=feature_names(COLUMNS),
-        image_shape=None,
         default_components=11,
         provenance="All 9,822 customers of COIL 2000 (5,822 of the training and 4,000 of the "
         "evaluation file), encoded to the 2012 paper's 150 features (how is our guess).",
-        is_part=False,
         # Five indicators are 1 in every row; of 80 numbers a tenth at their top: sqrt(5 + 8).
         public_norm_bound=3.6,
     )

@@ -16,9 +16,8 @@ from dpcore.data.readers.code_books import (
     Column,
     Nominal,
     Number,
-    encode,
     feature_names,
-    parse_lines,
+    read_table,
 )
 
 KDDCUP_FILE = OfficialFile(
@@ -103,8 +102,7 @@ _LABEL = Nominal("connection", 41, (*_ATTACKS, "normal"))
 def load_kddcup(files: tuple[LocalFile, ...]) -> Dataset:
     """All 494,021 connections of the 10 % file."""
     (file,) = files
-    blocks = parse_lines(read_lines(file, _N_ROWS), (*COLUMNS, _LABEL), _N_FIELDS, file.path)
-    X, connections = encode(blocks, _N_ROWS, COLUMNS, _LABEL, file.path)
+    X, connections = read_table(read_lines(file, _N_ROWS), COLUMNS, _LABEL, _N_FIELDS, file.path)
     return Dataset(
         name="kddcup99",
         title="KDD Cup 1999",
@@ -113,11 +111,9 @@ def load_kddcup(files: tuple[LocalFile, ...]) -> Dataset:
         labels=(connections == len(_ATTACKS)).astype(np.intp),
         label_names=("attack", "normal"),
         feature_names=feature_names(COLUMNS),
-        image_shape=None,
         default_components=4,
         provenance="All 494,021 connections of KDD Cup 1999's 10 % set, from the official 10 % "
         "file, encoded to the 2012 paper's 116 features (how is our guess).",
-        is_part=False,
         # Three indicators are 1 in every row; of 36 numbers, a quarter at their top:
         # sqrt(3 + 9) = 3.46.
         public_norm_bound=3.5,

@@ -17,9 +17,8 @@ from dpcore.data.readers.code_books import (
     Column,
     Nominal,
     Number,
-    encode,
     feature_names,
-    parse_lines,
+    read_table,
 )
 
 LOCALIZATION_FILE = OfficialFile(
@@ -87,8 +86,7 @@ def load_localization_part(files: tuple[LocalFile, ...]) -> Dataset:
 
 
 def _localization(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
-    blocks = parse_lines(read_lines(file, n_rows), COLUMNS, _N_FIELDS, file.path)
-    X, activities = encode(blocks, n_rows, COLUMNS, _ACTIVITY, file.path)
+    X, activities = read_table(read_lines(file, n_rows), COLUMNS, _ACTIVITY, _N_FIELDS, file.path)
     return Dataset(
         name="localization",
         title="Localization of person activity",
@@ -97,7 +95,6 @@ def _localization(file: LocalFile, n_rows: int, which: str, *, is_part: bool = F
         labels=(activities == _ACTIVITIES.index("falling")).astype(np.intp),
         label_names=("other", "falling"),
         feature_names=feature_names(COLUMNS),
-        image_shape=None,
         default_components=10,
         provenance=f"{which} of body tags, encoded to the 2012 paper's 44 features (how is our "
         "guess; the activity is among them).",

@@ -39,7 +39,7 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
     names: list[str] = []
     for file, (view, (n_features, scale)) in zip(files, VIEWS.items(), strict=True):
         table = read_numbers(read_lines(file, _N_ROWS), n_features, file.path)
-        far = (np.abs(table) > _FARTHEST * scale).any(axis=1)
+        far = np.any(np.abs(table) > _FARTHEST * scale, axis=1)
         refuse_rows(far, file.path, f"holds a number beyond {_FARTHEST * scale:,g}")
         tables.append(table / np.float32(scale))
         views[view] = slice(len(names), len(names) + n_features)
@@ -51,11 +51,8 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
         labels=np.repeat(np.arange(10), _ROWS_PER_DIGIT),
         label_names=tuple("0123456789"),
         feature_names=tuple(names),
-        image_shape=None,
-        default_components=None,
         provenance="All 2,000 handwritten numerals of UCI's multiple features, 200 a digit, six "
         "views of 649 features in all, each view divided by a public scale.",
-        is_part=False,
         public_norm_bound=math.sqrt(len(VIEWS)),
         views=views,
     )

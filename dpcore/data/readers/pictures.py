@@ -118,13 +118,12 @@ def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
         default_components=50,
         provenance="All 60,000 training pictures of Fashion-MNIST, 28 × 28 pixels in [0, 1], "
         "from the official files.",
-        is_part=False,
         # A garment that fills half the frame in white: sqrt(784 / 2).
         public_norm_bound=19.8,
     )
 
 
-def _mnist(images: FloatArray, labels: IntArray, origin: str) -> Dataset:
+def _mnist(images: IntArray, labels: IntArray, origin: str) -> Dataset:
     return Dataset(
         name="mnist",
         title="MNIST",
@@ -136,13 +135,12 @@ def _mnist(images: FloatArray, labels: IntArray, origin: str) -> Dataset:
         default_components=50,
         provenance="All 60,000 training pictures of MNIST, 28 × 28 pixels in [0, 1], "
         f"from {origin}.",
-        is_part=False,
         # A pen stroke that covers a quarter of the frame in full ink: sqrt(784 / 4).
         public_norm_bound=14.0,
     )
 
 
-def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, FloatArray]:
+def _read_pair(files: tuple[LocalFile, ...]) -> tuple[IntArray, IntArray]:
     images, labels = map(read_idx, files)
     for file, array, shape in zip(
         files, (images, labels), ((_N_ROWS, _SIDE, _SIDE), (_N_ROWS,)), strict=True
@@ -152,5 +150,6 @@ def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, FloatArray]:
     return images.reshape(_N_ROWS, -1), labels
 
 
-def _unit_range(pixels: FloatArray) -> FloatArray:
-    return np.divide(pixels, np.float32(255), dtype=np.float32)
+def _unit_range(pixels: IntArray) -> FloatArray:
+    scaled: FloatArray = np.divide(pixels, np.float32(255), dtype=np.float32)
+    return scaled

@@ -89,12 +89,8 @@ def _gaussian_dataset(
         name=name,
         title=title,
         X=X,
-        labels=None,
-        label_names=None,
         feature_names=tuple(f"x{j}" for j in range(n_features)),
-        image_shape=None,
         default_components=default_components,
         provenance=f"{n_samples:,} rows drawn from N(0, C) with {law}; the seed is fixed.",
-        is_part=False,
         public_norm_bound=public_norm_bound,
     )

@@ -16,15 +16,9 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.audit.cases import audit_cases
 from dpcore.experiments.engine.control_ranges import LARGEST_SEED
 from dpcore.privacy import Adversary, trade_off
-from dpcore.privacy.audit import (
-    BATCH,
-    FEWEST_TRIALS,
-    AuditCase,
-    AuditResult,
-    judge,
-    learn_discriminant,
-    paired_scores,
-)
+from dpcore.privacy.audit import AuditCase, AuditResult, judge
+from dpcore.privacy.audit_bounds import BATCH
+from dpcore.privacy.audit_scores import FEWEST_TRIALS, learn_discriminant, paired_scores
 from dpcore.streams import Purpose, stream
 
 # Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
-from dpcore.cca.protocols import joint_masked_scales
+from dpcore.cca.release import joint_noise
 from dpcore.experiments.audit.pca_cases import prepared_sites
 from dpcore.experiments.audit.private_mean_cases import worst_rows
 from dpcore.experiments.audit.worst_neighbours import (
@@ -29,10 +29,10 @@ from dpcore.experiments.audit.worst_neighbours import (
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.cape import (
     MaskedRound,
-    cape_guarantee,
     honest_sites,
     masked_mean_round,
     masked_round,
+    promised_by_masked_sites,
     release_scales,
 )
 from dpcore.privacy import Adversary, CapeScales, Guarantee, mean_weight
@@ -65,13 +65,13 @@ def cape_cases() -> tuple[AuditCase, ...]:
 
 
 def _of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
-    n_people = int(_at_three_sites(settings)[0].n_samples.sum())
+    n_samples = _at_three_sites(settings)[0].n_samples
     return masked_case(
         f"CAPE, {name}",
         "pca.cape",
         settings,
-        release_scales(settings, _N_SITES, n_people),
-        cape_guarantee(settings, _N_SITES, n_people),
+        release_scales(settings, n_samples),
+        promised_by_masked_sites(settings, n_samples, _D),
         adversary,
     )
 
@@ -83,7 +83,7 @@ def _of_pairs(adversary: Adversary) -> AuditCase:
         "CCA, CAPE, compensated masks",
         "cca.cape",
         _SETTINGS,
-        joint_masked_scales(_SETTINGS, _N_SITES, int(moments.n_samples.sum())),
+        release_scales(_SETTINGS, moments.n_samples, joint_noise),
         pairs.guarantee,
         adversary,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from dpcore.experiments.audit.worst_neighbours import (
     among_others,
     claim,
     one_by_one,
+    seen_by,
     seen_by_a_site,
 )
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.site import noisy_second_moment, proxy_of
+from dpcore.pca.site import NoisySite, noisy_second_moment
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
@@ -47,6 +48,8 @@ def cca_cases() -> tuple[AuditCase, ...]:
         cca_case("pooled", "CCA, pooled, private mean", mean_share=0.1),
         cca_case("cape", "CCA, CAPE average, private mean", n_sites=4, mean_share=0.1),
     )
+    # Where the average of one site is its message, the aggregator reads it.
+    read_by_the_aggregator = partial(seen_by, Adversary.AGGREGATOR, "every site's message")
     return (
         *messages,
         *map(read_by_the_aggregator, messages),
@@ -63,15 +66,6 @@ def cca_cases() -> tuple[AuditCase, ...]:
         cca_case("cape", "CCA, CAPE average, wide masks", n_sites=4),
         pooled,
         seen_by_a_site(pooled),
-    )
-
-
-def read_by_the_aggregator(case: AuditCase) -> AuditCase:
-    """The same attack where the average of one site is its message."""
-    return replace(
-        case,
-        sees="every site's message",
-        **claim(case.guarantee, Adversary.AGGREGATOR),
     )
 
 
@@ -116,7 +110,8 @@ def cca_case(
             if adversary is not Adversary.SITE:
                 return average
             own = _sent_by_the_second(moments, pairs, constant, repetition, protocol)
-            return (average - moments.weights[1] * own) / moments.weights[0]
+            rest: FloatArray = (average - moments.weights[1] * own) / moments.weights[0]
+            return rest
 
         return one_by_one(noisy)
 
@@ -166,7 +161,8 @@ def _sent_by_the_second(
         rng=repetition.rng(Purpose.SITE_NOISE, 1),
     )
     if protocol == "dpdis":
-        proxy = proxy_of(noisy, len(noisy), "magnitude")
+        site = NoisySite(noisy, int(moments.n_samples[1]), pairs.sigma[1])
+        proxy = site.proxy(len(noisy), "magnitude").values
         noisy = proxy @ proxy.T
     if constant == 0:
         return _lifted(noisy, np.zeros(len(noisy)), constant)

@@ -7,6 +7,9 @@ Huber hinge that is anywhere near w = 0, for the logistic loss only far out.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,114 +21,99 @@ from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 FAMILY = "Classifiers"
 _Classifier = PrivateLogisticRegression | PrivateSVM
 
-_TURNS_AROUND = "One person's row turns around; all others have rows of zeros."
-_TWO_CLASSES, _THREE_CLASSES = np.array([0, 1, 1, 0]), np.array([1, 0, 1, 2])
+
+@dataclass(frozen=True, eq=False)
+class _Neighbours:
+    """Rows of D and of D', the labels of both, and what differs in one sentence."""
+
+    rows: FloatArray
+    rows_prime: FloatArray
+    labels: IntArray
+    sentence: str = "One person's row turns around; all others have rows of zeros."
 
 
 def classification_cases() -> tuple[AuditCase, ...]:
     """Both models under both perturbations, and what changes the calibration besides."""
-    output = {"method": "output", "epsilon": 1.0, "fit_intercept": False}
-    objective = {**output, "method": "objective"}
+    output = partial(PrivateSVM, method="output", fit_intercept=False)
+    objective = partial(PrivateSVM, method="objective", fit_intercept=False)
+    logistic = partial(PrivateLogisticRegression, fit_intercept=False)
+    two, three = _one_turns_around([0, 1, 1, 0]), _one_turns_around([1, 0, 1, 2])
+    far_out, early = _pulled_far_out(1000), _either_side_of_stopping(100, 3.0)
     return (
         classifier_case(
             "logistic regression, output",
-            PrivateLogisticRegression(**output, regularization=0.003),
-            *_pulled_far_out(1000),
+            logistic(method="output", epsilon=1.0, regularization=0.003),
+            far_out,
         ),
         classifier_case(
             "logistic regression, objective",
-            PrivateLogisticRegression(**{**objective, "epsilon": 2.0}, regularization=2.0),
-            *_one_turns_around(_TWO_CLASSES),
+            logistic(method="objective", epsilon=2.0, regularization=2.0),
+            two,
         ),
+        classifier_case("SVM, output", output(epsilon=1.0, regularization=1.0), two),
+        two_epsilons_case(output(epsilon=1.0, regularization=1.0), two),
         classifier_case(
-            "SVM, output",
-            PrivateSVM(**output, regularization=1.0),
-            *_one_turns_around(_TWO_CLASSES),
+            "SVM, output, three classes", output(epsilon=1.0, regularization=1.0), three
         ),
-        two_epsilons_case(
-            PrivateSVM(**output, regularization=1.0), *_one_turns_around(_TWO_CLASSES)
-        ),
+        classifier_case("SVM, objective", objective(epsilon=1.0, regularization=10.0), two),
         classifier_case(
-            "SVM, output, three classes",
-            PrivateSVM(**output, regularization=1.0),
-            *_one_turns_around(_THREE_CLASSES),
-        ),
-        classifier_case(
-            "SVM, objective",
-            PrivateSVM(**objective, regularization=10.0),
-            *_one_turns_around(_TWO_CLASSES),
-        ),
-        classifier_case(
-            "SVM, objective, three classes",
-            PrivateSVM(**{**objective, "epsilon": 3.0}, regularization=10.0),
-            *_one_turns_around(_THREE_CLASSES),
+            "SVM, objective, three classes", objective(epsilon=3.0, regularization=10.0), three
         ),
         # Three times what a row can add to the gradient may be left when the solver stops: noise
         # for exact minimisers would have a likelihood ratio of e^2.5.
         classifier_case(
-            "SVM, output, stopped early",
-            PrivateSVM(**output, regularization=1.0, tol=3.0),
-            *_either_side_of_stopping(100, 3.0),
+            "SVM, output, stopped early", output(epsilon=1.0, regularization=1.0, tol=3.0), early
         ),
         classifier_case(
             "SVM, objective, stopped early",
-            PrivateSVM(**objective, regularization=10.0, tol=0.01),
-            *_one_turns_around(_TWO_CLASSES),
+            objective(epsilon=1.0, regularization=10.0, tol=0.01),
+            two,
         ),
         # Curvature takes half of epsilon here, and as much regularization is added as that needs.
         classifier_case(
-            "SVM, objective, more regularization",
-            PrivateSVM(**{**objective, "epsilon": 2.0}, regularization=0.01),
-            *_one_turns_around(_TWO_CLASSES),
+            "SVM, objective, more regularization", objective(epsilon=2.0, regularization=0.01), two
         ),
         classifier_case(
             "SVM, objective, intercept",
             PrivateSVM(method="objective", epsilon=4.0, regularization=2.0),
-            *_one_turns_around(_TWO_CLASSES),
+            two,
         ),
     )
 
 
-def classifier_case(
-    name: str,
-    estimator: _Classifier,
-    rows: FloatArray,
-    rows_prime: FloatArray,
-    labels: IntArray,
-    neighbours: str = _TURNS_AROUND,
-) -> AuditCase:
+def classifier_case(name: str, estimator: _Classifier, data: _Neighbours) -> AuditCase:
     """All weights of a fit, scored by their exact likelihood ratio."""
     rng = np.random.default_rng(0)
 
     def fits(rows: FloatArray, rng: np.random.Generator, n: int, epsilon: float) -> PrivateFits:
-        return fit_many(estimator, rows, labels, epsilons=[epsilon], rngs=[rng] * n)
+        return fit_many(estimator, rows, data.labels, epsilons=[epsilon], rngs=[rng] * n)
 
     def sampler(rows: FloatArray) -> Sampler:
         return lambda rng, n: fits(rows, rng, n, estimator.epsilon).weights[0]
 
-    one = fits(rows, rng, 1, estimator.epsilon)
+    one = fits(data.rows, rng, 1, estimator.epsilon)
     (guarantee,) = one.guarantees
     if estimator.method == "output":
-        centres = (fits(data, rng, 1, math.inf).weights[0, 0] for data in (rows, rows_prime))
-        statistic = _output_likelihood_ratio(one.perturbations[0].beta, *centres)
+        exact, exact_prime = (
+            fits(rows, rng, 1, math.inf).weights[0, 0] for rows in (data.rows, data.rows_prime)
+        )
+        statistic = _output_likelihood_ratio(one.perturbations[0].beta, exact, exact_prime)
     else:
-        statistic = _objective_likelihood_ratio(estimator, one, rows, rows_prime, labels)
+        statistic = _objective_likelihood_ratio(estimator, one, data)
     return AuditCase(
         name=name,
         family=FAMILY,
         covers=f"classification.{type(estimator).__name__}.{estimator.method}",
         **claim(guarantee),
         sees="the released weights",
-        sampler_d=sampler(rows),
-        sampler_d_prime=sampler(rows_prime),
+        sampler_d=sampler(data.rows),
+        sampler_d_prime=sampler(data.rows_prime),
         statistic=statistic,
-        neighbours=neighbours,
+        neighbours=data.sentence,
     )
 
 
-def two_epsilons_case(
-    estimator: _Classifier, rows: FloatArray, rows_prime: FloatArray, labels: IntArray
-) -> AuditCase:
+def two_epsilons_case(estimator: _Classifier, data: _Neighbours) -> AuditCase:
     """Fits of one batch at two epsilons, which compose: solved for the minimiser behind both.
 
     That is exact, and the claim nothing, where they share their noise.
@@ -133,12 +121,12 @@ def two_epsilons_case(
     epsilons = (1.0, 2.0, math.inf)
 
     def fits(rows: FloatArray, rng: np.random.Generator, n: int) -> PrivateFits:
-        return fit_many(estimator, rows, labels, epsilons=epsilons, rngs=[rng] * n)
+        return fit_many(estimator, rows, data.labels, epsilons=epsilons, rngs=[rng] * n)
 
     def sampler(rows: FloatArray) -> Sampler:
         return lambda rng, n: fits(rows, rng, n).weights[:2, :, 0, 0].T
 
-    one, other = (fits(data, np.random.default_rng(0), 1) for data in (rows, rows_prime))
+    one, other = (fits(rows, np.random.default_rng(0), 1) for rows in (data.rows, data.rows_prime))
     betas = np.array([perturbation.beta for perturbation in one.perturbations[:2]])
     towards = float(one.weights[2, 0, 0, 0] - other.weights[2, 0, 0, 0])
     return AuditCase(
@@ -146,21 +134,21 @@ def two_epsilons_case(
         family=FAMILY,
         epsilon=sum(epsilons[:2]),
         delta=0.0,
-        sampler_d=sampler(rows),
-        sampler_d_prime=sampler(rows_prime),
+        sampler_d=sampler(data.rows),
+        sampler_d_prime=sampler(data.rows_prime),
         statistic=lambda both: towards * (both @ (betas * [-1, 1])),
-        neighbours=_TURNS_AROUND,
+        neighbours=data.sentence,
     )
 
 
-def _one_turns_around(labels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _one_turns_around(labels: Sequence[int]) -> _Neighbours:
     """Rows of one feature: 1 becomes -1. Twice the bound long, so that clipping has its part."""
     rows = np.zeros((len(labels), 1))
     rows[0] = 2.0
-    return rows, -rows, labels
+    return _Neighbours(rows, -rows, np.array(labels))
 
 
-def _either_side_of_stopping(n: int, tol: float) -> tuple[FloatArray, FloatArray, FloatArray, str]:
+def _either_side_of_stopping(n: int, tol: float) -> _Neighbours:
     """Rows of one number, whose sum is such that the solver stops where it starts, or just not.
 
     Near 0 the hinge is straight: with a sum of `tol` it stays there, and with 2 more it goes all
@@ -173,7 +161,7 @@ def _either_side_of_stopping(n: int, tol: float) -> tuple[FloatArray, FloatArray
     rows_prime[0] = -1.0
     labels = np.ones(n, dtype=int)
     labels[-1] = 0
-    return (
+    return _Neighbours(
         rows,
         rows_prime,
         labels,
@@ -181,7 +169,7 @@ def _either_side_of_stopping(n: int, tol: float) -> tuple[FloatArray, FloatArray
     )
 
 
-def _pulled_far_out(n: int) -> tuple[FloatArray, FloatArray, FloatArray, str]:
+def _pulled_far_out(n: int) -> _Neighbours:
     """All others pull the weights along the first axis; one objects, at either side of it.
 
     That person's margin is negative either way, and what differs is across the axis, where
@@ -191,11 +179,11 @@ def _pulled_far_out(n: int) -> tuple[FloatArray, FloatArray, FloatArray, str]:
     rows[0] = math.cos(1.1), math.sin(1.1)
     labels = np.ones(n, dtype=int)
     labels[0] = 0
-    return (
+    return _Neighbours(
         rows,
         rows * [1.0, -1.0],
         labels,
-        ("One person's second feature changes sign; all others are of the other class and alike."),
+        "One person's second feature changes sign; all others are of the other class and alike.",
     )
 
 
@@ -212,33 +200,31 @@ def _output_likelihood_ratio(beta: float, exact: FloatArray, exact_prime: FloatA
 def _objective_likelihood_ratio(
     estimator: _Classifier,
     fitted: PrivateFits,
-    rows: FloatArray,
-    rows_prime: FloatArray,
-    labels: IntArray,
+    data: _Neighbours,
 ) -> Statistic:
     """The noise that makes w the minimiser is b(w) = -n grad J(w), so that w has the density
     exp(-beta |b(w)|) |det db/dw| (Chaudhuri, Monteleoni & Sarwate 2011, proof of theorem 9). The
     little noise afterwards is left out of the score, which any score may."""
     (perturbation,) = fitted.perturbations
     loss = estimator.loss()
-    strength = len(rows) * (estimator.regularization + perturbation.extra_regularization)
+    strength = len(data.rows) * (estimator.regularization + perturbation.extra_regularization)
     wanted = fitted.classes if len(fitted.classes) > 2 else fitted.classes[1:]
 
     def log_density(weights: FloatArray, rows: FloatArray, positive: object) -> FloatArray:
-        signed = fitted.features.of(rows) * np.where(labels == positive, 1.0, -1.0)[:, None]
+        signed = fitted.features.of(rows) * np.where(data.labels == positive, 1.0, -1.0)[:, None]
         margins = weights @ signed.T
         noise = loss.value_and_slope(margins)[1] @ signed + strength * weights
         jacobian = np.einsum("nm,md,me->nde", loss.curvature_at(margins), signed, signed)
         jacobian += strength * np.eye(signed.shape[1])
-        return np.linalg.slogdet(jacobian)[1] - perturbation.beta * np.linalg.norm(noise, axis=1)
+        lengths: FloatArray = np.linalg.norm(noise, axis=1)
+        return np.linalg.slogdet(jacobian)[1] - perturbation.beta * lengths
 
     def score(weights: FloatArray) -> FloatArray:
-        return capped(
-            sum(
-                log_density(weights[:, task], rows, positive)
-                - log_density(weights[:, task], rows_prime, positive)
-                for task, positive in enumerate(wanted)
-            )
-        )
+        ratios = [
+            log_density(weights[:, task], data.rows, positive)
+            - log_density(weights[:, task], data.rows_prime, positive)
+            for task, positive in enumerate(wanted)
+        ]
+        return capped(np.sum(ratios, axis=0))
 
     return score

@@ -110,9 +110,9 @@ def components_and_mean_case() -> AuditCase:
 
     def likelihood_ratio(releases: FloatArray) -> FloatArray:
         matrices, means = releases[:, :-1], releases[:, -1]
-        gaussian = (matrices - middle) @ change / sigma**2
-        nearer = np.abs(means - exact_prime) - np.abs(means - exact)
-        return gaussian + nearer / released.scale
+        gaussian: FloatArray = (matrices - middle) @ change / sigma**2
+        nearer: FloatArray = (np.abs(means - exact_prime) - np.abs(means - exact)) / released.scale
+        return gaussian + nearer
 
     return AuditCase(
         name="components and a mean, Laplace noise",

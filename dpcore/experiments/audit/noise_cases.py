@@ -19,7 +19,7 @@ from dpcore.experiments.audit.worst_neighbours import (
 )
 from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.pca import ReleaseSettings, site_message
-from dpcore.pca.protocols.guarantees import promised_by_sites
+from dpcore.pca.protocols.distributed import promised_by_sites
 from dpcore.privacy import (
     CALIBRATIONS,
     Adversary,
@@ -104,7 +104,7 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
         family=DISTRIBUTED,
         covers="pca.dpdis",
         n_trials=PROTOCOL_TRIALS,
-        **claim(promised_by_sites(settings, [N_SAMPLES]), Adversary.AGGREGATOR),
+        **claim(promised_by_sites(settings, [N_SAMPLES], n_features), Adversary.AGGREGATOR),
         sees="every site's message",
         sampler_d=sampler(moment),
         sampler_d_prime=sampler(moment_prime),

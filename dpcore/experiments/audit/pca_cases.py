@@ -255,13 +255,8 @@ def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
         name="worst",
         title="Worst neighbours",
         X=_TOO_LONG * _UNITS * rows,
-        labels=None,
-        label_names=None,
         feature_names=tuple("abc"),
-        image_shape=None,
-        default_components=None,
         provenance="Made up for an audit.",
-        is_part=False,
         public_norm_bound=_UNITS,
     )
     sites = np.array_split(np.arange(len(rows)), n_sites)

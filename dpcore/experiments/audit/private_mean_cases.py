@@ -24,11 +24,9 @@ from dpcore.experiments.audit.worst_neighbours import (
     one_by_one,
 )
 from dpcore.experiments.pca.methods import method
-from dpcore.pca import Draw
-from dpcore.pca.noisy_sites import centred_around
+from dpcore.pca import Draw, site_message
 from dpcore.pca.protocols.cape import noisy_mean_of_messages
 from dpcore.pca.protocols.distributed import noisy_mean_of_holder
-from dpcore.pca.site import noisy_second_moment, proxy_of
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments
@@ -69,18 +67,15 @@ def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE)
         return Draw(moments, settings, repetition, **wanted)
 
     def sent_by_the_second(draw: Draw) -> FloatArray:
-        own, together = draw.noisy_means[1], draw.moments.weights @ draw.noisy_means
-        noisy = noisy_second_moment(
+        message = site_message(
             draw.moments.second_moments[1],
-            draw.scales[1].moment,
-            noise=settings.noise,
+            int(draw.moments.n_samples[1]),
+            settings,
             rng=draw.repetition.rng(Purpose.SITE_NOISE, 1),
-        )
-        message = centred_around(noisy, own, together)
-        if protocol.wants_proxies:
-            proxy = proxy_of(message, len(message), settings.ranking)
-            message = proxy @ proxy.T
-        return message
+            whole=not protocol.wants_proxies,
+            means=(draw.noisy_means[1], draw.moments.weights @ draw.noisy_means),
+        ).values
+        return message @ message.T if protocol.wants_proxies else message
 
     def sampler(moments: SiteMoments) -> Sampler:
         def view(repetition: Repetition) -> FloatArray:

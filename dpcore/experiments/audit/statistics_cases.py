@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -30,39 +30,33 @@ def statistics_cases() -> tuple[AuditCase, ...]:
     everybody_low[0], one_high[0] = -_FAR, _FAR
     one_high_in_all, low_in_all = np.zeros((_N, 3)), np.zeros((_N, 3))
     one_high_in_all[0] = _FAR
-    bounds = {"bounds": (0.0, 1.0)}
+    mean = partial(private_mean, bounds=(0.0, 1.0))
+    variance = partial(private_variance, bounds=(0.0, 1.0))
+    histogram = partial(private_histogram, edges=[0.0, 0.25, 0.5, 1.0])
     changes = (
-        ("mean", private_mean, one_high, everybody_low, bounds),
-        ("mean of three columns", private_mean, one_high_in_all, low_in_all, bounds),
-        ("variance", private_variance, one_high, everybody_low, bounds),
-        ("histogram", private_histogram, one_high, everybody_low, {"edges": [0.0, 0.25, 0.5, 1.0]}),
+        ("mean", mean, one_high, everybody_low),
+        ("mean of three columns", mean, one_high_in_all, low_in_all),
+        ("variance", variance, one_high, everybody_low),
+        ("histogram", histogram, one_high, everybody_low),
     )
     return tuple(
-        statistic_case(f"{name}, {mechanism.capitalize()} noise", function, mechanism, *change)
-        for name, function, *change in changes
+        statistic_case(f"{name}, {mechanism.capitalize()} noise", function, mechanism, one, other)
+        for name, function, one, other in changes
         for mechanism in MECHANISMS
     )
 
 
 def statistic_case(
     name: str,
-    function: Callable[..., PrivateStatistic],
+    function: partial[PrivateStatistic],
     mechanism: str,
     values: FloatArray,
     values_prime: FloatArray,
-    options: dict[str, object],
 ) -> AuditCase:
     """One of the three statistics, released by the function that users call."""
 
     def release(values: FloatArray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
-        return function(
-            values,
-            epsilon=epsilon,
-            delta=BUDGET.delta,
-            mechanism=mechanism,
-            rng=rng,
-            **options,
-        )
+        return function(values, epsilon=epsilon, delta=BUDGET.delta, mechanism=mechanism, rng=rng)
 
     def sampler(values: FloatArray) -> Sampler:
         return lambda rng, n: np.stack(
@@ -87,7 +81,7 @@ def statistic_case(
     return AuditCase(
         name=name,
         family=FAMILY,
-        covers=f"statistics.{function.__name__}.{mechanism}",
+        covers=f"statistics.{function.func.__name__}.{mechanism}",
         **claim(guarantee),
         sees="the released statistic",
         sampler_d=sampler(values),

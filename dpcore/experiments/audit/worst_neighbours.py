@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -34,23 +35,31 @@ def epsilon_against(guarantee: Guarantee, adversary: Adversary) -> float:
     return named.get(adversary, math.inf) if named else guarantee.epsilon
 
 
-def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> dict[str, object]:
+class Claim(TypedDict):
     """The fields of a case that say against whom it claims what."""
-    return {
-        "epsilon": epsilon_against(guarantee, adversary),
-        "delta": guarantee.delta,
-        "adversary": adversary,
-        "guarantee": guarantee,
-    }
+
+    epsilon: float
+    delta: float
+    adversary: Adversary
+    guarantee: Guarantee
+
+
+def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> Claim:
+    """What this guarantee claims against this adversary."""
+    epsilon = epsilon_against(guarantee, adversary)
+    return Claim(epsilon=epsilon, delta=guarantee.delta, adversary=adversary, guarantee=guarantee)
+
+
+def seen_by(adversary: Adversary, sees: str, case: AuditCase) -> AuditCase:
+    """The same attack by somebody else, to whom the guarantee may promise something else."""
+    if case.guarantee is None:
+        raise ValueError(f"{case.name} comes with no guarantee that names an adversary")
+    return replace(case, sees=sees, **claim(case.guarantee, adversary))
 
 
 def seen_by_a_site(case: AuditCase) -> AuditCase:
     """The same attack by a site that knows no more of the noise than anybody with the result."""
-    return replace(
-        case,
-        sees=RESULT_AND_OWN_ROWS,
-        **claim(case.guarantee, Adversary.SITE),
-    )
+    return seen_by(Adversary.SITE, RESULT_AND_OWN_ROWS, case)
 
 
 def worst_second_moments(n_features: int, n_samples: int) -> tuple[FloatArray, FloatArray]:

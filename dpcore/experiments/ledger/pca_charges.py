@@ -18,13 +18,7 @@ from dpcore.experiments.ledger.promises import promised
 from dpcore.experiments.pca.methods import METHODS, PURE
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.privacy import (
-    EVERYONE,
-    Guarantee,
-    Release,
-    l2_sensitivity_of_moment_and_mean,
-    mean_weight,
-)
+from dpcore.privacy import EVERYONE, Guarantee, Release
 
 COMPONENTS = "components"
 
@@ -206,33 +200,6 @@ def _release_of_components(
 def _guarantee_of(row: Row) -> Guarantee:
     if METHODS[row["protocol"]].promise == PURE:
         return Guarantee(None, row["exact_epsilon"], 0.0, "exponential", "")
-    n_samples = _behind_one_noise(row)
-    return Guarantee(
-        None,
-        row["exact_epsilon"],
-        row["delta"],
-        "gaussian",
-        "",
-        l2_sensitivity=_sensitivity_of(row, n_samples) if n_samples else None,
-        sigma=row["sigma"],
-    )
-
-
-def _sensitivity_of(row: Row, n_samples: float) -> float:
-    """How far one row moves the noisy matrix, and with it the mean where one was bought."""
-    reads_mean = "mean_share" in READS.get(row["protocol"], GAUSSIAN)
-    weight = mean_weight(row["mean_share"]) if reads_mean else 0.0
-    return l2_sensitivity_of_moment_and_mean(n_samples, weight=weight)
-
-
-def _behind_one_noise(row: Row) -> float | None:
-    """People behind the noise that a row's sigma is of; None where sites have any size."""
-    n_samples, sites, protocol = row["samples"], row["sites"], row["protocol"]
-    if not METHODS[protocol].distributed:
-        return n_samples
-    if row["split"] == "random":
-        return None
-    if protocol == "cape":
-        return n_samples / sites
-    # Sizes differ by one at most; sigma is of the smallest site, or of the first, a larger one.
-    return -(-n_samples // sites) if protocol == "local" else n_samples // sites
+    # Draws stored before rows had it are charged by their epsilon.
+    mu = row.get("mu")
+    return Guarantee(None, row["exact_epsilon"], row["delta"], "gaussian", "", mu=mu)

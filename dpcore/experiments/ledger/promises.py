@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from dpcore.data import DatasetStatus, split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.central import modsulq_sigma, noisy_moment_guarantee, sulq_sigma
-from dpcore.pca.exponential import ppca_guarantee
-from dpcore.pca.protocols.cape import cape_guarantee
-from dpcore.pca.protocols.guarantees import (
-    data_independent_guarantee,
-    no_guarantee,
+from dpcore.pca.protocols.cape import promised_by_masked_sites
+from dpcore.pca.protocols.distributed import (
     promised_by_first_site,
     promised_by_holder,
     promised_by_sites,
 )
-from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.pca.protocols.guarantees import Promise, data_independent_guarantee, no_guarantee
+from dpcore.pca.protocols.trusted import promised_by_modsulq, promised_by_ppca, promised_by_sulq
+from dpcore.privacy import Guarantee
 from dpcore.streams import Purpose, stream
-
-Promise = Callable[[ReleaseSettings, Sequence[int], int], Guarantee]
 
 
 def promised(spec: RunSpec, protocol: str, dataset: DatasetStatus) -> Guarantee:
@@ -59,36 +55,16 @@ def promised_with(
     return _PROMISES[protocol](settings, n_samples, n_features)
 
 
-def _cape(settings: ReleaseSettings, n_samples: Sequence[int], n_features: int) -> Guarantee:
-    return cape_guarantee(settings, len(n_samples), int(sum(n_samples)))
-
-
-def _with_sigma(sigma_of: Callable[..., float]) -> Promise:
-    def promise(settings: ReleaseSettings, n_samples: Sequence[int], n_features: int) -> Guarantee:
-        budget, people = settings.budget, int(sum(n_samples))
-        bound = settings.row_norm_bound
-        sigma = sigma_of(n_features, people, budget, row_norm_bound=bound)
-        return noisy_moment_guarantee(budget, sigma, people, bound)
-
-    return promise
-
-
-def _ppca(settings: ReleaseSettings, n_samples: Sequence[int], n_features: int) -> Guarantee:
-    # One component, or all but one, is drawn exactly; anything between takes chains.
-    is_chain = settings.n_components not in (1, n_features - 1, n_features)
-    return ppca_guarantee(PrivacyBudget(settings.budget.epsilon), is_chain=is_chain)
-
-
 _PROMISES: dict[str, Promise] = {
-    "dpdis": lambda settings, n_samples, _: promised_by_sites(settings, n_samples),
-    "full": lambda settings, n_samples, _: promised_by_sites(settings, n_samples),
-    "local": lambda settings, n_samples, _: promised_by_first_site(settings, n_samples),
-    "pooled": lambda settings, n_samples, _: promised_by_holder(settings, n_samples),
-    "ag": lambda settings, n_samples, _: promised_by_holder(settings, n_samples),
-    "cape": _cape,
-    "sulq": _with_sigma(sulq_sigma),
-    "modsulq": _with_sigma(modsulq_sigma),
-    "ppca": _ppca,
-    "exact": lambda *_: no_guarantee(),
-    "random": lambda *_: data_independent_guarantee(),
+    "dpdis": promised_by_sites,
+    "full": promised_by_sites,
+    "local": promised_by_first_site,
+    "pooled": promised_by_holder,
+    "ag": promised_by_holder,
+    "cape": promised_by_masked_sites,
+    "sulq": promised_by_sulq,
+    "modsulq": promised_by_modsulq,
+    "ppca": promised_by_ppca,
+    "exact": no_guarantee,
+    "random": data_independent_guarantee,
 }

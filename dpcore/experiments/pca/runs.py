@@ -191,6 +191,7 @@ def row_of(
         * float(problem.reference.trace())
         / float(problem.optimum[settings.n_components - 1]),
         "sigma": guarantee.sigma,
+        "mu": guarantee.mu,
         "exact_epsilon": guarantee.epsilon,
         "bytes_sent": int(subspace.bytes_sent.sum()),
         "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),

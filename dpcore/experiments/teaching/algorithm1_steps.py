@@ -1,7 +1,7 @@
 """Algorithm 1 of Imtiaz & Sarwate (2018), one step after the other, as data.
 
-The steps repeat what the `dpdis` protocol does to one site, with the same streams of noise, so
-what is shown is what the Playground's first draw came from.
+The first draw of the `dpdis` protocol runs as on every page, and is watched at one of its sites
+and at the aggregator.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import numpy as np
 
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca import Draw, SiteMessage, aggregate
-from dpcore.pca.messages.encoding import sent
-from dpcore.pca.noisy_sites import centred_around
-from dpcore.pca.site import noisy_second_moment, proxy_of
+from dpcore.pca import Draw, SiteMessage
+from dpcore.pca.noisy_sites import Kind, SiteAtWork
+from dpcore.pca.protocols.distributed import average_of_proxies
 from dpcore.spectra import captured_energy, leading_eigenpairs
-from dpcore.streams import Purpose, Repetition
+from dpcore.streams import Repetition
 
 AT_SITE, ON_THE_WIRE, AT_AGGREGATOR = "site", "wire", "aggregator"
 STEPS = ("moment", "noise", "decomposition", "truncation", "message", "average", "components")
@@ -107,23 +106,25 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
         If the spec cannot run.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
-    draw = Draw(problem.moments, settings, Repetition(spec.seed))
+    sites: dict[int, SiteAtWork] = {}
+
+    def watch(at_work: SiteAtWork) -> None:
+        sites[at_work.site] = at_work
+
+    draw = Draw(problem.moments, settings, Repetition(spec.seed), average=False, watch=watch)
     moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
-    sites = [_noisy(draw, s) for s in range(moments.n_sites)]
-    sent_by_sites = [_message(draw, s, sites[s][1]) for s in range(moments.n_sites)]
-    messages = [message for message, _ in sent_by_sites]
-    message, encoded = sent_by_sites[site]
-    moment = moments.second_moments[site]
-    noise, noisy = sites[site]
-    eigenvalues, vectors = leading_eigenpairs(noisy, len(noisy), by=settings.ranking)
+    released = average_of_proxies(draw)
+    average, subspace = released.spectrum.matrix, released.subspace(settings)
+    components = subspace.components
+    arrived = [sites[s].arrived[Kind.proxy(settings)] for s in range(moments.n_sites)]
+    messages = [message for message, _ in arrived]
+    message, encoded = arrived[site]
+    moment, noisy = moments.second_moments[site], sites[site].centred.noisy
+    noise = sites[site].drawn.noisy - moment
+    eigenvalues, vectors = sites[site].centred.spectrum.leading(len(noisy), by=settings.ranking)
     exact_values, exact_vectors = leading_eigenpairs(moment, len(moment))
     proxy = message.values
     cut = proxy @ proxy.T
-    average_values, components = aggregate(messages, n_components)
-    average = sum(
-        weight * (one.values @ one.values.T)
-        for weight, one in zip(moments.weights, messages, strict=True)
-    )
 
     def kept_by(directions: np.ndarray) -> float:
         optimum = float(problem.optimum[n_components - 1])
@@ -212,7 +213,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
                 Panel(r"V", components, _strength(components), True),
             ),
             kept_by(components),
-            {"components": n_components, "weakest": float(average_values[-1])},
+            {"components": n_components, "weakest": float(subspace.eigenvalues[-1])},
         ),
     )
     return Walk(
@@ -224,33 +225,6 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
         components,
         problem.exact_components[:n_components],
     )
-
-
-def _noisy(draw: Draw, site: int) -> tuple[np.ndarray, np.ndarray]:
-    """A site's noise, and its noisy second moment, centred where the settings ask for it."""
-    moment = draw.moments.second_moments[site]
-    noisy = noisy_second_moment(
-        moment,
-        draw.scales[site].moment,
-        noise=draw.settings.noise,
-        rng=draw.repetition.rng(Purpose.SITE_NOISE, site),
-    )
-    noise = noisy - moment
-    if draw.noisy_means is not None:
-        mean = draw.moments.weights @ draw.noisy_means
-        noisy = centred_around(noisy, draw.noisy_means[site], mean)
-    return noise, noisy
-
-
-def _message(draw: Draw, site: int, noisy: np.ndarray) -> tuple[SiteMessage, int]:
-    """What arrives from a site, and its length in bytes."""
-    settings = draw.settings
-    message = SiteMessage(
-        proxy_of(noisy, settings.intermediate_dim, settings.ranking),
-        int(draw.moments.n_samples[site]),
-        draw.scales[site].moment,
-    )
-    return sent(message, settings.encoding)
 
 
 def _strength(matrix: np.ndarray) -> float:

@@ -7,7 +7,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, IntArray
 
 # Blue-white-red of ColorBrewer's RdBu, readable with red-green colour blindness; the middle is
 # near white so that zero recedes.
@@ -27,7 +27,7 @@ _GAP = 2
 _NO_COLOUR = (0, 0, 0, 0)
 
 
-def diverging(values: FloatArray, limit: float) -> FloatArray:
+def diverging(values: FloatArray, limit: float) -> IntArray:
     """RGB of values in [-limit, limit], blue below zero and red above.
 
     Returns
@@ -37,10 +37,13 @@ def diverging(values: FloatArray, limit: float) -> FloatArray:
     position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(_RDBU) - 1)
     lower = np.minimum(position.astype(int), len(_RDBU) - 2)
     share = (position - lower)[..., None]
-    return np.rint(_RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share).astype(np.uint8)
+    colours: IntArray = np.rint(
+        _RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share
+    ).astype(np.uint8)
+    return colours
 
 
-def greys(values: FloatArray) -> FloatArray:
+def greys(values: FloatArray) -> IntArray:
     """RGB greys of values in [0, 1]; outside is cut."""
     level = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
     return np.repeat(level[..., None], 3, axis=-1)
@@ -79,7 +82,7 @@ def picture_strip(
     )
 
 
-def tile_strip(tiles: FloatArray, *, tile_pixels: int) -> bytes:
+def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
     """PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
     factor = max(1, tile_pixels // tiles.shape[2])
     magnified = tiles.repeat(factor, axis=1).repeat(factor, axis=2)

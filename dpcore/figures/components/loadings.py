@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
+from dpcore.figures.plot_parts import legend_above
 from dpcore.figures.style import LOOKS, base_figure, faded, look_of
 
 _MOST_FEATURES = 15
@@ -52,18 +53,8 @@ def loading_bars(
             hovertemplate="%{y}: %{x:.2f}<extra>" + title + "</extra>",
         )
     figure.update_xaxes(range=[-1, 1], title="loading (each component has length 1)")
-    figure.update_layout(
-        barmode="group",
-        showlegend=True,
-        legend={
-            "orientation": "h",
-            "y": 1.02,
-            "yanchor": "bottom",
-            "x": 0,
-            "traceorder": "reversed",
-        },
-    )
-    return figure
+    figure.update_layout(barmode="group")
+    return legend_above(figure, traceorder="reversed")
 
 
 def _colours(titles: tuple[str, ...], protocol: str, dark: bool) -> dict[str, str]:

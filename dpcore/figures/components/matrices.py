@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
 from dpcore.figures.components.images import diverging, tile_strip
+from dpcore.figures.plot_parts import small_legend_above
 from dpcore.figures.style import GREY, base_figure, ink, look_of
 
 _WIDEST = 1200
@@ -79,9 +80,5 @@ def spectrum(
     )
     figure.update_xaxes(title="rank", zeroline=False)
     figure.update_yaxes(title="eigenvalue")
-    figure.update_layout(
-        bargap=0.1,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
-    )
-    return figure
+    figure.update_layout(bargap=0.1)
+    return small_legend_above(figure)

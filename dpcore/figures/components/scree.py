@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
+from dpcore.figures.plot_parts import legend_above, named_level
 from dpcore.figures.style import GREY, base_figure, faded, look_of
 
 
@@ -55,19 +56,7 @@ def scree(
         )
     if edge > 0:
         figure.add_hrect(y0=-edge, y1=edge, fillcolor=faded(GREY, 0.18), line={"width": 0})
-        figure.add_annotation(
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=edge,
-            yanchor="bottom",
-            text="edge of pure noise",
-            showarrow=False,
-            font={"size": 12},
-        )
+        named_level(figure, edge, "edge of pure noise", line={"width": 0})
     figure.update_xaxes(title="rank")
     figure.update_yaxes(title="eigenvalue (units of the second moment)", rangemode="tozero")
-    figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    )
-    return figure
+    return legend_above(figure)

@@ -9,12 +9,17 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
+from dpcore.figures.plot_parts import (
+    PERCENT_RANGE,
+    exact_and_random,
+    legend_above,
+    present_setting,
+    spread,
+)
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
 from dpcore.figures.table import Table
 
-SHARE_RANGE = (0.0, 1.06)
 _CURVE_HEIGHT = 330
-_LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
 # Several numbers of people in one colour: the largest is drawn as the protocol is.
 _PEOPLE_DASHES = ("solid", "dash", "dot")
 _MOST_COLUMNS = 12
@@ -78,9 +83,8 @@ def correlation_dots(
             hovertemplate="%{y:.2f}<extra>" + name + ", pair %{x}</extra>",
         )
     figure.update_xaxes(title="canonical pair", tickvals=pairs, range=[0.4, len(exact) + 0.6])
-    figure.update_yaxes(title="canonical correlation", range=SHARE_RANGE)
-    figure.update_layout(showlegend=True, legend=_LEGEND)
-    return figure
+    figure.update_yaxes(title="canonical correlation", range=PERCENT_RANGE)
+    return legend_above(figure)
 
 
 def correlation_curves(
@@ -125,24 +129,8 @@ def correlation_curves(
             name = titles[protocol] + (f", {samples:,} people" if tell_people else "")
             if mine:
                 _add_curve(figure, mine, field, protocol, name, number, dark)
-    for level, name, colour, dash in (
-        (1.0, "exact", ink(dark), "dash"),
-        (floor, "random directions", GREY, "dot"),
-    ):
-        figure.add_hline(y=level, line={"color": colour, "dash": dash, "width": 1.5})
-        figure.add_annotation(
-            x=1,
-            xref="paper",
-            xanchor="right",
-            y=level,
-            yanchor="bottom",
-            xshift=-8,
-            text=name,
-            showarrow=False,
-            font={"size": 12},
-        )
-    if marker is not None:
-        figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
+    exact_and_random(figure, floor, dark=dark, exact="exact", random="random directions", xshift=-8)
+    present_setting(figure, marker, dark=dark)
     ticks, labels = _ticks(axis_range)
     low, high = np.log10(axis_range)
     margin = 0.03 * (high - low)
@@ -154,7 +142,7 @@ def correlation_curves(
         range=[low - margin, high + margin],
     )
     figure.update_yaxes(
-        range=SHARE_RANGE, tickformat=".0%", title="total correlation, share of exact"
+        range=PERCENT_RANGE, tickformat=".0%", title="total correlation, share of exact"
     )
     # Below, where a longer legend makes the figure longer and the plot no smaller.
     lines = sum(trace.mode == "lines+markers" for trace in figure.data)
@@ -189,16 +177,7 @@ def _add_curve(
     shares = {v: [row["correlation_share"] for row in rows if row[field] == v] for v in values}
     draws = max(len(found) for found in shares.values())
     if draws > 1 and number == 0:
-        figure.add_scatter(
-            x=values + values[::-1],
-            y=[max(shares[v]) for v in values] + [min(shares[v]) for v in values[::-1]],
-            fill="toself",
-            fillcolor=faded(look.colour, 0.15),
-            line={"width": 0},
-            mode="lines",
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        spread(figure, shares, faded(look.colour, 0.15))
     figure.add_scatter(
         x=values,
         y=[fmean(shares[v]) for v in values],
@@ -258,7 +237,5 @@ def direction_bars(
         )
     figure.update_yaxes(tickvals=places, ticktext=[_short(names[index]) for index in strongest])
     figure.update_xaxes(range=[-1, 1], title="weight, at length 1")
-    figure.update_layout(
-        barmode="group", showlegend=True, legend=_LEGEND | {"traceorder": "reversed"}
-    )
-    return figure
+    figure.update_layout(barmode="group")
+    return legend_above(figure, traceorder="reversed")

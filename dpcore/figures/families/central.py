@@ -6,9 +6,9 @@ from statistics import fmean
 
 import plotly.graph_objects as go
 
+from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE
 from dpcore.figures.style import GREY, Look, base_figure, faded, ink, look_of
 from dpcore.figures.table import Table
-from dpcore.figures.tradeoffs.energy import PERCENT_RANGE
 
 
 def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
@@ -29,9 +29,7 @@ def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
         figure.add_annotation(
             x=level, y=1, yref="paper", text=name, showarrow=False, yshift=12, font={"size": 12}
         )
-    figure.update_xaxes(
-        range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
-    )
+    figure.update_xaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
     figure.update_layout(margin={"t": 26})
     return figure
 

@@ -8,9 +8,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.style import GREY, base_figure, faded, ink
+from dpcore.figures.plot_parts import (
+    ENERGY_TITLE,
+    PERCENT_RANGE,
+    exact_and_random,
+    legend_above,
+    present_setting,
+)
+from dpcore.figures.style import base_figure, faded, ink
 from dpcore.figures.table import Table
-from dpcore.figures.tradeoffs.energy import PERCENT_RANGE
 
 # Okabe-Ito; no algorithm is drawn in these on this page.
 _COLOURS = {"random": "#0072B2", "mode": "#D55E00"}
@@ -50,22 +56,11 @@ def energy_traces(
             showlegend=start not in starts[:chain],
             hovertemplate="%{y:.1%}<extra>" + _NAMES[start] + "</extra>",
         )
-    for level, name, line in (
-        (1.0, "exact PCA", {"color": ink(dark), "dash": "dash", "width": 1.5}),
-        (random_share, "random subspace", {"color": GREY, "dash": "dot", "width": 2}),
-    ):
-        figure.add_hline(y=level, line=line)
-        figure.add_annotation(
-            x=1, xref="paper", xanchor="right", y=level, yanchor="bottom", text=name,
-            showarrow=False, font={"size": 12},
-        )  # fmt: skip
-    if stopped is not None:
-        figure.add_vline(x=stopped + 1, line={"color": ink(dark), "width": 1})
+    exact_and_random(figure, random_share, dark=dark)
+    present_setting(figure, None if stopped is None else stopped + 1, dark=dark)
     figure.update_xaxes(title="sweeps, the start counted as 1", **_log_axis(len(sweeps)))
-    figure.update_yaxes(
-        range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
-    )
-    return _with_legend(figure)
+    figure.update_yaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
+    return legend_above(figure)
 
 
 def running_diagnostic(
@@ -120,10 +115,3 @@ def _log_axis(last: int) -> dict[str, object]:
         "tickvals": ticks,
         "ticktext": [f"{tick:,}" for tick in ticks],
     }
-
-
-def _with_legend(figure: go.Figure) -> go.Figure:
-    figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    )
-    return figure

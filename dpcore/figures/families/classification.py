@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.figures.plot_parts import legend_above, named_level, present_setting, spread
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
 from dpcore.figures.table import Table
 
@@ -85,11 +86,9 @@ def error_curves(
         errors = _by(own, "epsilon")
         if level:
             errors = {low: next(iter(errors.values())), high: next(iter(errors.values()))}
-        spread = pipeline in ("subspace", "private")
-        _add_line(figure, errors, line, spread=spread, markers=not level)
-    _add_chance(figure, chance)
-    if marker is not None:
-        figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
+        with_spread = pipeline in ("subspace", "private")
+        _add_line(figure, errors, line, with_spread=with_spread, markers=not level)
+    present_setting(figure, marker, dark=dark)
     ticks, labels = log_ticks([low, high])
     figure.update_xaxes(
         type="log",
@@ -123,7 +122,7 @@ def share_curve(
     figure = base_figure(400)
     errors = _by(rows, "pca_share")
     line = _line_of("private", protocol, dark)
-    _add_line(figure, errors, line, spread=True, markers=True)
+    _add_line(figure, errors, line, with_spread=True, markers=True)
     if best is not None:
         figure.add_scatter(
             x=[best],
@@ -136,9 +135,7 @@ def share_curve(
             name="best",
             showlegend=False,
         )
-    _add_chance(figure, chance)
-    if marker is not None:
-        figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
+    present_setting(figure, marker, dark=dark)
     figure.update_xaxes(
         range=[-0.03, 1.0],
         tickformat=".0%",
@@ -241,10 +238,7 @@ def decision_plane(
         )
     figure.update_xaxes(title="first component", zeroline=False, range=[axes[0][0], axes[0][-1]])
     figure.update_yaxes(title="second component", zeroline=False, range=[axes[1][0], axes[1][-1]])
-    figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    )
-    return figure
+    return legend_above(figure)
 
 
 def _by(rows: Table, field: str) -> dict[float, list[float]]:
@@ -259,24 +253,14 @@ def _add_line(
     errors: dict[float, list[float]],
     line: _Line,
     *,
-    spread: bool,
+    with_spread: bool,
     markers: bool,
 ) -> None:
-    x = list(errors)
     draws = max(map(len, errors.values()), default=0)
-    if spread and draws > 1:
-        figure.add_scatter(
-            x=x + x[::-1],
-            y=[max(errors[v]) for v in x] + [min(errors[v]) for v in x[::-1]],
-            fill="toself",
-            fillcolor=faded(line.colour, 0.12),
-            line={"width": 0},
-            mode="lines",
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    if with_spread and draws > 1:
+        spread(figure, errors, faded(line.colour, 0.12))
     figure.add_scatter(
-        x=x,
+        x=list(errors),
         y=[fmean(found) for found in errors.values()],
         name=line.label,
         mode="lines+markers" if markers else "lines",
@@ -286,27 +270,13 @@ def _add_line(
     )
 
 
-def _add_chance(figure: go.Figure, chance: float) -> None:
-    figure.add_hline(y=chance, line={"color": GREY, "width": 1})
-    figure.add_annotation(
-        x=1,
-        xref="paper",
-        xanchor="right",
-        y=chance,
-        yanchor="bottom",
-        text="always the commonest class",
-        showarrow=False,
-        font={"size": 12},
-    )
-
-
 def _error_axis(figure: go.Figure, chance: float) -> None:
+    line = {"color": GREY, "width": 1}
+    named_level(figure, chance, "always the commonest class", line=line)
     figure.update_yaxes(
         range=[-0.02, min(1.0, max(1.2 * chance, chance + 0.15))],
         tickformat=".0%",
         title="test error",
         zeroline=False,
     )
-    figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    )
+    legend_above(figure)

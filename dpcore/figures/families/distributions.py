@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
+from dpcore.figures.plot_parts import legend_above, named_level, present_setting
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks
 from dpcore.figures.table import Table
 
@@ -60,8 +63,7 @@ def error_law_figure(
     figure.update_yaxes(
         range=[0, 1.25 * float(density[:, 1].max())], title="density", showticklabels=False
     )
-    _legend(figure)
-    return figure
+    return legend_above(figure).update_layout(bargap=0)
 
 
 def histogram_bars(
@@ -76,7 +78,7 @@ def histogram_bars(
     """
     figure = base_figure(380)
     centres, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
-    labels = [f"{a:.4g} to {b:.4g}" for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    labels = [f"{a:.4g} to {b:.4g}" for a, b in pairwise(edges)]
     figure.add_bar(
         x=centres,
         y=private,
@@ -96,8 +98,7 @@ def histogram_bars(
     )
     figure.update_xaxes(title="value", zeroline=False)
     figure.update_yaxes(title="people")
-    _legend(figure)
-    return figure
+    return legend_above(figure).update_layout(bargap=0)
 
 
 def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) -> go.Figure:
@@ -134,7 +135,7 @@ def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) 
         name="least",
         hovertemplate="least at %{x:.4g}<extra></extra>",
     )
-    figure.add_vline(x=marker, line={"color": ink(dark), "width": 1})
+    present_setting(figure, marker, dark=dark)
     figure.update_xaxes(title="upper bound", range=[min(x), max(x)])
     # Bias falls to nothing, which a logarithmic axis cannot show: it leaves the figure below.
     low, high = (
@@ -144,8 +145,7 @@ def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) 
     figure.update_yaxes(
         title=unit, type="log", range=np.log10([low, high]), tickvals=ticks, ticktext=labels
     )
-    _legend(figure)
-    return figure
+    return legend_above(figure)
 
 
 def people_figure(
@@ -154,7 +154,6 @@ def people_figure(
     *,
     wanted: tuple[float, int],
     present: int,
-    dark: bool = False,
 ) -> go.Figure:
     """People needed against the error one can live with.
 
@@ -185,17 +184,8 @@ def people_figure(
         textposition="top right",
         hoverinfo="skip",
     )
-    figure.add_hline(y=present, line={"color": GREY, "dash": "dot", "width": 2})
-    figure.add_annotation(
-        x=1,
-        xref="paper",
-        xanchor="right",
-        y=np.log10(present),
-        yanchor="bottom",
-        text=f"the {present:,} here",
-        showarrow=False,
-        font={"size": 12},
-    )
+    line = {"color": GREY, "dash": "dot", "width": 2}
+    named_level(figure, present, f"the {present:,} here", line=line, at=np.log10(present))
     for axis, values, title in (
         (figure.update_xaxes, errors, f"error one can live with ({unit})"),
         (figure.update_yaxes, people, "people needed"),
@@ -203,11 +193,3 @@ def people_figure(
         ticks, labels = log_ticks(values)
         axis(type="log", tickvals=ticks, ticktext=labels, title=title)
     return figure
-
-
-def _legend(figure: go.Figure) -> None:
-    figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        bargap=0,
-    )

@@ -26,11 +26,12 @@ def network_svg(n_sites: int, label: str, *, protocol: str = "dpdis", dark: bool
     slots = drawn + (n_sites > drawn)
     step = (_WIDTH - 60) / slots
     hub_x, hub_y = _WIDTH / 2, _HEIGHT - 34
-    parts = [
+    opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'font-family="sans-serif" aria-label="{n_sites} sites each send {label} '
         'to one aggregator">'
-    ]
+    )
+    parts = [opening]
     for slot in range(slots):
         x = 30 + step * (slot + 0.5)
         if slot >= drawn:

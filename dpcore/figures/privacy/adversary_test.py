@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
+from dpcore.figures.plot_parts import small_legend_above
 from dpcore.figures.style import GREY, base_figure, faded, ink
 from dpcore.figures.table import Table
 
@@ -73,8 +74,7 @@ def two_densities(
         zeroline=False,
     )
     figure.update_yaxes(title="density", range=[0, 0.46], tickvals=[0, 0.2, 0.4])
-    _legend_above(figure)
-    return figure
+    return small_legend_above(figure)
 
 
 def trade_off_plot(
@@ -124,8 +124,7 @@ def trade_off_plot(
         (figure.update_yaxes, "type II: missed"),
     ):
         axis(title=title, range=[-0.02, 1.02], tickformat=".0%", zeroline=False)
-    _legend_above(figure)
-    return figure
+    return small_legend_above(figure)
 
 
 def beliefs(
@@ -179,8 +178,7 @@ def beliefs(
         title="belief that it is you, before", range=[0, 1.03], tickformat=".0%", zeroline=False
     )
     figure.update_yaxes(title="after, if it is", range=[0, 1.01], tickformat=".0%", zeroline=False)
-    _legend_above(figure)
-    return figure
+    return small_legend_above(figure)
 
 
 def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
@@ -193,10 +191,11 @@ def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
     """
     columns, step = 20, 22
     rows = -(-n_icons // columns)
-    parts = [
+    opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * step} {rows * step}" '
         f'role="img" aria-label="{right} of {n_icons} guesses right, {blind} by luck alone">'
-    ]
+    )
+    parts = [opening]
     for icon in range(n_icons):
         row, column = divmod(icon, columns)
         x, y = column * step + step / 2, row * step + step / 2
@@ -208,10 +207,3 @@ def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
             style = f'fill="none" stroke="{GREY}" stroke-width="1.5"'
         parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="7.5" {style}/>')
     return "".join((*parts, "</svg>"))
-
-
-def _legend_above(figure: go.Figure) -> None:
-    figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
-    )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
+from dpcore.figures.plot_parts import named_level, small_legend_above
 from dpcore.figures.privacy.adversary_test import WITH_YOU, WITHOUT_YOU
 from dpcore.figures.style import base_figure, faded, ink
 from dpcore.figures.table import Table
@@ -30,17 +31,11 @@ def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False
     figure = base_figure(360)
     highest = max([claim, *(max(row["epsilon"], row["epsilon_exact"]) for row in rows)])
     figure.add_hrect(y0=claim, y1=1.25 * highest, fillcolor=faded(_ATTACK, 0.10), line={"width": 0})
-    figure.add_hline(y=claim, line={"color": ink(dark), "dash": "dash", "width": 2})
-    figure.add_annotation(
-        x=1,
-        xref="paper",
-        xanchor="right",
-        y=claim,
-        yanchor="bottom",
-        text=f"promised: ε = {claim:.3g}",
-        showarrow=False,
-    )
-    bounds = [("epsilon_exact", "exact limit", {"width": 3})]
+    line = {"color": ink(dark), "dash": "dash", "width": 2}
+    named_level(figure, claim, f"promised: ε = {claim:.3g}", line=line)
+    bounds: list[tuple[str, str, dict[str, object]]] = [
+        ("epsilon_exact", "exact limit", {"width": 3})
+    ]
     if any(row["epsilon"] != row["epsilon_exact"] for row in rows):
         bounds.append(("epsilon", "nominal (jackknife)", {"width": 2, "dash": "dot"}))
     for column, name, line in bounds:
@@ -53,10 +48,7 @@ def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False
             marker={"size": 7 if column == "epsilon_exact" else 4},
             hovertemplate="ε ≥ %{y:.3g} after %{x:,} trials<extra>" + name + "</extra>",
         )
-    figure.update_layout(
-        showlegend=len(bounds) > 1,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
-    )
+    small_legend_above(figure).update_layout(showlegend=len(bounds) > 1)
     figure.update_xaxes(title="trials under D and under D′", range=[0, 1.02 * n_trials])
     figure.update_yaxes(title="ε is at least", range=[0, 1.25 * highest])
     return figure
@@ -89,10 +81,5 @@ def score_histogram(
     figure.add_vline(x=threshold, line={"color": ink(dark), "width": 2})
     figure.update_xaxes(title="score of a release (larger: rather with you)", zeroline=False)
     figure.update_yaxes(title="share of releases", tickformat=".0%", rangemode="tozero")
-    figure.update_layout(
-        barmode="overlay",
-        bargap=0,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
-    )
-    return figure
+    figure.update_layout(barmode="overlay", bargap=0)
+    return small_legend_above(figure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from dpcore.figures.plot_parts import legend_above
 from dpcore.figures.style import GREY, base_figure, look_of
 from dpcore.figures.table import Table
 
@@ -37,7 +38,4 @@ def running_total(rows: Table, *, dark: bool = False) -> go.Figure:
         )
     figure.update_xaxes(title="releases so far", rangemode="tozero")
     figure.update_yaxes(title="ε of one person", rangemode="tozero")
-    figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    )
-    return figure
+    return legend_above(figure)

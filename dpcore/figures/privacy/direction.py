@@ -6,7 +6,8 @@ import math
 
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import FloatArray
+from dpcore.figures.plot_parts import small_legend_above
 from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
 
 _HEIGHT = 380
@@ -14,7 +15,7 @@ _MOVED = "#D55E00"
 
 
 def plane(
-    people: IntArray,
+    people: FloatArray,
     before: FloatArray,
     after: FloatArray,
     exact_before: float,
@@ -72,8 +73,7 @@ def plane(
     )
     figure.update_xaxes(range=[-1.12, 1.12], visible=False)
     figure.update_yaxes(range=[-1.12, 1.12], visible=False, scaleanchor="x")
-    _legend_above(figure)
-    return figure
+    return small_legend_above(figure)
 
 
 def direction_laws(
@@ -116,12 +116,4 @@ def direction_laws(
     figure.update_yaxes(
         title="density per degree", range=[0, max(0.02, 1.15 * highest)], zeroline=False
     )
-    _legend_above(figure)
-    return figure
-
-
-def _legend_above(figure: go.Figure) -> None:
-    figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
-    )
+    return small_legend_above(figure)

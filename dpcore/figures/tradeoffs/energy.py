@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from statistics import fmean
+from typing import Any
 
 import plotly.graph_objects as go
 
+from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE
 from dpcore.figures.style import (
     GREY,
     assembled,
@@ -19,7 +21,6 @@ from dpcore.figures.style import (
 )
 from dpcore.figures.table import Table
 
-PERCENT_RANGE = (0.0, 1.06)
 _SAME_FLOOR = 0.005
 # Width of a letter of a label, on the generous side.
 _LABEL_PIXELS = 6
@@ -86,12 +87,11 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     )
 
 
-def _energy_axis() -> dict:
-    title = "captured energy, share of exact PCA"
-    return {"range": list(PERCENT_RANGE), "tickformat": ".0%", "title": title}
+def _energy_axis() -> dict[str, Any]:
+    return {"range": list(PERCENT_RANGE), "tickformat": ".0%", "title": ENERGY_TITLE}
 
 
-def _above(x: float, text: str) -> dict:
+def _above(x: float, text: str) -> dict[str, Any]:
     where = {"x": x, "y": 1, "yref": "paper", "yshift": 12}
     return where | {"text": text, "showarrow": False, "font": {"size": 12}}
 
@@ -160,7 +160,7 @@ def energy_curves(
     )
 
 
-def _floor_curve(floors: dict[float, float], dark: bool) -> dict:
+def _floor_curve(floors: dict[float, float], dark: bool) -> dict[str, Any]:
     return {
         "type": "scatter",
         "x": list(floors),
@@ -176,7 +176,7 @@ def _floor_curve(floors: dict[float, float], dark: bool) -> dict:
     }
 
 
-def _along(y: float, text: str, end: int) -> dict:
+def _along(y: float, text: str, end: int) -> dict[str, Any]:
     where = {"x": end, "xref": "paper", "xanchor": ("left", "right")[end], "y": y}
     return where | {"yanchor": "bottom", "text": text, "showarrow": False, "font": {"size": 12}}
 
@@ -189,7 +189,7 @@ def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict]:
+def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict[str, Any]]:
     """The spread of the draws, where there are several, and the line of their means."""
     look = look_of(key, dark=dark)
     values = sorted({float(row[field]) for row in rows})

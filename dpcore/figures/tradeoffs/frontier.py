@@ -8,8 +8,8 @@ from typing import Protocol
 
 import plotly.graph_objects as go
 
-from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
-from dpcore.figures.tradeoffs.energy import PERCENT_RANGE
+from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE, exact_and_random, legend_above
+from dpcore.figures.style import base_figure, faded, ink, look_of
 
 _PRECISIONS = {
     "float64": ("square", "dot"),
@@ -79,22 +79,9 @@ def energy_frontier(
         ticktext=[_bytes(tick) for tick in ticks],
         title="← cheaper     bytes a site sends     dearer →",
     )
-    for level, name, colour, dash in (
-        (1.0, "exact PCA", ink(dark), "dash"),
-        (floor, "random subspace", GREY, "dot"),
-    ):
-        figure.add_hline(y=level, line={"color": colour, "dash": dash, "width": 1.5})
-        figure.add_annotation(
-            x=1, xref="paper", xanchor="right", y=level, yanchor="bottom", text=name,
-            showarrow=False, font={"size": 12},
-        )  # fmt: skip
-    figure.update_yaxes(
-        range=PERCENT_RANGE, tickformat=".0%", title="captured energy, share of exact PCA"
-    )
-    figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    )
-    return figure
+    exact_and_random(figure, floor, dark=dark)
+    figure.update_yaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
+    return legend_above(figure)
 
 
 def _add_line(

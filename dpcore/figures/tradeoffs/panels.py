@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from statistics import fmean
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -24,7 +25,7 @@ def energy_panel(
     others: Mapping[str, Table] | None = None,
     published: Sequence[tuple[str, float, float, float]] = (),
     dark: bool = False,
-    **options: object,
+    **options: Any,
 ) -> go.Figure:
     """Live curves with what they are compared with, on the scale that all panels share.
 
@@ -123,5 +124,5 @@ def _add_published(
     )
 
 
-def _add_entry(figure: go.Figure, name: str, mode: str, style: dict) -> None:
+def _add_entry(figure: go.Figure, name: str, mode: str, style: dict[str, Any]) -> None:
     figure.add_scatter(x=[None], y=[None], mode=mode, name=name, hoverinfo="skip", **style)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
+from dpcore.figures.plot_parts import legend_above
 from dpcore.figures.style import GREY, base_figure, ink, look_of
 from dpcore.figures.table import Table
 
@@ -74,9 +75,5 @@ def people_needed(
     figure.update_yaxes(
         type="log", tickvals=_PEOPLE, tickformat=",", title="people needed, n", automargin=True
     )
-    figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        font={"color": ink(dark)},
-    )
-    return figure
+    figure.update_layout(font={"color": ink(dark)})
+    return legend_above(figure)

@@ -8,7 +8,7 @@ worked out in `dpcore.privacy.cape`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,10 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.guarantees import MASKED_SITES, gaussian_guarantee
+from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import noise_scales, site_sensitivity
-from dpcore.pca.subspace import Subspace
+from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
+from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import (
     CapeScales,
     Guarantee,
@@ -37,22 +37,46 @@ _MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
 _UNBOUNDED = 1e5
 
 
-def release_scales(settings: ReleaseSettings, n_sites: int, n_samples: int) -> CapeScales:
-    """Scales of mask and noise on a matrix, for `n_sites` sites and `n_samples` people in all."""
-    alone = noise_scales(n_samples / n_sites, settings).moment
-    return masked_scales(settings, alone, n_sites)
+def noise_of_masked_sites(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> NoiseScales:
+    """What stays of each site's noise when the masks have cancelled, for sites of so many people.
+
+    Its sensitivity is that of S n_s / N times what a site holds, the same at every site.
+    """
+    n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
+    sigma, weight = scales.noise_sigma, mean_weight(settings.mean_share, settings.row_norm_bound)
+    l2_sensitivity = _noise_alone(settings, n_samples, calibrate).l2_sensitivity
+    mu = cape_mu(l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
+    return NoiseScales(sigma, sigma / weight if weight > 0 else 0.0, l2_sensitivity, mu)
 
 
-def masked_scales(settings: ReleaseSettings, local_sigma: float, n_sites: int) -> CapeScales:
-    """Scales of mask and noise from the noise of a site alone.
+def release_scales(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> CapeScales:
+    """Scales of mask and noise on a matrix, for sites of so many people.
 
     The published calibration keeps the published a and b, and the guarantee is what it is;
     under the others the same shape grows until the promise holds against the worse adversary.
     """
-    masks = settings.masks
+    masks, n_sites = settings.masks, len(n_samples)
     if masks == "published" and settings.calibration != "published":
         masks = "compensated"
-    return cape_scales(local_sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
+    sigma = _noise_alone(settings, n_samples, calibrate).moment
+    return cape_scales(sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
+
+
+def promised_by_masked_sites(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """What holds against the aggregator who reads every message, and against a site."""
+    return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])
+
+
+def _noise_alone(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate
+) -> NoiseScales:
+    return calibrate(sum(map(int, n_samples)) / len(n_samples), settings)
 
 
 def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
@@ -65,7 +89,12 @@ def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
 
 
 def cape(draw: Draw) -> Subspace:
-    """Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA).
+    """Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA)."""
+    return masked_average(draw).subspace(draw.settings)
+
+
+def masked_average(draw: Draw) -> NoisyAverage:
+    """What the aggregator of `cape` has.
 
     Site s scales its second moment by S n_s / N, so that the plain average of the messages is
     the pooled second moment and every site has the same sensitivity. Its mean, where one is
@@ -73,9 +102,9 @@ def cape(draw: Draw) -> Subspace:
     the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
     """
     n_sites, settings = draw.moments.n_sites, draw.settings
-    scales = release_scales(settings, n_sites, draw.n_people)
+    noise = noise_of_masked_sites(settings, draw.moments.n_samples, draw.calibrate)
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
-    left = scales.noise_sigma / math.sqrt(n_sites)
+    left = noise.moment / math.sqrt(n_sites)
 
     def noisy_average() -> np.ndarray:
         average = draw.pooled_moment
@@ -86,50 +115,19 @@ def cape(draw: Draw) -> Subspace:
             average = average - np.outer(mean, mean).astype(average.dtype)
         return average
 
-    spectrum = draw.decomposed("cape", noisy_average)
-    eigenvalues, components = spectrum.leading(settings.n_components, by=settings.ranking)
-    return Subspace(
-        components=components,
-        eigenvalues=eigenvalues,
-        guarantee=cape_guarantee(settings, n_sites, draw.n_people),
-        sigma=np.full(n_sites, scales.noise_sigma),
-        bytes_sent=draw.whole_matrix_bytes(),
+    return NoisyAverage(
+        draw.decomposed("cape", noisy_average),
+        noise_guarantee(settings, MASKED_SITES, [noise]),
+        np.full(n_sites, noise.moment),
+        draw.whole_matrix_bytes(),
+        left,
     )
 
 
 def noisy_mean_of_messages(draw: Draw) -> np.ndarray:
     """(D,) average of the masked means, with the noise that stays in it."""
-    n_sites, settings = draw.moments.n_sites, draw.settings
-    scales = release_scales(settings, n_sites, draw.n_people)
-    sigma = scales.noise_sigma / mean_weight(settings.mean_share, settings.row_norm_bound)
-    return draw.noisy_pooled_mean(sigma / math.sqrt(n_sites), Purpose.MASK)
-
-
-def cape_guarantee(settings: ReleaseSettings, n_sites: int, n_samples: int) -> Guarantee:
-    """What holds against the aggregator who reads every message, and against a site."""
-    return masked_guarantee(
-        settings,
-        release_scales(settings, n_sites, n_samples),
-        n_sites,
-        l2_sensitivity=site_sensitivity(n_samples / n_sites, settings),
-    )
-
-
-def masked_guarantee(
-    settings: ReleaseSettings, scales: CapeScales, n_sites: int, *, l2_sensitivity: float
-) -> Guarantee:
-    """What these scales promise against each adversary, the worst in front.
-
-    The guarantee's sigma is that of the plain Gaussian mechanism that promises the same.
-    """
-    mu = cape_mu(l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
-    return gaussian_guarantee(
-        settings.budget,
-        MASKED_SITES,
-        l2_sensitivity=l2_sensitivity,
-        sigma={who: l2_sensitivity / each for who, each in mu.items()},
-        is_calibrated=settings.calibration != "published",
-    )
+    noise = noise_of_masked_sites(draw.settings, draw.moments.n_samples, draw.calibrate)
+    return draw.noisy_pooled_mean(noise.mean / math.sqrt(draw.moments.n_sites), Purpose.MASK)
 
 
 @dataclass(frozen=True, eq=False)

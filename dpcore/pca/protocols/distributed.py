@@ -1,53 +1,69 @@
 """The protocols: who adds noise, what is sent, who takes the leading directions.
 
-Each is a function from a `Draw` to a `Subspace`. They share the draw's noisy second moments, so
-differences between protocols are differences between protocols and not luck.
+Each is a function from a `Draw` to a `Subspace`: the leading directions of a `NoisyAverage`. They
+share the draw's noisy second moments, so differences between protocols are differences between
+protocols and not luck.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpcore.pca.draw import Draw
+from dpcore.pca.noisy_sites import Received
 from dpcore.pca.protocols.guarantees import (
+    EVERY_SITE,
+    FIRST_SITE,
+    HOLDER,
     data_independent_guarantee,
     no_guarantee,
-    promised_by_first_site,
-    promised_by_holder,
-    promised_by_sites,
+    noise_guarantee,
 )
-from dpcore.pca.site import noise_scales
-from dpcore.pca.subspace import Subspace
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import Calibrate, NoiseScales, noise_of_sites, noise_scales
+from dpcore.pca.subspace import NoisyAverage, Subspace
+from dpcore.privacy import Guarantee
 from dpcore.streams import Purpose
+
+
+def noise_of_holder(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> NoiseScales:
+    """What somebody adds who holds the rows of all sites of so many people."""
+    return calibrate(int(sum(n_samples)), settings)
+
+
+def promised_by_sites(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """Every site of so many people releases its own noisy second moment."""
+    return noise_guarantee(settings, EVERY_SITE, noise_of_sites(settings, n_samples))
+
+
+def promised_by_first_site(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """The first site alone; nobody else's people are read."""
+    return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
+
+
+def promised_by_holder(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """Somebody who holds the rows of all sites adds noise once."""
+    return noise_guarantee(settings, HOLDER, [noise_of_holder(settings, n_samples)])
 
 
 def dpdis(draw: Draw) -> Subspace:
     """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
-    received = draw.proxies()
-    eigenvalues, components = received.average.leading(draw.settings.n_components)
-    # An average of proxies has no eigenvalue below zero but by rounding.
-    return _from_sites(draw, np.maximum(eigenvalues, 0), components, received.message_bytes)
+    return average_of_proxies(draw).subspace(draw.settings)
 
 
 def full(draw: Draw) -> Subspace:
     """Every site sends its whole noisy second moment: no truncation error, more to send."""
-    received = draw.whole_matrices()
-    eigenvalues, components = received.average.leading(
-        draw.settings.n_components, by=draw.settings.ranking
-    )
-    return _from_sites(draw, eigenvalues, components, received.message_bytes)
-
-
-def _from_sites(
-    draw: Draw, eigenvalues: np.ndarray, components: np.ndarray, message_bytes: np.ndarray
-) -> Subspace:
-    return Subspace(
-        components=components,
-        eigenvalues=eigenvalues,
-        guarantee=promised_by_sites(draw.settings, draw.moments.n_samples),
-        sigma=draw.sigma,
-        bytes_sent=message_bytes,
-    )
+    return average_of_matrices(draw).subspace(draw.settings)
 
 
 def local(draw: Draw) -> Subspace:
@@ -55,21 +71,51 @@ def local(draw: Draw) -> Subspace:
 
     Nothing travels, and no other site's row has a say in it.
     """
-    settings = draw.settings
-    eigenvalues, components = draw.first.leading(settings.n_components, by=settings.ranking)
-    return Subspace(
-        components=components,
-        eigenvalues=eigenvalues,
-        guarantee=promised_by_first_site(settings, draw.moments.n_samples),
-        sigma=draw.sigma[:1],
-        bytes_sent=np.zeros(1, dtype=np.int64),
-    )
+    return first_site_alone(draw).subspace(draw.settings)
 
 
 def pooled(draw: Draw) -> Subspace:
     """Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator."""
+    return noisy_pool(draw).subspace(draw.settings)
+
+
+def average_of_proxies(draw: Draw) -> NoisyAverage:
+    """What the aggregator of `dpdis` has."""
+    return _of_sites(draw, draw.proxies(), of_proxies=True)
+
+
+def average_of_matrices(draw: Draw) -> NoisyAverage:
+    """What the aggregator of `full` has."""
+    return _of_sites(draw, draw.whole_matrices(), of_proxies=False)
+
+
+def _of_sites(draw: Draw, received: Received, *, of_proxies: bool) -> NoisyAverage:
+    return NoisyAverage(
+        received.average,
+        noise_guarantee(draw.settings, EVERY_SITE, draw.scales),
+        draw.sigma,
+        received.message_bytes,
+        float(np.linalg.norm(draw.moments.weights * draw.sigma)),
+        of_proxies,
+    )
+
+
+def first_site_alone(draw: Draw) -> NoisyAverage:
+    """What the first site of `local` has."""
+    sigma = draw.sigma[:1]
+    return NoisyAverage(
+        draw.first,
+        noise_guarantee(draw.settings, FIRST_SITE, draw.scales[:1]),
+        sigma,
+        np.zeros(1, dtype=np.int64),
+        float(sigma[0]),
+    )
+
+
+def noisy_pool(draw: Draw) -> NoisyAverage:
+    """What the holder of `pooled` has."""
     settings = draw.settings
-    scales = noise_scales(draw.n_people, settings)
+    scales = noise_of_holder(settings, draw.moments.n_samples, draw.calibrate)
 
     def noisy() -> np.ndarray:
         noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
@@ -78,20 +124,18 @@ def pooled(draw: Draw) -> Subspace:
             noisy -= np.outer(mean, mean).astype(noisy.dtype)
         return noisy
 
-    spectrum = draw.decomposed("pooled", noisy)
-    eigenvalues, components = spectrum.leading(settings.n_components, by=settings.ranking)
-    return Subspace(
-        components=components,
-        eigenvalues=eigenvalues,
-        guarantee=promised_by_holder(settings, draw.moments.n_samples),
-        sigma=np.array([scales.moment]),
-        bytes_sent=draw.raw_row_bytes(),
+    return NoisyAverage(
+        draw.decomposed("pooled", noisy),
+        noise_guarantee(settings, HOLDER, [scales]),
+        np.array([scales.moment]),
+        draw.raw_row_bytes(),
+        scales.moment,
     )
 
 
 def noisy_mean_of_holder(draw: Draw) -> np.ndarray:
     """(D,) mean of everybody's rows, with the noise that `pooled` adds to it."""
-    scales = noise_scales(draw.n_people, draw.settings)
+    scales = noise_of_holder(draw.settings, draw.moments.n_samples, draw.calibrate)
     return draw.noisy_pooled_mean(scales.mean, Purpose.POOLED_NOISE)
 
 

@@ -7,11 +7,11 @@ nobody's adversary in this; "a site" is another one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import noise_scales, site_sensitivity
+from dpcore.pca.site import NoiseScales
 from dpcore.privacy import (
     Adversary,
     Against,
@@ -20,6 +20,9 @@ from dpcore.privacy import (
     PrivacyBudget,
     gaussian_epsilon,
 )
+
+# What a protocol promises: settings, people at each site, features; no row is read.
+Promise = Callable[[ReleaseSettings, Sequence[int], int], Guarantee]
 
 _EVERYWHERE = (
     Assumption.ONE_ROW_A_PERSON,
@@ -109,36 +112,22 @@ MASKED_SITES = Trust(
 )
 
 
-def promised_by_sites(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
-    """Every site of so many people releases its own noisy second moment."""
-    return second_moment_guarantee(settings, n_samples, EVERY_SITE)
-
-
-def promised_by_first_site(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
-    """The first site alone; nobody else's people are read."""
-    return second_moment_guarantee(settings, n_samples[:1], FIRST_SITE)
-
-
-def promised_by_holder(settings: ReleaseSettings, n_samples: Sequence[int]) -> Guarantee:
-    """Somebody who holds the rows of all sites adds noise once."""
-    return second_moment_guarantee(settings, [int(sum(n_samples))], HOLDER)
-
-
-def second_moment_guarantee(
-    settings: ReleaseSettings, n_samples: Sequence[int], trust: Trust
+def noise_guarantee(
+    settings: ReleaseSettings, trust: Trust, noise: Sequence[NoiseScales]
 ) -> Guarantee:
-    """Guarantee of a noisy second moment, for the person at the site that protects least.
+    """Guarantee of noisy second moments, for the person at the site that protects least.
 
     Sensitivity and noise both go with 1 / n_s, so all sites promise the same; sigma and
     sensitivity are those of the smallest. The private mean, where there is one, is included
     (`dpcore.pca.site.noise_scales`).
     """
-    smallest = int(min(n_samples))
+    weakest = max(noise, key=lambda scales: scales.l2_sensitivity)
     return gaussian_guarantee(
         settings.budget,
         trust,
-        l2_sensitivity=site_sensitivity(smallest, settings),
-        sigma=noise_scales(smallest, settings).moment,
+        l2_sensitivity=weakest.l2_sensitivity,
+        sigma=weakest.moment,
+        mu=weakest.mu,
         is_calibrated=settings.calibration != "published",
     )
 
@@ -148,8 +137,9 @@ def gaussian_guarantee(
     trust: Trust,
     *,
     l2_sensitivity: float,
-    sigma: float | Mapping[Adversary, float],
+    sigma: float,
     is_calibrated: bool,
+    mu: Mapping[Adversary, float] | None = None,
 ) -> Guarantee:
     """What Gaussian noise promises against each adversary, by its exact profile.
 
@@ -159,20 +149,24 @@ def gaussian_guarantee(
         What was asked.
     trust : Trust
     l2_sensitivity : float
-    sigma : float or mapping of Adversary to float
-        The noise that hides one person's change; a mapping where adversaries know different
-        parts of it, without those that are not there.
+    sigma : float
+        Of the noise that was, or will be, drawn.
     is_calibrated : bool
         Whether the noise was solved for the budget. The solver rounds towards privacy; what
         comes out above the asked value is its tolerance.
+    mu : mapping of Adversary to float, optional
+        Where sigma is not what hides a person's change: of the Gaussian mechanism that the
+        release is to each adversary who is there. l2_sensitivity / sigma to everybody by default.
     """
 
     def epsilon_at(noise: float) -> float:
-        epsilon = gaussian_epsilon(budget.delta, float(noise), float(l2_sensitivity))
+        epsilon = gaussian_epsilon(budget.delta, noise, l2_sensitivity)
         return min(epsilon, budget.epsilon) if is_calibrated else epsilon
 
-    by_adversary = sigma if isinstance(sigma, Mapping) else dict.fromkeys(trust.sees, sigma)
-    weakest = float(min(by_adversary.values()))
+    hidden_by = dict.fromkeys(trust.sees, float(sigma))
+    if mu is not None:
+        hidden_by = {who: l2_sensitivity / each for who, each in mu.items()}
+    weakest = min(hidden_by.values())
     return Guarantee(
         asked=budget,
         epsilon=epsilon_at(weakest),
@@ -180,17 +174,18 @@ def gaussian_guarantee(
         mechanism="gaussian" if weakest > 0 else "none",
         noise_added_by=trust.noise_added_by,
         l2_sensitivity=float(l2_sensitivity),
-        sigma=weakest,
+        sigma=float(sigma),
+        mu=l2_sensitivity / weakest if weakest > 0 else math.inf,
         assumptions=trust.assumptions,
-        against=trust.against({who: epsilon_at(each) for who, each in by_adversary.items()}),
+        against=trust.against({who: epsilon_at(each) for who, each in hidden_by.items()}),
     )
 
 
-def no_guarantee() -> Guarantee:
-    """Exact PCA: nothing is promised."""
+def no_guarantee(*_: object) -> Guarantee:
+    """Exact PCA: nothing is promised, whatever is asked."""
     return Guarantee(None, math.inf, 0.0, "none", "nobody")
 
 
-def data_independent_guarantee() -> Guarantee:
-    """A release that never looked at the data."""
+def data_independent_guarantee(*_: object) -> Guarantee:
+    """A release that never looked at the data, whatever is asked."""
     return Guarantee(None, 0.0, 0.0, "data-independent", "nobody: the data are not used")

@@ -6,17 +6,56 @@ a private mean, whatever `ReleaseSettings.mean_share` asks of the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from dpcore.pca.central import NoisyMoment, modsulq_moment, sulq_moment, symmetric_part
+from dpcore.pca.central import (
+    NoisyMoment,
+    modsulq_moment,
+    modsulq_sigma,
+    noisy_moment_guarantee,
+    sulq_moment,
+    sulq_sigma,
+    symmetric_part,
+)
 from dpcore.pca.draw import Draw
 from dpcore.pca.exponential import ppca as draw_ppca
+from dpcore.pca.exponential import ppca_guarantee
+from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
+from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import leading_eigenpairs
 from dpcore.streams import Purpose
 
 # Streams of POOLED_NOISE and SUBSPACE: lower numbers belong to `dpcore.pca.protocols.distributed`.
 _SULQ, _MODSULQ, _PPCA = 2, 3, 1
+
+
+def promised_by_sulq(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """What SuLQ's noise for so many people and features promises."""
+    people, bound = int(sum(n_samples)), settings.row_norm_bound
+    sigma = sulq_sigma(n_features, people, settings.budget, row_norm_bound=bound)
+    return noisy_moment_guarantee(settings.budget, sigma, people, bound)
+
+
+def promised_by_modsulq(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """What MOD-SuLQ's noise for so many people and features promises."""
+    people, bound = int(sum(n_samples)), settings.row_norm_bound
+    sigma = modsulq_sigma(n_features, people, settings.budget, row_norm_bound=bound)
+    return noisy_moment_guarantee(settings.budget, sigma, people, bound)
+
+
+def promised_by_ppca(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """Pure epsilon, if chains pass: one component, or all but one, is drawn without them."""
+    is_chain = settings.n_components not in (1, n_features - 1, n_features)
+    return ppca_guarantee(PrivacyBudget(settings.budget.epsilon), is_chain=is_chain)
 
 
 def sulq(draw: Draw) -> Subspace:

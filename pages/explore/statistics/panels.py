@@ -227,7 +227,6 @@ def people(data: Values, spec: StatisticSpec) -> None:
             _unit(spec, of_people=True),
             wanted=(error, needed),
             present=len(data.values),
-            dark=is_dark(),
         ),
         key="stat_people",
         alt=f"People needed against the error one can live with; {needed:,} for {error:.3g}.",

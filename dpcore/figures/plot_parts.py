@@ -1,0 +1,87 @@
+"""What many charts have in common: a legend above, levels with their names, the spread of draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from dpcore.figures.style import GREY, ink
+
+# Shares of an exact result, with room for the markers of those that reach it.
+PERCENT_RANGE = (0.0, 1.06)
+ENERGY_TITLE = "captured energy, share of exact PCA"
+
+
+def legend_above(figure: go.Figure, **legend: object) -> go.Figure:
+    """The figure with its legend in a row above the plot; `legend` says what is special in it."""
+    above = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    return figure.update_layout(showlegend=True, legend=above | legend)
+
+
+def small_legend_above(figure: go.Figure) -> go.Figure:
+    """The same for many names, or long ones."""
+    return legend_above(figure, font={"size": 12})
+
+
+def named_level(
+    figure: go.Figure,
+    y: float,
+    name: str,
+    *,
+    line: Mapping[str, object],
+    at: float | None = None,
+    xshift: int = 0,
+) -> None:
+    """A line across the plot with its name at the right end.
+
+    On a logarithmic axis the name stands `at` the exponent.
+    """
+    figure.add_hline(y=y, line=line)
+    figure.add_annotation(
+        x=1,
+        xref="paper",
+        xanchor="right",
+        xshift=xshift,
+        y=y if at is None else at,
+        yanchor="bottom",
+        text=name,
+        showarrow=False,
+        font={"size": 12},
+    )
+
+
+def exact_and_random(
+    figure: go.Figure,
+    floor: float,
+    *,
+    dark: bool,
+    exact: str = "exact PCA",
+    random: str = "random subspace",
+    xshift: int = 0,
+) -> None:
+    """What everything is between: the exact result at 1, and what a random one captures."""
+    for y, name, colour, dash in ((1.0, exact, ink(dark), "dash"), (floor, random, GREY, "dot")):
+        line = {"color": colour, "dash": dash, "width": 1.5}
+        named_level(figure, y, name, line=line, xshift=xshift)
+
+
+def present_setting(figure: go.Figure, x: float | None, *, dark: bool) -> None:
+    """A thin line at the present setting, where there is one."""
+    if x is not None:
+        figure.add_vline(x=x, line={"color": ink(dark), "width": 1})
+
+
+def spread(figure: go.Figure, draws: Mapping[float, Sequence[float]], colour: str) -> None:
+    """The band between the least and the greatest of the draws at every value."""
+    x, least, greatest = list(draws), list(map(min, draws.values())), list(map(max, draws.values()))
+    figure.add_scatter(
+        x=x + x[::-1],
+        y=greatest + least[::-1],
+        fill="toself",
+        fillcolor=colour,
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+    )
