@@ -58,7 +58,7 @@ def test_json_is_alone_on_standard_output_and_progress_on_standard_error(shell):
 def test_it_gives_the_numbers_that_python_gives(capsys):
     assert main([*RUN, "full,pooled", "--epsilon", "2", "--noise", "isometric", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    spec = RunSpec(
+    spec = RunSpec.published(
         sites=3, repetitions=2, protocols=("full", "pooled"), epsilon=2.0, noise="isometric"
     )
     for found, expected in zip(rows, run(spec), strict=True):

@@ -21,7 +21,7 @@ def comparable(rows):
 def test_a_run_gives_the_rows_that_python_gives(capsys):
     assert main(["cca", "--protocol", "pooled, dpdis", "--sites", "3", *SMALL, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    spec = CcaSpec(protocols=("pooled", "dpdis"), sites=3, repetitions=2, noise="isometric")
+    spec = CcaSpec.published(protocols=("pooled", "dpdis"), sites=3, repetitions=2, noise="isometric")
     expected = collect(Sweep(spec)).rows
     assert comparable(document["rows"]) == comparable(expected)
     assert set(document["spec"]) == set(CcaSpec.__dataclass_fields__)
@@ -33,7 +33,7 @@ def test_a_curve_over_people_of_synthetic_views(capsys):
     curve = ["--over", "samples", "--values", "200,800"]
     assert main(["cca", *arguments, "2", *curve, *SMALL, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    spec = CcaSpec(source=SyntheticViews(800, 8, 2), repetitions=2, noise="isometric")
+    spec = CcaSpec.published(source=SyntheticViews(800, 8, 2), repetitions=2, noise="isometric")
     expected = collect(Sweep(spec, (("samples", (200, 800)),))).rows
     assert comparable(document["rows"]) == comparable(expected)
     assert document["over"] == "samples"

@@ -46,7 +46,7 @@ def add_cca_command(commands: argparse._SubParsersAction) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    default, cut, drawn = CcaSpec(), CutViews(), SyntheticViews()
+    default, cut, drawn = CcaSpec.published(), CutViews(), SyntheticViews()
     add = parser.add_argument
     add(
         "--dataset",

@@ -14,7 +14,7 @@ from dpcore.privacy import CALIBRATIONS
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Every field of a spec as an option, with the spec's own default."""
-    default = RunSpec()
+    default = RunSpec.published()
     add = parser.add_argument
     add("--dataset", default=default.dataset, help="see the 'datasets' command")
     add(

@@ -40,9 +40,10 @@ def batch(spec: CentralSpec) -> Batch:
 
 def rows(specs: Sequence[CentralSpec]) -> list[CentralRow]:
     """Rows of all draws of some specs; a counting bar appears if it takes longer than a moment."""
-    batches = result_cache.counting(specs, batch, "algorithms")
     return [
-        row for spec, found in zip(specs, batches, strict=True) for row in central_rows(spec, found)
+        row
+        for spec in result_cache.counted_out(specs, "algorithms")
+        for row in central_rows(spec, batch(spec))
     ]
 
 

@@ -9,7 +9,7 @@ and the others wait for the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -21,10 +21,9 @@ from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
-from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
-from dpcore.experiments.pca.runs import draw_subspaces, run_repetition
+from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from pages.server import page_lock
@@ -118,7 +117,7 @@ def _describe(*data: Hashable) -> tuple[tuple[str, ...], str]:
 
 def shown(key: Hashable, build: Callable[[], T]) -> T:
     """A figure or picture, to be read and not changed: building costs more than showing."""
-    return _shown.get((key,), build)
+    return _shown(key, make=build)
 
 
 def dataset_statuses() -> tuple[DatasetStatus, ...]:
@@ -132,17 +131,25 @@ def cells(spec: RunSpec) -> list[Cell]:
     return [(alone, repetition) for repetition in range(spec.repetitions)]
 
 
-def cell_rows(cell: Cell) -> list[Row]:
+def cell_rows(cell: Cell) -> list[PcaRow]:
     """Rows of one repetition, one a protocol."""
-    if _rows.peek(*cell) is None:
-        spec, repetition = cell
-        problem(spec.problem_key(repetition))
+    _ready(*cell)
     return _rows(*cell)
 
 
-def rows(spec: RunSpec) -> list[Row]:
+def _ready(spec: RunSpec, repetition: int) -> None:
+    """Have what a cell computes on in memory, and say so while it takes a moment."""
+    if _rows.peek(spec, repetition) is None:
+        problem(spec.problem_key(repetition))
+
+
+def rows(spec: RunSpec) -> list[PcaRow]:
     """All rows of a spec; a counting bar appears if it takes longer than a moment."""
-    return [row for found in counting(cells(spec), cell_rows, "draws") for row in found]
+    found: list[PcaRow] = []
+    for cell in counted_out(cells(spec), "draws"):
+        _ready(*cell)
+        found += _rows(*cell)
+    return found
 
 
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
@@ -151,13 +158,13 @@ def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     return _subspaces(spec, repetition)
 
 
-def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[Row], list[Cell]]:
+def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]:
     """Rows there already, and the cells still to be computed."""
     # A slider that is moved asks for the same finished curve again and again.
     whole = _whole_curves.peek(specs)
     if whole is not None:
         return whole, []
-    found: list[Row] = []
+    found: list[PcaRow] = []
     missing: list[Cell] = []
     for cell in (cell for spec in specs for cell in cells(spec)):
         rows_there = _rows.peek(*cell)
@@ -166,7 +173,7 @@ def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[Row], list[Cell]]:
         else:
             found.extend(rows_there)
     if not missing:
-        _whole_curves.get((specs,), lambda: found)
+        _whole_curves(specs, make=lambda: found)
     return found, missing
 
 
@@ -212,18 +219,16 @@ class Counting:
             self._bar.progress(done / total, f"{done} of {total} {self._noun}")
 
 
-def counting(items: Sequence[Item], compute: Callable[[Item], T], noun: str) -> list[T]:
-    """What is computed from each; a counting bar appears if it takes longer than a moment."""
-    results = []
+def counted_out(items: Sequence[Item], noun: str) -> Iterator[Item]:
+    """Items one by one; a counting bar appears if what is done with them takes a moment."""
     with Counting(noun) as bar:
         for number, item in enumerate(items, start=1):
-            results.append(compute(item))
+            yield item
             bar.count(number, len(items))
-    return results
 
 
-def _run_cell(spec: RunSpec, repetition: int) -> list[Row]:
-    return run_repetition(spec, problems(spec.problem_key(repetition)), repetition)
+def _run_cell(spec: RunSpec, repetition: int) -> list[PcaRow]:
+    return run_repetitions([spec], problems(spec.problem_key(repetition)), repetition)[0]
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
@@ -233,6 +238,6 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
 _described = OnceCache(_describe, keep=64)
 _rows = OnceCache(_run_cell, keep=20_000)
 _subspaces = OnceCache(_draw, keep=64)
-_whole_curves: OnceCache[list[Row]] = OnceCache(None, keep=128)
+_whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128)
 _shown: OnceCache[object] = OnceCache(None, keep=256)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)

@@ -26,7 +26,7 @@ REACH = np.logspace(4, 9, 6)
 def shares_against_epsilon(name, views, components, sizes) -> None:
     for noise in ("triangle", "isometric"):
         for samples in sizes:
-            spec = CcaSpec(samples=samples, components=components, noise=noise)
+            spec = CcaSpec.published(samples=samples, components=components, noise=noise)
             problems = OnceCache(lambda key: build_cca_problem(views, key), keep=1)
             rows = collect(Sweep(spec, (("epsilon", EPSILONS),)), problems=problems).rows
             means = [
@@ -41,7 +41,7 @@ def shares_against_epsilon(name, views, components, sizes) -> None:
 
 
 def slopes(views) -> None:
-    spec = CcaSpec()
+    spec = CcaSpec.published()
     problem = build_cca_problem(views, spec)
     errors, losses = [], []
     for samples in REACH:

@@ -38,8 +38,8 @@ from dpcore.privacy import PrivacyBudget, published_sigma
 from dpcore.streams import Repetition
 
 K, R, S = 50, 100, 10
-LIVE = RunSpec(
-    "mnist",
+LIVE = RunSpec.published(
+    dataset="mnist",
     samples=10_000,
     sites=S,
     components=K,

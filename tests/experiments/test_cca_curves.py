@@ -53,7 +53,7 @@ def mean_shares(rows, field):
 # by several times its standard error, so that five fixed draws settle them.
 @pytest.mark.parametrize("views", [synthetic, mfeat], ids=["synthetic", "mfeat"])
 def test_more_epsilon_is_better_at_fixed_n(views):
-    rows = curve(views(), CcaSpec(repetitions=5), values=(0.01, 0.1, 1.0, 10.0)).rows
+    rows = curve(views(), CcaSpec.published(repetitions=5), values=(0.01, 0.1, 1.0, 10.0)).rows
     shares = mean_shares(rows, "epsilon")
     assert (np.diff(shares) > 0).all()
     assert shares[-1] > 0.9
@@ -63,13 +63,13 @@ def test_more_epsilon_is_better_at_fixed_n(views):
 def test_more_people_are_better_at_fixed_epsilon(views):
     n_samples = views().n_samples
     values = (n_samples // 16, n_samples // 4, n_samples)
-    rows = curve(views(), CcaSpec(repetitions=5), over="samples", values=values).rows
+    rows = curve(views(), CcaSpec.published(repetitions=5), over="samples", values=values).rows
     assert (np.diff(mean_shares(rows, "samples")) > 0).all()
 
 
 @pytest.mark.parametrize("views", [synthetic, mfeat], ids=["synthetic", "mfeat"])
 def test_more_delta_is_better_and_strict_privacy_is_meaningful(views):
-    spec = CcaSpec(repetitions=5, epsilon=0.7)
+    spec = CcaSpec.published(repetitions=5, epsilon=0.7)
     rows = curve(views(), spec, over="delta", values=(1e-8, 1e-4, 1e-1)).rows
     assert (np.diff(mean_shares(rows, "delta")) > 0).all()
     assert mean_shares(rows, "delta")[-1] > 0.5 > 1.5 * rows[0]["random_share"]
@@ -80,8 +80,8 @@ def test_errors_in_the_tail():
     # eigenvalue, so its error is linear in the noise, 1 / (N epsilon); what the directions lose
     # is quadratic, the exact ones being a maximum. The same unit noise at every N epsilon makes
     # both slopes free of sampling error.
-    problem = build_cca_problem(synthetic(), CcaSpec())
-    spec = CcaSpec()
+    problem = build_cca_problem(synthetic(), CcaSpec.published())
+    spec = CcaSpec.published()
     reach = np.logspace(7, 10, 7)
     errors, losses = [], []
     for n_samples in reach:
@@ -97,7 +97,7 @@ def test_errors_in_the_tail():
 
 
 def test_a_cell_gives_the_same_numbers_alone_and_in_a_sweep():
-    spec = CcaSpec(
+    spec = CcaSpec.published(
         repetitions=2, sites=4, protocols=("dpdis", "full"), preparation="private", seed=3
     )
     swept = curve(synthetic(), spec, over="samples", values=(1000, 4000)).rows
@@ -113,8 +113,8 @@ def test_a_cell_gives_the_same_numbers_alone_and_in_a_sweep():
 
 def test_the_problem_measures_on_everybody_and_says_how_rows_were_bounded():
     views = two_views(load_dataset("digits"))
-    published = build_cca_problem(views, CcaSpec(samples=500))
-    private = build_cca_problem(views, CcaSpec(samples=500, preparation="private", sites=5))
+    published = build_cca_problem(views, CcaSpec.published(samples=500))
+    private = build_cca_problem(views, CcaSpec.published(samples=500, preparation="private", sites=5))
     Z = np.hstack([views.X, views.Y]).astype(float)
     exact = canonical_pairs(np.cov(Z.T, bias=True), 32, 3)[2]
     assert_allclose(published.exact, exact, atol=1e-6)
@@ -124,7 +124,7 @@ def test_the_problem_measures_on_everybody_and_says_how_rows_were_bounded():
 
 
 def test_rows_carry_the_asked_and_the_exact_epsilon():
-    spec = CcaSpec(repetitions=1, calibration="published", epsilon=10.0)
+    spec = CcaSpec.published(repetitions=1, calibration="published", epsilon=10.0)
     (row,) = curve(synthetic(), spec, values=(10.0,)).rows
     assert row["exact_epsilon"] > row["epsilon"] == 10.0
     assert {"dataset", "protocol", "delta", "sites", "samples", "components", "seed"} <= set(row)
@@ -154,14 +154,14 @@ def test_epsilon_reaching():
 )
 def test_refusals_name_the_parameter(changes, parameter):
     with pytest.raises(ParameterError) as caught:
-        spec = CcaSpec(**changes)
+        spec = CcaSpec.published(**changes)
         CCA.check(spec)
         build_cca_problem(synthetic(), spec)
     assert caught.value.parameter == parameter
 
 
 def test_a_cell_without_a_proof_is_skipped_with_its_reason():
-    result = curve(synthetic(), CcaSpec(calibration="classic"), values=(0.5, 2.0))
+    result = curve(synthetic(), CcaSpec.published(calibration="classic"), values=(0.5, 2.0))
     assert {row["epsilon"] for row in result.rows} == {0.5}
     (skipped,) = result.skipped
     assert skipped["epsilon"] == 2.0 and "epsilon must be" in skipped["skipped"]
@@ -170,7 +170,7 @@ def test_a_cell_without_a_proof_is_skipped_with_its_reason():
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 30.0])
 def test_the_automatic_floor_is_close_to_the_best_fixed_one(epsilon):
     for views in (synthetic(), two_views(load_dataset("digits"))):
-        spec = CcaSpec(epsilon=epsilon, noise="isometric", repetitions=1)
+        spec = CcaSpec.published(epsilon=epsilon, noise="isometric", repetitions=1)
         problem = build_cca_problem(views, spec)
         cells = {
             floor: np.mean(

@@ -25,7 +25,7 @@ from dpcore.experiments.cca.sentences import (
 from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import COLUMN_HALVES, CutViews, SyntheticViews, cut_from_text
 
-SPEC = CcaSpec(protocols=("pooled", "full"), sites=3, noise="isometric", repetitions=2)
+SPEC = CcaSpec.published(protocols=("pooled", "full"), sites=3, noise="isometric", repetitions=2)
 
 
 @cache

@@ -83,7 +83,7 @@ def test_nobody_waits_for_a_thread_that_died():
     cache = OnceCache(lambda: "made", keep=1)
     making = Making()
     making.may_end.set()
-    died = threading.Thread(target=lambda: cache.get((), making))
+    died = threading.Thread(target=lambda: cache(make=making))
     died.start()
     died.join()
     cache._results[()].future = type(cache._results[()].future)()  # it never got so far

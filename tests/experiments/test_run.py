@@ -90,7 +90,7 @@ def numbers(rows):
     }
 
 
-SPEC = RunSpec(dataset="made-up", protocols=QUICK, sites=3, repetitions=2)
+SPEC = RunSpec.published(dataset="made-up", protocols=QUICK, sites=3, repetitions=2)
 
 
 def test_rows_follow_the_schema_and_carry_the_whole_spec(problem_of):
@@ -216,7 +216,7 @@ def test_free_energy_on_digits():
     """The same or a truer promise, better settings: what a prototype measured (issue 2)."""
     published = {0.3: 0.24, 1.0: 0.54, 3.0: 0.86}
     better = {0.3: 0.53, 1.0: 0.78, 3.0: 0.93}
-    base = RunSpec("digits", protocols=("dpdis",), delta=0.01, sites=5, repetitions=5)
+    base = RunSpec.published(protocols=("dpdis",), delta=0.01, sites=5, repetitions=5)
     chosen = replace(base, calibration="analytic", noise="isometric", truncation="psd")
     for spec, expected in ((base, published), (chosen, better)):
         for epsilon, value in expected.items():
@@ -231,7 +231,7 @@ def test_published_numbers_on_mnist(datasets_home, monkeypatch):
     monkeypatch.setenv("DPCORE_DATA", str(datasets_home))
     panel = json.loads(PUBLISHED.read_text())["panels"]["mnist_epsilon"]
     at = panel["values"].index(1.0)
-    spec = RunSpec(
+    spec = RunSpec.published(
         "mnist",
         samples=10_000,
         sites=10,

@@ -8,8 +8,10 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.learning.statistic_spec import StatisticSpec
+from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 
 DATA_SIDE = {
@@ -152,3 +154,21 @@ def test_a_sweep_skips_what_would_overflow(vary):
 def test_bounds_that_would_overflow_are_refused(kind, bounds):
     with pytest.raises(ParameterError):
         StatisticSpec(kind, *bounds)
+
+
+@pytest.mark.parametrize("kind", [RunSpec, CcaSpec])
+def test_the_default_keeps_its_promise_and_the_published_one_has_a_name(kind):
+    assert kind() == kind.recommended()
+    told = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
+    assert {name: getattr(kind(), name) for name in told} == told
+    printed = kind.published(epsilon=3.0)
+    assert (printed.epsilon, printed.calibration, printed.noise) == (3.0, "published", "triangle")
+    assert kind.published(truncation="psd").truncation == "psd"
+
+
+def test_a_default_release_promises_no_more_than_was_asked():
+    """The printed calibration at the same ε gives away 0.53 more than it says."""
+    asked = RunSpec(epsilon=3.0, repetitions=1)
+    assert all(row["exact_epsilon"] <= 3.0 for row in run(asked))
+    printed = RunSpec.published(epsilon=3.0, repetitions=1, protocols=("full",))
+    assert next(run(printed))["exact_epsilon"] == pytest.approx(3.53, abs=0.01)

@@ -152,7 +152,7 @@ FREE = {
 }  # fmt: skip
 # Compute or begin what others hand over, or cut up what they have handed over.
 INSIDE = {
-    "result_cache.waited_for", "result_cache.counting", "result_cache.cell_rows",
+    "result_cache.waited_for", "result_cache.counted_out", "result_cache.cell_rows",
     "result_cache.compute_for",
     "cca_cache.people",
     "learning_cache.guarantee_of", "steps_cache.picture", "visitors_jobs.rows_now",

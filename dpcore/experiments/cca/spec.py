@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
+from dpcore.experiments.pca.spec import PUBLISHED, RECOMMENDED
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, second_moment, site_moments
@@ -26,7 +28,7 @@ _BLOCK_ROWS = 10_000
 
 @dataclass(frozen=True)
 class CcaSpec:
-    """One cell of a CCA experiment.
+    """One cell of a CCA experiment; `published` and `recommended` name the two worlds.
 
     Parameters
     ----------
@@ -75,9 +77,9 @@ class CcaSpec:
     samples: int | None = None
     components: int = 3
     intermediate_dim: int | None = None
-    calibration: str = "published"
-    noise: str = "triangle"
-    truncation: str = "svd"
+    calibration: str = RECOMMENDED["calibration"]
+    noise: str = RECOMMENDED["noise"]
+    truncation: str = RECOMMENDED["truncation"]
     masks: str = "published"
     honest_sites: int | None = None
     floor: float | str = "auto"
@@ -110,9 +112,19 @@ class CcaSpec:
         """The data side alone: specs that are equal in it share their site moments."""
         return CcaSpec(**{name: getattr(self, name) for name in _DATA_SIDE})
 
+    @classmethod
+    def published(cls, **fields: Any) -> Self:
+        """A spec with the poster's noise: its calibration, its shape, nothing cut off."""
+        return cls(**PUBLISHED | fields)
+
+    @classmethod
+    def recommended(cls, **fields: Any) -> Self:
+        """A spec that keeps what it promises, at every epsilon: the default by its name."""
+        return cls(**RECOMMENDED | fields)
+
     def as_published(self) -> CcaSpec:
-        """The same with the poster's noise: its calibration, its shape, nothing cut off."""
-        return replace(self, calibration="published", noise="triangle", truncation="svd")
+        """The same with the poster's noise."""
+        return replace(self, **PUBLISHED)
 
     def settings(self, n_features: int) -> ReleaseSettings:
         """The release settings, with R filled in for this many columns of both views."""

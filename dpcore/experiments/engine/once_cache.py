@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, fields, is_dataclass
 from sys import getsizeof
 from threading import Lock, Thread, current_thread
-from typing import Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -34,8 +34,8 @@ class OnceCache(Generic[T]):
 
     Parameters
     ----------
-    make : callable or None
-        None where whoever asks brings it along, in `get`.
+    make : callable, optional
+        None where whoever asks brings it along.
     keep : int
         How many results, the most recently asked for.
     most_bytes : int
@@ -43,35 +43,23 @@ class OnceCache(Generic[T]):
     """
 
     def __init__(self, make: Callable[..., T] | None, keep: int, most_bytes: int = MOST_BYTES):
-        self._make = make
+        self._make = make or _missing
         self._keep = keep
         self._most_bytes = most_bytes
         self._results: OrderedDict[tuple[Hashable, ...], _Kept[T]] = OrderedDict()
         self._n_bytes = 0
         self._lock = Lock()
 
-    def __call__(self, *key: Hashable) -> T:
-        return self.get(key, lambda: self._make(*key))
-
-    def get(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        """The result of a key, made by `make` where it is not there.
+    def __call__(self, *key: Hashable, make: Callable[[], T] | None = None) -> T:
+        """The result of a key, made where it is not there, by `make` if that is given.
 
         Raises
         ------
         Exception
-            What `make` raised, for everybody who waited; nothing is kept of it.
+            What making it raised, for everybody who waited; nothing is kept of it.
         """
-        while True:
-            with self._lock:
-                kept = self._results.get(key)
-                if mine := kept is None or _is_abandoned(kept):
-                    self._drop(key)
-                    # Room is made before, too: the old result's memory is wanted for the new.
-                    self._make_room(self._keep - 1)
-                    kept = self._results[key] = _Kept(current_thread(), Future())
-                self._results.move_to_end(key)
-            if mine:
-                return self._fill(key, kept, make)
+        kept, is_mine = self._claim(key)
+        while not is_mine:
             while not _is_abandoned(kept):
                 try:
                     return kept.future.result(_ASK_EVERY)
@@ -81,19 +69,37 @@ class OnceCache(Generic[T]):
                         return kept.future.result()
                 except CancelledError:
                     break
-
-    def _fill(self, key: tuple[Hashable, ...], kept: _Kept[T], make: Callable[[], T]) -> T:
+            kept, is_mine = self._claim(key)
         try:
-            result = make()
+            result = self._make(*key) if make is None else make()
         except BaseException as error:
-            with self._lock:
-                if self._results.get(key) is kept:
-                    self._drop(key)
-            if isinstance(error, Exception) and not isinstance(error, MemoryError):
-                kept.future.set_exception(error)
-            else:
-                kept.future.cancel()
+            self._give_up(key, kept, error)
             raise
+        self._put(key, kept, result)
+        return result
+
+    def _claim(self, key: tuple[Hashable, ...]) -> tuple[_Kept[T], bool]:
+        """The place of a result, and whether whoever asks is to make it."""
+        with self._lock:
+            kept = self._results.get(key)
+            if is_mine := kept is None or _is_abandoned(kept):
+                self._drop(key)
+                # Room is made before, too: the old result's memory is wanted for the new.
+                self._make_room(self._keep - 1)
+                kept = self._results[key] = _Kept(current_thread(), Future())
+            self._results.move_to_end(key)
+            return kept, is_mine
+
+    def _give_up(self, key: tuple[Hashable, ...], kept: _Kept[T], error: BaseException) -> None:
+        with self._lock:
+            if self._results.get(key) is kept:
+                self._drop(key)
+        if isinstance(error, Exception) and not isinstance(error, MemoryError):
+            kept.future.set_exception(error)
+        else:
+            kept.future.cancel()
+
+    def _put(self, key: tuple[Hashable, ...], kept: _Kept[T], result: T) -> None:
         n_bytes = bytes_held(result)
         with self._lock:
             kept.future.set_result(result)
@@ -101,7 +107,6 @@ class OnceCache(Generic[T]):
                 kept.n_bytes = n_bytes
                 self._n_bytes += n_bytes
                 self._make_room(self._keep)
-        return result
 
     def _make_room(self, keep: int) -> None:
         """Let go of the oldest results, but not of those being made, nor of the very latest."""
@@ -157,5 +162,9 @@ def bytes_held(result: object) -> int:
     return total
 
 
-def _is_abandoned(kept: _Kept) -> bool:
+def _missing(*key: Hashable) -> NoReturn:
+    raise LookupError(f"nobody brought along how to make {key}")
+
+
+def _is_abandoned(kept: _Kept[Any]) -> bool:
     return not (kept.future.done() or kept.maker.is_alive())

@@ -78,7 +78,7 @@ class PaperFigure:
         return replace(self, base=replace(self.base, **changes))
 
 
-_BASE = RunSpec(
+_BASE = RunSpec.published(
     protocols=("dpdis", "full", "local", "pooled"),
     delta=0.01,
     sites=10,

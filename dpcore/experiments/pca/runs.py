@@ -56,6 +56,7 @@ class PcaRow(TypedDict):
     energy: float
     random_ratio: float
     sigma: float | None
+    mu: float | None
     exact_epsilon: float
     bytes_sent: int
     bytes_per_site: int
@@ -102,7 +103,11 @@ def draw_subspaces_of(
         checkpoint=checkpoint,
     )
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
-        return [{m.key: m.release(draw) for m in methods} for draw in draws]
+        found: list[dict[str, Subspace]] = [{} for _ in draws]
+        for draw, subspaces in zip(draws, found, strict=True):
+            for m in methods:
+                subspaces[m.key] = m.release(draw)
+        return found
     # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
     with ThreadPoolExecutor(len(methods)) as pool:
         pending = [{m.key: pool.submit(m.release, draw) for m in methods} for draw in draws]

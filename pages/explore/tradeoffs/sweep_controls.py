@@ -282,7 +282,8 @@ def rows_by_dataset(progress: SweepProgress) -> dict[str, tuple[list[Row], ...]]
 
 def command_of(sweep: Sweep, number: int = 1) -> str:
     """The command line that gives a sweep's rows, in a file of this number."""
-    default = RunSpec()
+    # The command line asks for the published one.
+    default = RunSpec.published()
     words = ["python", "-m", "dpcore", "sweep", "--vary"]
     words += [f"{field}={','.join(map(_plain, values))}" for field, values in sweep.vary]
     varied = {field for field, _ in sweep.vary}

@@ -1,0 +1,55 @@
+"""How many functions lie between a slider that was moved and the noise that is drawn for it.
+
+Counted are frames of this repository (`app.py`, `pages`, `dpcore`) on the stack whenever the
+Playground's script calls `symmetric_gaussian_noise`, that function's own among them; Streamlit's,
+the tests' and the standard library's are not.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+from dpcore.mechanisms.symmetric_noise import symmetric_gaussian_noise
+from pages.server import result_cache
+from tests.pages.looking import Opener
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# From the page's script to the protocol's release, that excluded.
+MOST_BEFORE_THE_RELEASE = 8
+# Sites, messages and mechanisms, the release included.
+MOST_IN_THE_RELEASE = 11
+
+
+def frames_of(frame) -> list[str]:
+    """Files of this repository on the stack, from the script down."""
+    files = []
+    while frame is not None:
+        file = Path(frame.f_code.co_filename)
+        if file.is_relative_to(REPOSITORY) and "tests" not in file.parts:
+            files.insert(0, file.relative_to(REPOSITORY).as_posix())
+        frame = frame.f_back
+    return files
+
+
+def test_few_functions_lie_between_a_slider_and_the_noise(open_page: Opener):
+    result_cache._rows.clear()
+    stacks = []
+
+    def look(frame, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code is symmetric_gaussian_noise.__code__:
+            stacks.append(frames_of(frame))
+
+    # The harness runs the script in a thread of its own.
+    threading.setprofile(look)
+    try:
+        assert not open_page("explore/playground", repetitions="2", seed="77").exception
+    finally:
+        threading.setprofile(None)
+        sys.setprofile(None)
+    assert stacks
+    for stack in stacks:
+        inside = sum(file.startswith(("dpcore/pca/", "dpcore/mechanisms/")) for file in stack)
+        assert len(stack) - inside <= MOST_BEFORE_THE_RELEASE, stack
+        assert inside <= MOST_IN_THE_RELEASE, stack
