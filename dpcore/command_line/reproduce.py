@@ -146,7 +146,7 @@ def _figure(
     findings = [_judged(name, verdict) for verdict in verdicts]
     if (comparison := compare_with_published(name, rows)) is not None:
         findings.append(_compared(name, comparison))
-    document = {
+    document: dict[str, object] = {
         "figure": name,
         "title": figure.title,
         "claim": figure.claim,
@@ -155,10 +155,10 @@ def _figure(
         "skipped": result.skipped,
     }
     if isinstance(figure, Figure2012):
-        document |= {"published": figure.published or None}
+        document["published"] = figure.published or None
         document |= {"note": figure.note, "ran_on": figure.ran_on}
     else:
-        document |= {"published": None if comparison is None else asdict(comparison)}
+        document["published"] = None if comparison is None else asdict(comparison)
     return rows, document, findings + _skipped(name, figure.field, result.skipped)
 
 
@@ -208,7 +208,7 @@ def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / f"{figure.name}.csv", rows)
-    if figure.field == "task":
+    if isinstance(figure, Figure2012) and figure.field == "task":
         chart = accuracy_dots(rows, figure.published)
         svg = accuracy_dots_svg(rows, title=figure.title, published=figure.published)
     else:

@@ -13,7 +13,7 @@ from dpcore.experiments.engine.experiment import ProblemSource, Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.result_store import Store, cache_folder
 from dpcore.experiments.engine.run_cost import RunCost, cost_of_sweeps
-from dpcore.experiments.engine.sweep import Event, Grid, in_order, run_sweep
+from dpcore.experiments.engine.sweep import Event, Grid, Points, Sweep, in_order, run_sweep
 from dpcore.experiments.engine.work_units import Finished
 from dpcore.experiments.pca.problem import Problems
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
@@ -175,7 +175,7 @@ def live(name: str, sweeps: Sweeps, *, anew: bool = False) -> SweepsView:
     return SweepsView(sweeps, view, scheduler())
 
 
-def rows_now(grid: Grid, *, keep: bool = True) -> tuple[Row, ...]:
+def rows_now(grid: Sweep | Points, *, keep: bool = True) -> tuple[Row, ...]:
     """Rows that a page cannot go on without; a counting bar appears if they take a moment.
 
     Parameters
@@ -199,7 +199,7 @@ def rows_now(grid: Grid, *, keep: bool = True) -> tuple[Row, ...]:
                 raise ParameterError("settings", "such that they can run", event.skipped[0])
             finished += event.finished
             bar.count(event.done, event.total)
-    return _now.get((grid,), lambda: in_order(finished))
+    return _now(grid, make=lambda: in_order(finished))
 
 
 def cost_of(sweeps: Sweeps) -> RunCost:

@@ -15,6 +15,7 @@ import numpy as np
 from dpcore.data import Dataset, Prepared, load_dataset, prepare
 from dpcore.data.readers.code_books import Number
 from dpcore.data.readers.kddcup import COLUMNS as KDDCUP_COLUMNS
+from dpcore.errors import ParameterError
 from dpcore.experiments.central.runs import central_problem, run_batch
 from dpcore.experiments.engine.experiment import Experiment
 from dpcore.experiments.engine.once_cache import OnceCache
@@ -272,7 +273,8 @@ def _problem(key: TaskKey) -> TaskProblem:
     people = replace(key.people, samples=len(data.X) // 2)
     others = np.ones(len(data.X), dtype=bool)
     others[sites_of(people, data)[0]] = False
-    assert data.labels is not None  # every task has a class to tell
+    if data.labels is None:
+        raise ParameterError("task", "one of a data set with labels", key.task)
     return TaskProblem(central_problem(people, data), data.X[others], data.labels[others])
 
 
