@@ -27,7 +27,7 @@ from dpcore.privacy import Guarantee
 HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")
 PURE = Guarantee(None, 1.0, 0.0, "laplace", "")
 
-RUN = RunSpec(preparation="private", split="dirichlet", norm_bound=2.0, samples=600)
+RUN = RunSpec.published(preparation="private", split="dirichlet", norm_bound=2.0, samples=600)
 RUN_NOISE = {
     "dataset": "mnist",
     "epsilon": 2.0,
@@ -105,7 +105,7 @@ def test_repetitions_are_draws():
     assert (few.draws, many.draws) == (2, 5)
 
 
-CCA = CcaSpec(protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600)
+CCA = CcaSpec.published(protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600)
 CCA_NOISE = {
     "epsilon": 2.0,
     "delta": 0.001,
@@ -255,7 +255,7 @@ def test_other_numbers_are_paid_again():
 
 def test_a_sweep_over_two_data_sets_of_equal_size_pays_for_both():
     """Equal counts, equal settings: only the data set tells the two releases apart."""
-    spec = RunSpec(
+    spec = RunSpec.published(
         protocols=("ag",), calibration="analytic", samples=400, components=5, repetitions=2
     )
     sweep = Sweep(spec, (("dataset", ("digits", "patches")),))
@@ -273,7 +273,7 @@ def test_payments_of_two_data_sets_are_never_merged():
     assert together([one, other]) == [one, other]
 
 
-EVERY_PROTOCOL = RunSpec(
+EVERY_PROTOCOL = RunSpec.published(
     protocols=("dpdis", "local", "pooled", "cape", "ag", "sulq", "modsulq", "ppca"),
     calibration="analytic",
     repetitions=1,

@@ -24,7 +24,7 @@ from dpcore.experiments.analysis.target_search import (
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca.spec import RunSpec
 
-SPEC = RunSpec(repetitions=3)
+SPEC = RunSpec.published(repetitions=3)
 EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -125,7 +125,7 @@ def test_energy_depends_on_epsilon_and_delta_through_the_noise_only(
     protocol, preparation, calibration
 ):
     """Another (epsilon, delta, calibration) with the same multiplier is the same computation."""
-    spec = RunSpec(
+    spec = RunSpec.published(
         protocols=(protocol,), repetitions=2, preparation=preparation, calibration=calibration
     )
     m = noise_multiplier(1.0, 1e-3, calibration)

@@ -12,18 +12,19 @@ from dpcore.experiments.papers.dpdispca_figures import PaperFigure
 from dpcore.experiments.papers.published_points import published_citation, published_points_of
 from dpcore.figures.tradeoffs.panels import energy_panel
 from pages.explore.tradeoffs.sweep_controls import command_of
+from pages.parameters.use import REPAIRED
 from pages.server.visitors_jobs import SweepProgress
 from pages.use.reproduce.panel_run import (
     ENOUGH_DRAWS,
     LINEAR,
-    REPAIRED,
     as_published_rows,
     comparison,
     say,
     say_across_panels,
     verdicts,
 )
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 from pages.widgets.sweep_panel import take_away_sweep
 
 

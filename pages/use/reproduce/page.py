@@ -11,8 +11,8 @@ from pages.use.reproduce import live_panel
 from pages.use.reproduce.overview import overview_shown
 from pages.use.reproduce.panel_run import choose_figure, sweeps_of
 from pages.widgets import session_ledger
-from pages.widgets.cards import dataset_ready, errors_shown, how_computed
-from pages.widgets.promise_notice import promised_cards
+from pages.widgets.guarantee_card import promised_cards
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed
 from pages.widgets.sweep_panel import keep_controls, restore_controls, started_job, watch
 
 PAGE = "reproduce"
