@@ -105,7 +105,9 @@ def test_repetitions_are_draws():
     assert (few.draws, many.draws) == (2, 5)
 
 
-CCA = CcaSpec.published(protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600)
+CCA = CcaSpec.published(
+    protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600
+)
 CCA_NOISE = {
     "epsilon": 2.0,
     "delta": 0.001,
@@ -131,7 +133,7 @@ def pairs(spec: CcaSpec = CCA, source=SOURCE, protocol: str = "dpdis") -> set[tu
 
 
 def test_every_field_of_a_cca_run_is_sorted():
-    sorted_here = {*CCA_NOISE, *CCA_AFTER, *CAPE_NOISE, "protocols", "repetitions"}
+    sorted_here = {*CCA_NOISE, *CCA_AFTER, *CAPE_NOISE, "source", "protocols", "repetitions"}
     assert sorted_here == {field.name for field in fields(CcaSpec)}
 
 

@@ -56,6 +56,7 @@ class PcaRow(TypedDict):
     energy: float
     random_ratio: float
     sigma: float | None
+    mu: float | None
     exact_epsilon: float
     bytes_sent: int
     bytes_per_site: int
