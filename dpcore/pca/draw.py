@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.messages.encoding import message_length
-from dpcore.pca.noisy_sites import Kind, Made, NoisySites, Received, SiteAtWork
+from dpcore.pca.noisy_sites import Kind, NoisySites, Received, SiteAtWork
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales, noisy_mean
 from dpcore.spectra import SiteMoments, Spectrum

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_BOUND
-from dpcore.experiments.learning.statistic_runs import HISTOGRAM, KINDS, MEAN, usual_bounds
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM, KINDS, MEAN, usual_bounds
 from dpcore.statistics import MECHANISMS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text
 from pages.parameters.words import MOST_PEOPLE, NUMERIC, or_infinity, title_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -11,7 +11,8 @@ import streamlit as st
 
 from dpcore.data.held_out import Halves
 from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.learning.classification_runs import at_delta, promised_stages
+from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.learning.classification_promises import at_delta, promised_stages
 from dpcore.experiments.learning.classification_spec import (
     EXACT,
     PIPELINES,
@@ -31,12 +32,12 @@ from dpcore.figures.components.images import component_strip, picture_strip
 from dpcore.figures.families.classification import confusion, decision_plane, error_curves
 from dpcore.spectra import align_signs
 from pages.parameters.table import ask
-from pages.server import learning_cache
+from pages.server import learning_cache, visitors_jobs
 from pages.sidebar.selection import Choice
 from pages.widgets import session_ledger
 from pages.widgets.cards import big_number, chart, guarantee_card, is_dark, not_private
 from pages.widgets.downloads import downloads
-from pages.widgets.live_figure import fill_in_errors
+from pages.widgets.live_sweeps import live_figure
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _SHOWN = 10
@@ -69,15 +70,26 @@ def answer(spec: ClassificationSpec) -> None:
     )
 
 
-def curves(spec: ClassificationSpec) -> None:
-    """Error against ε, one line a pipeline, filling in."""
-    specs = [
+def live_errors(
+    name: str, specs: Iterable[ClassificationSpec], draw: Callable[[Sequence[Row]], None]
+) -> None:
+    """Fill in a figure of test errors, drawn once there are any."""
+    points = learning_cache.different(specs)
+    live_figure(name, (points,), lambda there: draw(there.rows[0]) if there.rows[0] else None)
+
+
+def _along_epsilon(spec: ClassificationSpec) -> list[ClassificationSpec]:
+    return [
         replace(spec, pipeline=pipeline, epsilon=epsilon)
         for epsilon in _present_first(spec.epsilon)
         for pipeline in PIPELINES
     ]
 
-    def draw(rows: list[dict]) -> None:
+
+def curves(spec: ClassificationSpec) -> None:
+    """Error against ε, one line a pipeline, filling in."""
+
+    def draw(rows: Sequence[Row]) -> None:
         figure = error_curves(
             rows,
             protocol=spec.protocol,
@@ -92,10 +104,9 @@ def curves(spec: ClassificationSpec) -> None:
             alt="Test error against the asked epsilon: everything private, only the subspace "
             "private, random subspaces, nothing private.",
         )
-        st.session_state["_class_rows"] = rows
         _poster(rows)
 
-    fill_in_errors("class_curves", specs, draw)
+    live_errors("class_curves", _along_epsilon(spec), draw)
     st.caption(
         f"Bands: spread of {spec.repetitions} draws. Colour says how the subspace was found, the "
         "line whether the classifier is private too."
@@ -107,7 +118,7 @@ def curves(spec: ClassificationSpec) -> None:
     )
 
 
-def _poster(rows: list[dict]) -> None:
+def _poster(rows: Sequence[Row]) -> None:
     """The poster's finding, that noise still classifies, under these settings."""
     strictest = CURVE_EPSILONS[0]
     errors = {
@@ -207,10 +218,13 @@ def enter(choice: Choice) -> None:
 
 
 def take_away(spec: ClassificationSpec) -> None:
-    rows = st.session_state.get("_class_rows", [])
+    drawn: Sequence[Row] = ()
+    if session_ledger.cap() is None:
+        points = learning_cache.different(_along_epsilon(spec))
+        drawn = visitors_jobs.live("class_curves", (points,)).progress().rows[0]
     downloads(
         "class",
-        rows,
+        drawn,
         script=classification_script(replace(spec, pipeline=PRIVATE)),
         notebook=classification_notebook(replace(spec, pipeline=PRIVATE)),
     )
