@@ -10,6 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit import net_util
+from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 
 from pages.server.memory import keep_flat
@@ -30,7 +31,7 @@ def show_page() -> None:
         page_icon=str(Path(__file__).parent / "assets" / "icon.png"),
         layout="wide",
     )
-    sections: dict[str, list] = {}
+    sections: dict[str, list[StreamlitPage]] = {}
     for place in PAGES.values():
         page = st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
         sections.setdefault(place.section, []).append(page)

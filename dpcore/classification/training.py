@@ -113,16 +113,10 @@ def train(
         for epsilon in epsilons
     )
     for perturbation in perturbations:
-        _check_reachable(perturbation, loss, features.norm_bound, rows.shape, regularization, tol)
+        _check_reachable(perturbation, loss, n_features, tol, settings)
     beta = np.array([perturbation.beta for perturbation in perturbations])
-    # Before and after the minimisation, cell by cell.
-    n_draws = 1 if method == "output" else 2
-    drawn = np.stack(
-        [
-            [[unit_noise(len(wanted), n_features, rng) for _ in range(n_draws)] for rng in rngs]
-            for _ in epsilons
-        ]
-    )
+    n_vectors = 1 if method == "output" else 2
+    drawn = _unit_noises(len(epsilons), n_vectors, rngs, len(wanted), n_features)
     noise = drawn[:, :, 0] / beta[:, None, None, None]
 
     solve = partial(
@@ -148,12 +142,28 @@ def train(
         )
         rate = np.array([perturbation.distance_beta for perturbation in perturbations])
         weights = found.reshape(shape) + drawn[:, :, 1] / rate[:, None, None, None]
-    guarantees = tuple(
+    promises = (
         promise(perturbation, epsilon, n_tasks=len(wanted), **settings)
         for perturbation, epsilon in zip(perturbations, epsilons, strict=True)
     )
-    found_at = np.asarray(epsilons, dtype=float)
-    return PrivateFits(found_at, weights, classes, features, perturbations, guarantees)
+    at = np.asarray(epsilons, dtype=float)
+    return PrivateFits(at, weights, classes, features, perturbations, tuple(promises))
+
+
+def _unit_noises(
+    n_epsilons: int,
+    n_vectors: int,
+    rngs: Sequence[np.random.Generator],
+    n_tasks: int,
+    n_features: int,
+) -> FloatArray:
+    """Cell by cell, noise for before and after the minimisation: (cells, 1 or 2, tasks, D)."""
+    return np.stack(
+        [
+            [[unit_noise(n_tasks, n_features, rng) for _ in range(n_vectors)] for rng in rngs]
+            for _ in range(n_epsilons)
+        ]
+    )
 
 
 class _Settings(TypedDict):
@@ -167,14 +177,13 @@ class _Settings(TypedDict):
 def _check_reachable(
     perturbation: Perturbation,
     loss: Loss,
-    norm_bound: float,
-    shape: tuple[int, int],
-    regularization: float,
+    n_features: int,
     tol: float,
+    settings: _Settings,
 ) -> None:
     """Refuse a tolerance that float64 cannot certify, before a row or any noise is looked at."""
-    n_samples, n_features = shape
-    strength = regularization + perturbation.extra_regularization
+    n_samples, norm_bound = settings["n_samples"], settings["norm_bound"]
+    strength = settings["regularization"] + perturbation.extra_regularization
     tilt = 0.0
     if perturbation.method == "objective":
         tilt = longest_unit_noise(n_features) / perturbation.beta / n_samples

@@ -1,4 +1,10 @@
-"""Fetch official files, checked before they get their name."""
+"""Fetch official files, checked before they get their name.
+
+`pooch` does most of this, but sets no bound: of a mirror that goes on sending 50 MB it wrote all
+50, and 49 kB sent under `Content-Encoding: gzip` it unpacked into 50 MB. A bound would be a
+downloader of our own, which is all that stands here; and it takes 0.27 s to import (with
+`requests`) where `urllib.request` takes 0.04.
+"""
 
 from __future__ import annotations
 

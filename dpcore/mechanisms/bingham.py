@@ -7,13 +7,14 @@ One direction is drawn exactly, by rejection (`bingham_vector`); several by Mark
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.mechanisms.bingham_chains import orthonormalize, run_chains, uniform_frames
+from dpcore.mechanisms.bingham_chains import ChainRun, orthonormalize, run_chains, uniform_frames
 from dpcore.mechanisms.bingham_vector import sample_vector_bingham
 
 METHODS = ("auto", "exact", "rotation")
@@ -123,69 +124,81 @@ def sample_matrix_bingham(
     Hoff (2009), "Simulation of the matrix Bingham-von Mises-Fisher distribution", samples one
     column at a time; the rotations used instead are derived in `bingham_chains`.
     """
-    if method not in METHODS:
-        raise ParameterError("method", f"one of {', '.join(METHODS)}", method)
-    if n_chains < 2:
-        raise ParameterError("n_chains", "at least 2", n_chains)
-    if max_sweeps < 8:
-        raise ParameterError("max_sweeps", "at least 8", max_sweeps)
+    _require_settings(method, n_chains, max_sweeps)
     started = time.perf_counter()
     b, basis = _diagonalize(matrix)
     n_features = b.size
     if not 1 <= n_components <= n_features:
         raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
 
+    chains = partial(
+        run_chains,
+        starts=_starts(n_chains),
+        rng=rng,
+        max_r_hat=max_r_hat,
+        min_ess=min_ess,
+        max_sweeps=max_sweeps,
+    )
+    draw = _draw(b, n_components, method, chains, rng)
+    states = draw.states if basis is None else draw.states @ basis.T
+    seconds = time.perf_counter() - started
+    return replace(draw, components=states[0], states=states, seconds=seconds)
+
+
+def _require_settings(method: str, n_chains: int, max_sweeps: int) -> None:
+    if method not in METHODS:
+        raise ParameterError("method", f"one of {', '.join(METHODS)}", method)
+    if n_chains < 2:
+        raise ParameterError("n_chains", "at least 2", n_chains)
+    if max_sweeps < 8:
+        raise ParameterError("max_sweeps", "at least 8", max_sweeps)
+
+
+def _draw(
+    b: FloatArray,
+    n_components: int,
+    method: str,
+    chains: partial[ChainRun],
+    rng: np.random.Generator,
+) -> BinghamDraw:
+    """A draw for a diagonal matrix, by chains where nothing quicker is exact."""
     # A subspace of more than half of the dimensions is drawn through its complement, which is
     # Bingham with -B and smaller.
-    small = min(n_components, n_features - n_components)
+    small = min(n_components, b.size - n_components)
     signed = b if small == n_components else -b
     is_uniform = small == 0 or np.ptp(b) == 0
     if method == "exact" and not (is_uniform or small == 1):
         raise ParameterError(
             "method", f"'auto' or 'rotation' for n_components={n_components}", method
         )
-
     run, acceptance = None, 1.0
-    starts: tuple[str, ...] = ("random",)
     if is_uniform:
-        frames = uniform_frames(1, n_features, n_components, rng)
+        frames = uniform_frames(1, b.size, n_components, rng)
     elif small == 1 and method != "rotation":
         directions, acceptance = sample_vector_bingham(signed, 1, rng=rng)
         frames = _from_small(directions[:, :, None], n_components, rng)
     else:
-        starts = _starts(n_chains)
-        run = run_chains(
-            signed,
-            small,
-            starts,
-            rng=rng,
-            max_r_hat=max_r_hat,
-            min_ess=min_ess,
-            max_sweeps=max_sweeps,
-        )
+        run = chains(signed, small)
         frames = _from_small(run.frames, n_components, rng)
-
     if run is None:
         energies = np.einsum("d,cdk,cdk->c", b, frames, frames)[:, None]
     else:
         # tr(V^T B V) = tr B - tr(W^T B W) for a complement W.
         energies = run.energies + (0.0 if small == n_components else b.sum())
-    components = frames.transpose(0, 2, 1)
-    if basis is not None:
-        components = components @ basis.T
+    states = frames.transpose(0, 2, 1)
     return BinghamDraw(
-        components=components[0],
+        components=states[0],
         method="exact" if run is None else "rotation",
         converged=run is None or run.converged,
         r_hat=1.0 if run is None else run.r_hat,
         ess_bulk=np.inf if run is None else run.ess_bulk,
         ess_tail=np.inf if run is None else run.ess_tail,
         energies=energies,
-        starts=starts,
+        starts=("random",) if run is None else chains.keywords["starts"],
         n_sweeps=energies.shape[1] - 1,
-        states=components,
+        states=states,
         acceptance=acceptance,
-        seconds=time.perf_counter() - started,
+        seconds=0.0,
     )
 
 

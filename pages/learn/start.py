@@ -7,7 +7,7 @@ import streamlit as st
 from dpcore.data import list_datasets
 from dpcore.figures.families.network import network_svg
 from pages.sidebar.navigation import PAGES, page_path
-from pages.widgets.cards import is_dark
+from pages.widgets.charts import is_dark
 
 WHAT_THIS_IS = """
 Several hospitals hold people's data that may not be pooled, and want the principal components of
@@ -51,10 +51,10 @@ for column, (who, page, what) in zip(st.columns(3), USERS, strict=True):
         st.page_link(page_path(page), label=PAGES[page].title)
 
 st.subheader("The pages")
-for page in PAGES.values():
+for place in PAGES.values():
     link, about = st.columns([1, 3], vertical_alignment="center")
-    link.page_link(page.path, label=page.title)
-    about.markdown(page.about)
+    link.page_link(place.path, label=place.title)
+    about.markdown(place.about)
 
 st.subheader("Data sets on this machine")
 st.dataframe(

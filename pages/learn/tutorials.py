@@ -9,16 +9,18 @@ from dpcore.experiments.teaching.tutorials import CODE, TUTORIALS, tutorial_note
 from pages.parameters.table import ask
 from pages.server import learning_cache
 from pages.widgets import session_ledger
-from pages.widgets.cards import chart, errors_shown, guarantee_card
+from pages.widgets.charts import chart
+from pages.widgets.guarantee_card import guarantee_card
+from pages.widgets.messages import errors_shown
 
 st.title("Tutorials")
 st.markdown(
     "Six functions, a few lines each. Everything below was just run on this server; the notebook "
     "holds the same cells."
 )
-key = ask("tutorial", "Tutorial", label_visibility="collapsed")
+key = ask("tutorial", label_visibility="collapsed")
 left, right = st.columns([3, 1], vertical_alignment="bottom")
-epsilon = ask("tutorial_epsilon", "ε in the code", left)
+epsilon = ask("tutorial_epsilon", left)
 chosen = TUTORIALS[key]
 right.download_button(
     "Notebook (.ipynb)",

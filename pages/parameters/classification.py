@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dpcore.experiments.learning.classification_spec import EXACT, MODELS, PRIVATE, SUBSPACE
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text
-from pages.parameters.words import percent, title_of
-from pages.sidebar.selection import plain
+from pages.parameters.words import percent, plain, title_of
 
 ERROR_VIEW, SPLIT_VIEW, INSIDE_VIEW = "error", "split", "inside"
 TWO, REST, ALL = "two", "rest", "all"
 SHARES = tuple(step / 20 for step in range(20))
 CLASSIFICATION: dict[str, Parameter] = {
     "class_view": OneOf(
-        page="classification",
         control="segmented_control",
+        title="View",
         default=ERROR_VIEW,
         options=(ERROR_VIEW, SPLIT_VIEW, INSIDE_VIEW),
         label={
@@ -23,62 +22,57 @@ CLASSIFICATION: dict[str, Parameter] = {
         }.__getitem__,
     ),
     "class_protocol": OneOf(
-        page="classification",
         control="selectbox",
+        title="Private subspace by",
         default="ag",
         # A site alone trains on nobody else, and "pooled" is Analyze Gauss by another name.
         options=("ag", "modsulq", "sulq", "ppca", "dpdis", "full", "cape"),
         label=title_of,
     ),
     "class_model": OneOf(
-        page="classification",
         control="segmented_control",
+        title="Classifier",
         default="svm",
         options=MODELS,
         label=dict(zip(MODELS, ("SVM", "Logistic regression"), strict=True)).__getitem__,
     ),
     "class_task": OneOf(
-        page="classification",
         control="segmented_control",
+        title="Tell apart",
         default=TWO,
         options=(TWO, REST, ALL),
         label={TWO: "Two classes", REST: "One against the rest", ALL: "All classes"}.__getitem__,
     ),
     **{
-        key: Text(page="classification", control="selectbox", offered="a class of the data set")
-        for key in ("class_one", "class_other")
+        key: Text(control="selectbox", title=title, words="a class of the data set")
+        for key, title in (("class_one", "Class"), ("class_other", "From"))
     },
-    "class_pca_share": OneOf(
-        page="classification",
-        control="select_slider",
-        default=0.3,
-        options=SHARES,
-        label=percent,
-    ),
-    "class_centring_share": OneOf(
-        page="classification",
-        control="select_slider",
-        default=0.0,
-        options=SHARES,
-        label=percent,
-    ),
+    **{
+        key: OneOf(
+            control="select_slider", title=title, default=default, options=SHARES, label=percent
+        )
+        for key, title, default in (
+            ("class_pca_share", "Share of ε for PCA", 0.3),
+            ("class_centring_share", "Share of ε for centring", 0.0),
+        )
+    },
     "class_people": Text(
-        page="classification",
         control="selectbox",
-        offered="everybody or a number of people of its list",
+        title="People who learn",
+        words="everybody or a number of people of its list",
     ),
-    "class_sites": Number(page="classification", control="slider", low=1, high=20, default=5),
+    "class_sites": Number(control="slider", title="Sites S", low=1, high=20, default=5),
     "class_regularization": OneOf(
-        page="classification",
         control="select_slider",
+        title="Regularization Λ",
         default=1e-3,
         options=(1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
         label=plain,
     ),
-    "class_draws": Number(page="classification", control="slider", low=1, high=50, default=10),
+    "class_draws": Number(control="slider", title="Draws of the noise", low=1, high=50, default=10),
     "class_pipeline": OneOf(
-        page="classification",
         control="segmented_control",
+        title="Pipeline",
         default=PRIVATE,
         options=(PRIVATE, SUBSPACE, EXACT),
         label={
@@ -87,8 +81,10 @@ CLASSIFICATION: dict[str, Parameter] = {
             EXACT: "Nothing private",
         }.__getitem__,
     ),
-    **{
-        key: Switch(page="classification")
-        for key in ("class_as_printed", "split_multiples_on", "split_three_on")
-    },
+    "class_as_printed": Switch(
+        title="PCA noise as the poster prints it",
+        help="σ = √(2 ln(1.25/δ)) / (n ε) on the upper triangle, components by magnitude. Its "
+        "exact ε is another one; see what it promises.",
+    ),
+    **{key: Switch(title="Fill in") for key in ("split_multiples_on", "split_three_on")},
 }

@@ -1,98 +1,270 @@
-"""What Eigen-images, How many people? and Statistics ask."""
+"""What the pages under Explore ask."""
 
 from __future__ import annotations
 
 import math
 
+from dpcore.data.catalog import CATALOG
+from dpcore.data.readers.mfeat import VIEWS
+from dpcore.experiments.cca.sentences import TITLES
+from dpcore.experiments.cca.views import SYNTHETIC
 from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_BOUND
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, KINDS, MEAN, usual_bounds
 from dpcore.statistics import MECHANISMS
-from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text
-from pages.parameters.words import MOST_PEOPLE, NUMERIC, or_infinity, title_of
+from pages.explore.tradeoffs.axes import AXES, SETTINGS
+from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text, of_page
+from pages.parameters.words import (
+    EVERYBODY,
+    MOST_FEATURES,
+    MOST_PEOPLE,
+    NUMERIC,
+    or_infinity,
+    plain,
+    title_of,
+)
 
-EXPLORE: dict[str, Parameter] = {
+CUT_NAMES = ("top and bottom", "left and right", "halves of the columns", "chosen columns")
+MOST_PAIRS, USUAL_PAIRS = 10, 3
+CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
+
+EIGEN_IMAGES: dict[str, Parameter] = {
+    # Pills go on to a second line where a phone, or another protocol, leaves no room for one.
     "method": OneOf(
-        page="eigen_images",
-        control="segmented_control",
+        control="pills",
+        title="Found by",
         default="ag",
         options=("ag", "dpdis", "full", "local", "cape"),
         label=title_of,
     ),
     "epsilons": OneOf(
-        page="eigen_images",
         control="multiselect",
+        title="Asked ε, one row each",
         default=[math.inf, 10.0, 2.0, 0.1],
         options=(math.inf, *reversed(EPSILONS)),
         label=or_infinity,
         several=True,
-        offered="values of its list, ∞ to 0.001",
+        words="values of its list, ∞ to 0.001",
     ),
     "person": Number(
-        page="eigen_images",
         control="number_input",
+        title="Person",
         low=0,
         high=MOST_PEOPLE - 1,
         default=0,
-        offered="a whole number below the number of people",
+        words="a whole number below the number of people",
     ),
+}
+SAMPLE_COMPLEXITY: dict[str, Parameter] = {
     "complexity_correlation": OneOf(
-        page="sample_complexity",
         control="select_slider",
+        title="Wanted correlation ρ with the exact component",
         default=0.9,
         options=(0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998),
     ),
     "complexity_gap": OneOf(
-        page="sample_complexity",
         control="select_slider",
+        title="Gap between the two largest eigenvalues",
         default=0.3,
         options=(0.05, 0.1, 0.2, 0.3, 0.5),
     ),
+}
+STATISTICS: dict[str, Parameter] = {
     "stat_source": OneOf(
-        page="statistics",
         control="segmented_control",
+        title="Numbers from",
         default="column",
         options=("column", "typed"),
         label={"column": "A column of the data set", "typed": "Typed numbers"}.__getitem__,
     ),
     "stat_kind": OneOf(
-        page="statistics",
         control="segmented_control",
+        title="Statistic",
         default=MEAN,
         options=KINDS,
         label={MEAN: "Mean", "variance": "Variance", HISTOGRAM: "Histogram"}.__getitem__,
     ),
     "stat_mechanism": OneOf(
-        page="statistics",
         control="segmented_control",
+        title="Noise",
+        help="Laplace promises pure ε and does not use δ.",
         default="laplace",
         options=MECHANISMS,
         label={"laplace": "Laplace", "gaussian": "Gaussian, analytic"}.__getitem__,
     ),
-    "stat_bins": Number(page="statistics", control="slider", low=2, high=40, default=10),
+    "stat_bins": Number(control="slider", title="Bins", low=2, high=40, default=10),
     "stat_error": OneOf(
-        page="statistics",
         control="select_slider",
+        title="Error, as a share of the range",
         default=0.01,
         options=(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2),
         label=lambda value: f"{value:.2%}".replace("0%", "%").replace(".0%", "%"),
     ),
-    "stat_mistake": Switch(page="statistics"),
+    "stat_mistake": Switch(title="Take the edges from the data instead"),
     **{
         f"stat_column_{entry.name}": Text(
-            page="statistics", control="selectbox", offered="a column of the data set"
+            control="selectbox", title="Column", words="a column of the data set"
         )
         for entry in NUMERIC
     },
     **{
         f"stat_{end}_{source or 'typed'}": Number(
-            page="statistics",
             control="number_input",
+            title=title,
             low=-LARGEST_BOUND,
             high=LARGEST_BOUND,
             default=usual_bounds(source)[number],
             whole=False,
         )
         for source in (None, *(entry.name for entry in NUMERIC))
-        for number, end in enumerate(("low", "high"))
+        for number, (end, title) in enumerate(
+            (("low", "Public lower bound"), ("high", "Public upper bound"))
+        )
     },
 }
+CCA: dict[str, Parameter] = {
+    "cca_data": OneOf(
+        control="selectbox", title="Two views of", default="digits", options=(*CATALOG, SYNTHETIC)
+    ),
+    **{
+        key: OneOf(
+            control="segmented_control", title="Cut into", default=options[0], options=options
+        )
+        for key, options in (("cca_cut", CUT_NAMES), ("cca_table", CUT_NAMES[2:]))
+    },
+    **{
+        key: OneOf(
+            control="selectbox",
+            title=title,
+            default=default,
+            options=tuple(VIEWS),
+            label=lambda view: f"{view}: {VIEWS[view][0]} features",
+        )
+        for key, title, default in (("cca_x", "First view", "fou"), ("cca_y", "Second view", "kar"))
+    },
+    **{
+        key: Text(
+            control="multiselect",
+            title=title,
+            default=[],
+            longest=20_000,
+            several=True,
+            words="columns of the data set",
+        )
+        for key, title in (
+            ("cca_x_columns", "Columns of the first view"),
+            ("cca_y_columns", "Columns of the second view"),
+        )
+    },
+    **{
+        key: OneOf(
+            control="select_slider", title=title, default=default, options=options, label=plain
+        )
+        for key, title, default, options in (
+            ("cca_shared", "Shared dimension", 5, tuple(range(1, 11))),
+            ("cca_view_noise", "Noise of a view", 0.5, tuple(k / 10 for k in range(21))),
+            ("cca_columns", "Columns a view", 50, (10, 20, 50, 100)),
+            ("cca_total", "People", 20_000, CCA_PEOPLE[3:]),
+        )
+    },
+    "cca_pairs": Number(
+        control="slider",
+        title="Canonical pairs K",
+        low=1,
+        high=MOST_PAIRS,
+        default=USUAL_PAIRS,
+        words=f"a whole number from 1 to {MOST_PAIRS} or to the columns of the smaller view",
+    ),
+    "cca_protocols": OneOf(
+        control="pills",
+        title="Released by (the first is shown in pictures)",
+        help="Pooled is the poster's: one trusted holder adds noise once. In the others every "
+        "site adds noise to its own joint moment before anything is sent.",
+        default=[TITLES["pooled"]],
+        options=tuple(TITLES.values()),
+        several=True,
+    ),
+    "cca_people": OneOf(
+        control="select_slider",
+        title="People N",
+        default=EVERYBODY,
+        options=(*CCA_PEOPLE, EVERYBODY),
+        words=f"{EVERYBODY} or a step of its slider that the data have people for",
+    ),
+    "cca_directions": Number(
+        control="slider",
+        title="Directions each site sends, R",
+        low=1,
+        high=MOST_FEATURES,
+        words="a whole number from 1 to the columns of both views",
+    ),
+    "cca_floor": OneOf(
+        control="select_slider",
+        title="Eigenvalue floor of the noisy joint moment",
+        help="“auto” ties it to the noise. Without a floor, noise is whitened into "
+        "correlations near 1.",
+        default="auto",
+        options=("auto", 0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1),
+        label=lambda floor: floor if floor == "auto" else f"{floor:g}",
+    ),
+    "cca_share": Number(
+        control="slider",
+        title="Part of the squared norm bound given to the first view",
+        low=0.1,
+        high=0.9,
+        default=0.5,
+        step=0.1,
+        whole=False,
+    ),
+    "cca_only": Switch(
+        title="Release only the directions",
+        help="Nobody is projected and nobody clustered: what is left on the page about the "
+        "private result is what the guarantee covers.",
+    ),
+}
+TRADEOFFS: dict[str, Parameter] = {
+    "tradeoffs_field": OneOf(
+        control="selectbox",
+        title="What varies",
+        default="epsilon",
+        options=tuple(AXES),
+        label=lambda name: AXES[name].title,
+    ),
+    **{
+        f"tradeoffs_values_{name}": Text(
+            control="text_input",
+            title=f"Values of {axis.title}, separated by commas",
+            default=axis.values,
+        )
+        for name, axis in AXES.items()
+    },
+    "tradeoffs_datasets": OneOf(
+        control="multiselect",
+        title="Also on",
+        default=[],
+        options=tuple(entry.name for entry in NUMERIC),
+        several=True,
+    ),
+    "tradeoffs_published": Switch(
+        title="Also with the published choices",
+        help="Published calibration, triangle noise and svd truncation, as dotted lines.",
+    ),
+    **{
+        f"tradeoffs_{name}": OneOf(
+            control="pills",
+            title=title,
+            help="Every combination of what is picked, each with a dash of its own; none picked "
+            "stands for the sidebar's.",
+            default=[],
+            options=tuple(options),
+            several=True,
+        )
+        for name, (title, options) in SETTINGS.items()
+    },
+}
+EXPLORE = (
+    of_page("eigen_images", EIGEN_IMAGES)
+    | of_page("sample_complexity", SAMPLE_COMPLEXITY)
+    | of_page("statistics", STATISTICS)
+    | of_page("cca", CCA)
+    | of_page("tradeoffs", TRADEOFFS)
+)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from dpcore.errors import ParameterError
 
@@ -16,16 +16,26 @@ _MOST_TOLD = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter(ABC):
-    """One parameter of the address: its control, its default, and the page that has it.
+    """One parameter of the address: its control with its title and help, its default, its page.
 
-    `page` is empty for the controls of the sidebar, which are drawn on every page. `offered` says
-    in words what the address may ask for; the kind words it where it is left out.
+    `page` is empty for the controls of the sidebar, which are drawn on every page. `words` says
+    what the address may ask for; the kind words it where they are left out.
     """
 
     control: str
-    default: object = None
+    title: str = ""
+    help: str | None = None
+    default: Any = None
     page: str = ""
-    offered: str = ""
+    words: str = ""
+
+    @property
+    def offered(self) -> str:
+        """What the address may ask for, in words."""
+        return self.words or self._in_words()
+
+    @abstractmethod
+    def _in_words(self) -> str: ...
 
     @abstractmethod
     def read(self, name: str, written: Sequence[str]) -> list[str]:
@@ -37,13 +47,13 @@ class Parameter(ABC):
             Naming the parameter and what it may be, if the control could not take it.
         """
 
-    def spelled(self, value: object) -> list[str]:
+    @abstractmethod
+    def spelled(self, value: Any) -> list[str]:
         """A control's value as the address spells it."""
-        return [str(value)]
 
     @abstractmethod
-    def arguments(self) -> dict[str, object]:
-        """What Streamlit's control is called with."""
+    def arguments(self) -> dict[str, Any]:
+        """What Streamlit's control is called with, besides its title and help."""
 
     def _refuse(self, name: str, written: Sequence[str]) -> ParameterError:
         return ParameterError(name, self.offered, ", ".join(written))
@@ -54,45 +64,42 @@ class OneOf(Parameter):
     """One of some options, or with `several` any of them.
 
     An address may write an option as its label or as its value, in upper or lower case, and
-    numbers in any way that means the same.
+    numbers in any way that means the same. Options that a function lists are listed whenever they
+    are asked for.
     """
 
-    options: Sequence[object]
-    label: Callable[[object], str] = str
+    options: Sequence[Any] | Callable[[], Sequence[Any]]
+    label: Callable[[Any], str] = str
     several: bool = False
-    _DEFAULT_IN: ClassVar[dict[str, str]] = {"select_slider": "value"}
-    _known: dict[str, str] = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        labels = [self.label(option) for option in self.options]
-        known = {
-            form.casefold(): label
-            for option, label in zip(self.options, labels, strict=True)
-            for form in (label, str(option))
-        }
-        object.__setattr__(self, "_known", known)
-        if not self.offered:
-            told = [str(option) for option in self.options]
-            if len(told) > _MOST_TOLD:
-                told = [f"{labels[0]} to {labels[-1]}, as its control offers"]
-            object.__setattr__(self, "offered", " or ".join(filter(None, (
-                ", ".join(told[:-1]), told[-1]))))  # fmt: skip
+    @property
+    def offers(self) -> Sequence[Any]:
+        """The options there are now."""
+        return self.options() if callable(self.options) else self.options
+
+    def _in_words(self) -> str:
+        told = [str(option) for option in self.offers]
+        if len(told) > _MOST_TOLD:
+            ends = (self.label(self.offers[end]) for end in (0, -1))
+            return f"{' to '.join(ends)}, as its control offers"
+        return " or ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
     def read(self, name: str, written: Sequence[str]) -> list[str]:
         asked = [part for part in written if part] if self.several else written[-1:]
-        found = [self._label_of(part) for part in asked]
+        found = [self._label_of(part.strip().casefold()) for part in asked]
         if None in found:
             raise self._refuse(name, written)
-        return list(dict.fromkeys(found)) or [""]
+        return list(dict.fromkeys(filter(None, found))) or [""]
 
-    def spelled(self, value: object) -> list[str]:
+    def spelled(self, value: Any) -> list[str]:
         values = value if self.several else [value]
         return [self.label(one) for one in values] or [""]
 
-    def arguments(self) -> dict[str, object]:
-        given = {"options": self.options, "format_func": self.label}
+    def arguments(self) -> dict[str, Any]:
+        given = {"options": self.offers, "format_func": self.label}
         if self.control == "selectbox":
-            return given | {"index": list(self.options).index(self.default)}
+            listed = list(self.offers)
+            return given | {"index": listed.index(self.default) if self.default in listed else 0}
         if self.several:
             several = {"selection_mode": "multi"} if self.control == "pills" else {}
             return given | {"default": self.default} | several
@@ -101,13 +108,13 @@ class OneOf(Parameter):
         return given | {"default": self.default, "required": True}
 
     def _label_of(self, written: str) -> str | None:
-        written = written.strip().casefold()
-        if written in self._known:
-            return self._known[written]
         number = _number(written)
-        for option in self.options:
+        for option in self.offers:
+            label = self.label(option)
+            if written in (label.casefold(), str(option).casefold()):
+                return label
             if number is not None and isinstance(option, int | float) and option == number:
-                return self.label(option)
+                return label
         return None
 
 
@@ -120,10 +127,8 @@ class Number(Parameter):
     whole: bool = True
     step: float | None = None
 
-    def __post_init__(self) -> None:
-        if not self.offered:
-            kind = "whole number" if self.whole else "number"
-            object.__setattr__(self, "offered", f"a {kind} from {self.low:,} to {self.high:,}")
+    def _in_words(self) -> str:
+        return f"a {'whole number' if self.whole else 'number'} from {self.low:,} to {self.high:,}"
 
     def read(self, name: str, written: Sequence[str]) -> list[str]:
         number = _number(written[-1])
@@ -133,10 +138,10 @@ class Number(Parameter):
             raise self._refuse(name, written)
         return self.spelled(int(number) if self.whole else number)
 
-    def spelled(self, value: object) -> list[str]:
+    def spelled(self, value: Any) -> list[str]:
         return [str(int(value)) if value == int(value) else repr(float(value))]
 
-    def arguments(self) -> dict[str, object]:
+    def arguments(self) -> dict[str, Any]:
         given = {"min_value": self.low, "max_value": self.high, "value": self.default}
         return given if self.step is None else given | {"step": self.step}
 
@@ -146,12 +151,14 @@ class Switch(Parameter):
     """On or off."""
 
     control: str = "toggle"
-    default: object = False
-    offered: str = "true or false"
+    default: Any = False
     _WRITTEN: ClassVar[dict[str, str]] = {
         "true": "true", "1": "true", "on": "true", "yes": "true",
         "false": "false", "0": "false", "off": "false", "no": "false",
     }  # fmt: skip
+
+    def _in_words(self) -> str:
+        return "true or false"
 
     def read(self, name: str, written: Sequence[str]) -> list[str]:
         value = self._WRITTEN.get(written[-1].strip().casefold())
@@ -159,10 +166,10 @@ class Switch(Parameter):
             raise self._refuse(name, written)
         return [value]
 
-    def spelled(self, value: object) -> list[str]:
+    def spelled(self, value: Any) -> list[str]:
         return [str(value).lower()]
 
-    def arguments(self) -> dict[str, object]:
+    def arguments(self) -> dict[str, Any]:
         return {"value": self.default}
 
 
@@ -173,9 +180,8 @@ class Text(Parameter):
     longest: int = 500
     several: bool = False
 
-    def __post_init__(self) -> None:
-        if not self.offered:
-            object.__setattr__(self, "offered", f"at most {self.longest} characters")
+    def _in_words(self) -> str:
+        return f"at most {self.longest} characters"
 
     def read(self, name: str, written: Sequence[str]) -> list[str]:
         asked = list(written) if self.several else list(written[-1:])
@@ -183,14 +189,19 @@ class Text(Parameter):
             raise self._refuse(name, written)
         return asked
 
-    def spelled(self, value: object) -> list[str]:
+    def spelled(self, value: Any) -> list[str]:
         return [str(one) for one in value] or [""] if self.several else [str(value)]
 
-    def arguments(self) -> dict[str, object]:
+    def arguments(self) -> dict[str, Any]:
         if self.control != "text_input":
             # Its options are the data's to give.
             return {}
         return {"value": self.default, "max_chars": self.longest}
+
+
+def of_page(page: str, declared: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """The parameters that belong to a page."""
+    return {name: replace(parameter, page=page) for name, parameter in declared.items()}
 
 
 def _number(written: str) -> float | None:

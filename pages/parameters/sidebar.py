@@ -1,4 +1,4 @@
-"""The controls every page's address may set."""
+"""The controls every page's address may set, in the order in which the sidebar draws them."""
 
 from __future__ import annotations
 
@@ -12,77 +12,135 @@ from dpcore.experiments.engine.control_ranges import (
 )
 from dpcore.experiments.pca.spec import PREPARATIONS, SPLITS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch
-from pages.parameters.words import MOST_FEATURES, NUMERIC, title_of
-from pages.sidebar.selection import DEFAULTS, DISTRIBUTED, EVERYBODY, plain
+from pages.parameters.words import EVERYBODY, MOST_FEATURES, NUMERIC, plain, title_of
 
-SIDEBAR: dict[str, Parameter] = {
+DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
+
+FIRST: dict[str, Parameter] = {
     "dataset": OneOf(
         control="selectbox",
-        default=DEFAULTS["dataset"],
+        title="Data set",
+        default="digits",
+        # Named as the address names them, so that ?dataset=mnist works on any machine.
         options=tuple(entry.name for entry in NUMERIC),
-        offered="a data set of the list",
+        words="a data set of the list",
     ),
     "protocols": OneOf(
         control="pills",
-        default=DEFAULTS["protocols"],
+        title="Protocols",
+        default=["dpdis", "full", "local", "pooled"],
         options=DISTRIBUTED,
         label=title_of,
         several=True,
-        offered="protocols of the list",
+        words="protocols of the list",
     ),
     "epsilon": OneOf(
         control="select_slider",
-        default=DEFAULTS["epsilon"],
+        title="Privacy parameter ε (smaller is more private)",
+        default=1.0,
         options=EPSILONS,
         label=plain,
-        offered=f"a step of its slider, {EPSILONS[0]:g} to {EPSILONS[-1]:g}",
+        words=f"a step of its slider, {EPSILONS[0]:g} to {EPSILONS[-1]:g}",
     ),
     "delta": OneOf(
         control="select_slider",
-        default=DEFAULTS["delta"],
+        title="δ, the chance that the promise fails",
+        default=1e-2,
         options=DELTAS,
         label=plain,
-        offered=f"a step of its slider, {DELTAS[0]:g} to {DELTAS[-1]:g}",
+        words=f"a step of its slider, {DELTAS[0]:g} to {DELTAS[-1]:g}",
     ),
-    "sites": Number(control="slider", low=1, high=MOST_SITES, default=DEFAULTS["sites"]),
+    "sites": Number(control="slider", title="Sites S", low=1, high=MOST_SITES, default=5),
     "people": OneOf(
         control="select_slider",
-        default=DEFAULTS["people"],
+        title="People at each site",
+        help="“all” shares everybody out among the sites.",
+        default=EVERYBODY,
         options=(*PEOPLE_PER_SITE, EVERYBODY),
-        offered=f"{EVERYBODY} or a step of its slider that the data set has people for",
+        words=f"{EVERYBODY} or a step of its slider that the data set has people for",
     ),
     "components": Number(
         control="slider",
+        title="Components K",
         low=1,
         high=100,
-        offered="a whole number from 1 to 100 or to the number of features",
+        words="a whole number from 1 to 100 or to the number of features",
     ),
     "intermediate": Number(
         control="slider",
+        title="Directions each site sends, R",
         low=1,
         high=MOST_FEATURES,
-        offered="a whole number from 1 to the number of features",
+        words="a whole number from 1 to the number of features",
     ),
+}
+ADVANCED: dict[str, Parameter] = {
     **{
-        name: OneOf(control="segmented_control", default=DEFAULTS[name], options=options)
-        for name, options in (
-            ("calibration", ("analytic", "classic", "published")),
-            ("noise", ("isometric", "triangle")),
-            ("truncation", ("psd", "svd")),
-            ("preparation", PREPARATIONS),
-            ("split", SPLITS),
-            ("masks", ("published", "wide")),
+        name: OneOf(
+            control="segmented_control", title=title, help=told, default=default, options=options
+        )
+        for name, title, default, options, told in (
+            (
+                "calibration",
+                "Noise calibration",
+                "analytic",
+                ("analytic", "classic", "published"),
+                "Analytic keeps the asked ε exactly. Classic is proven up to ε = 1. Published is "
+                "the paper's formula: generous at small ε, broken above about 2.",
+            ),
+            (
+                "noise",
+                "Noise shape",
+                "isometric",
+                ("isometric", "triangle"),
+                "Triangle is as published. Isometric keeps the same promise with less noise.",
+            ),
+            (
+                "truncation",
+                "Truncation",
+                "psd",
+                ("psd", "svd"),
+                "svd is as published and lets strongly negative noise in; psd cuts it.",
+            ),
+            (
+                "preparation",
+                "Preparation",
+                "published",
+                PREPARATIONS,
+                "Published centring and scaling read everybody's rows and are not private.",
+            ),
+            (
+                "split",
+                "People over sites",
+                "equal",
+                SPLITS,
+                "Dirichlet gives each site its own mix of labels.",
+            ),
+            (
+                "masks",
+                "CAPE's masks",
+                "published",
+                ("published", "wide"),
+                "Wide ones stand for secure aggregation. All sites but one are counted on.",
+            ),
         )
     },
     "concentration": OneOf(
         control="select_slider",
-        default=DEFAULTS["concentration"],
+        title="Dirichlet concentration (small is skewed)",
+        default=1.0,
         options=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
         label=plain,
     ),
-    "seed": Number(control="number_input", low=0, high=LARGEST_SEED, default=DEFAULTS["seed"]),
+    "seed": Number(control="number_input", title="Seed", low=0, high=LARGEST_SEED, default=0),
+}
+DRAWS: dict[str, Parameter] = {
     "repetitions": Number(
-        control="slider", low=1, high=MOST_REPETITIONS, default=DEFAULTS["repetitions"]
+        control="slider", title="Draws of the noise", low=1, high=MOST_REPETITIONS, default=10
     ),
-    "compare": Switch(default=DEFAULTS["compare"]),
+    "compare": Switch(title="Compare with the published choices"),
+}
+SIDEBAR = FIRST | ADVANCED | DRAWS
+DEFAULTS = {
+    name: parameter.default for name, parameter in SIDEBAR.items() if parameter.default is not None
 }

@@ -1,11 +1,15 @@
-"""What the pages under Use ask, but for lists they make themselves."""
+"""What the pages under Use ask."""
 
 from __future__ import annotations
 
+from functools import partial
+
+from dpcore.data import dataset_status
+from dpcore.experiments.papers.dpdispca_figures import FIGURES
 from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
-from pages.parameters.kinds import Number, OneOf, Parameter, Switch
+from pages.parameters.kinds import Number, OneOf, Parameter, Switch, of_page
+from pages.parameters.sidebar import DISTRIBUTED
 from pages.parameters.words import title_of
-from pages.sidebar.selection import DISTRIBUTED
 
 WANTED = {
     "epsilon": "the smallest ε",
@@ -13,29 +17,94 @@ WANTED = {
     "intermediate_dim": "the smallest R",
     "sites": "the most sites",
 }
-USE: dict[str, Parameter] = {
-    "plan_target": Number(page="plan", control="slider", low=50, high=99, default=75),
+# Two draws could tell nothing from luck, whatever their difference.
+PANEL_DRAWS = {"quick": 3, "as published": 10}
+REPAIRED = "analytic, isometric, psd"
+
+
+def panel_groups() -> dict[str, list[str]]:
+    """Published panels by what they plot."""
+    found: dict[str, list[str]] = {}
+    for name, figure in FIGURES.items():
+        found.setdefault(figure.title.partition(",")[0], []).append(name)
+    return found
+
+
+def panel_label(name: str) -> str:
+    """A panel and its data set."""
+    return f"{name}: {dataset_status(FIGURES[name].base.dataset).title}"
+
+
+def _panels(number: int) -> list[str]:
+    return list(panel_groups().values())[number]
+
+
+PLAN = {
+    "plan_target": Number(
+        control="slider",
+        title="Target: share of the energy exact PCA captures, in %",
+        low=50,
+        high=99,
+        default=75,
+    ),
     "plan_find": OneOf(
-        page="plan",
         control="selectbox",
+        title="Find",
         default="epsilon",
         options=tuple(WANTED),
         label=WANTED.__getitem__,
     ),
     "plan_protocol": OneOf(
-        page="plan", control="selectbox", default="dpdis", options=DISTRIBUTED, label=title_of
-    ),
-    "reproduce_2012_figure": OneOf(
-        page="reproduce_2012",
         control="selectbox",
-        default="2012-fig2",
-        options=tuple(FIGURES_2012),
+        title="Protocol",
+        default="dpdis",
+        options=DISTRIBUTED,
+        label=title_of,
+    ),
+}
+REPRODUCE: dict[str, Parameter] = {
+    "reproduce_group": OneOf(
+        control="selectbox",
+        title="What is plotted",
+        default=next(iter(panel_groups())),
+        options=lambda: tuple(panel_groups()),
+    ),
+    **{
+        f"reproduce_panel_{number}": OneOf(
+            control="selectbox",
+            title="Panel",
+            default=names[0],
+            options=partial(_panels, number),
+            label=panel_label,
+        )
+        for number, names in enumerate(panel_groups().values())
+    },
+    "reproduce_draws": OneOf(
+        control="segmented_control",
+        title="Draws",
+        default="quick",
+        options=tuple(PANEL_DRAWS),
+        label=lambda key: f"{PANEL_DRAWS[key]}, {key}",
+    ),
+    "reproduce_repaired": Switch(
+        title=f"Also with {REPAIRED}",
+        help="The calibration that is exact, the noise that is least, and the truncation that "
+        "cuts strongly negative noise; drawn dotted.",
+    ),
+}
+REPRODUCE_2012 = {
+    "reproduce_2012_figure": OneOf(
+        control="selectbox", title="Figure", default="2012-fig2", options=tuple(FIGURES_2012)
     ),
     "reproduce_2012_draws": OneOf(
-        page="reproduce_2012",
         control="segmented_control",
+        title="How many times",
         default="quick",
         options=("quick", "as published"),
     ),
-    "reproduce_repaired": Switch(page="reproduce"),
 }
+USE = (
+    of_page("plan", PLAN)
+    | of_page("reproduce", REPRODUCE)
+    | of_page("reproduce_2012", REPRODUCE_2012)
+)

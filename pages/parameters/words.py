@@ -7,8 +7,8 @@ import math
 from dpcore.data.catalog import CATALOG
 from dpcore.experiments.pca.methods import METHODS
 from dpcore.privacy import Adversary
-from pages.sidebar.selection import plain
 
+EVERYBODY = "all"
 NUMERIC = tuple(entry for entry in CATALOG.values() if entry.default_components is not None)
 MOST_FEATURES = max(entry.n_features for entry in CATALOG.values())
 MOST_PEOPLE = max(entry.n_samples for entry in CATALOG.values())
@@ -22,6 +22,11 @@ ON_A_BUTTON = {
 
 def title_of(key: str) -> str:
     return METHODS[key].title
+
+
+def plain(number: float) -> str:
+    """A number as people write it: no exponent, no trailing zeros."""
+    return f"{number:,.10f}".rstrip("0").rstrip(".")
 
 
 def or_infinity(epsilon: float) -> str:

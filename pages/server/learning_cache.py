@@ -89,7 +89,7 @@ def outcome(spec: ClassificationSpec) -> Outcome:
 def guarantee_of(spec: ClassificationSpec) -> Guarantee:
     """What all private stages of a pipeline promise together."""
     found = outcome(spec)
-    return _guarantees.get((spec,), lambda: total_guarantee(spec, found.guarantees))
+    return _guarantees(spec, make=lambda: total_guarantee(spec, found.guarantees))
 
 
 _columns = OnceCache(lambda name: load_dataset(name, download=False).feature_names, keep=8)

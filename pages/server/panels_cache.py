@@ -9,10 +9,8 @@ from dpcore.experiments.engine.result_store import Store, cache_folder
 from dpcore.experiments.papers import dpdispca_figures
 from dpcore.experiments.papers.dpdispca_figures import PaperFigure
 from dpcore.experiments.papers.panels_overview import PanelState, panel_state
+from pages.parameters.use import PANEL_DRAWS
 from pages.server import visitors_jobs
-
-# Two draws could tell nothing from luck, whatever their difference.
-DRAWS = {"quick": 3, "as published": 10}
 
 
 def panel_states() -> tuple[PanelState, ...]:
@@ -28,7 +26,8 @@ def panel_states() -> tuple[PanelState, ...]:
 
 def _stamp(figure: PaperFigure) -> tuple[int, ...]:
     jobs = (
-        visitors_jobs.find_sweeps((figure.varied(repetitions=n).sweep,)) for n in DRAWS.values()
+        visitors_jobs.find_sweeps((figure.varied(repetitions=n).sweep,))
+        for n in PANEL_DRAWS.values()
     )
     return tuple(0 if job is None else job.progress().done for job in jobs)
 

@@ -6,10 +6,10 @@ import pandas  # noqa: F401
 
 from dpcore.data import load_dataset
 from pages.explore.playground import energy_charts, message_sizes, presets  # noqa: F401
+from pages.parameters.sidebar import DEFAULTS
 from pages.server import result_cache, store_trouble  # noqa: F401
 from pages.sidebar import url_check  # noqa: F401
-from pages.sidebar.selection import DEFAULTS
-from pages.widgets import cards, component_images, session_ledger  # noqa: F401
+from pages.widgets import component_images, guarantee_card, session_ledger  # noqa: F401
 
 result_cache.one_blas_thread()
 load_dataset(DEFAULTS["dataset"])

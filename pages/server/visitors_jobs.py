@@ -199,7 +199,7 @@ def rows_now(grid: Grid, *, keep: bool = True) -> tuple[Row, ...]:
                 raise ParameterError("settings", "such that they can run", event.skipped[0])
             finished += event.finished
             bar.count(event.done, event.total)
-    return _now.get((grid,), lambda: in_order(finished))
+    return _now(grid, make=lambda: in_order(finished))
 
 
 def cost_of(sweeps: Sweeps) -> RunCost:

@@ -5,25 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pages.sidebar.controls import (
-    CCA_CONTROLS,
-    CENTRAL_CONTROLS,
-    CHAIN_CONTROLS,
-    IMAGE_CONTROLS,
-    LEDGER_CONTROLS,
-    RUN_CONTROLS,
-    STEP_CONTROLS,
-)
+from pages.parameters.sidebar import FIRST
 
 _ROOT = Path(__file__).parents[2]
 DEFAULT_PAGE = "playground"
-PLAN_CONTROLS = tuple(name for name in RUN_CONTROLS if name != "protocols")
-BYTES_CONTROLS = tuple(name for name in PLAN_CONTROLS if name != "intermediate")
+_RUN = (*FIRST, "advanced", "draws")
+
+
+def _run_without(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in _RUN if name not in names)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A page: its section and file, its title, one sentence about it, its sidebar controls."""
+    """A page: its section and file, its title, one sentence about it, its sidebar controls.
+
+    `controls` names shared controls, "advanced" those of the expander, "draws" the last ones.
+    """
 
     section: str
     name: str
@@ -52,21 +50,21 @@ _PLACES = (
         "playground",
         "Playground",
         "Pick data, protocols and ε; see what private distributed PCA keeps, at once.",
-        RUN_CONTROLS,
+        _RUN,
     ),
     Place(
         "Explore",
         "eigen_images",
         "Eigen-images",
         "The components as pictures from ε = ∞ down, samples rebuilt from them, the spectrum.",
-        IMAGE_CONTROLS,
+        _run_without("protocols", "epsilon", "intermediate", "draws"),
     ),
     Place(
         "Explore",
         "central",
         "Central algorithms",
         "SuLQ, MOD-SuLQ, Analyze Gauss and PPCA side by side: what each keeps and promises.",
-        CENTRAL_CONTROLS,
+        ("dataset", "epsilon", "delta", "components", "advanced", "draws"),
     ),
     Place(
         "Explore",
@@ -80,7 +78,7 @@ _PLACES = (
         "cca",
         "Two views (CCA)",
         "What two views of the same people share, found privately: correlations, people, curves.",
-        CCA_CONTROLS,
+        ("epsilon", "delta", "sites", "advanced", "draws"),
     ),
     Place(
         "Explore",
@@ -101,14 +99,14 @@ _PLACES = (
         "tradeoffs",
         "Trade-offs",
         "Let ε, δ, people, sites, R / K or K vary, on any data, and watch the curves arrive.",
-        RUN_CONTROLS,
+        _RUN,
     ),
     Place(
         "Explore",
         "bytes",
         "Energy per byte",
         "How much energy a site's message carries for its bytes: proxies against rounded matrices.",
-        BYTES_CONTROLS,
+        _run_without("protocols", "intermediate"),
     ),
     Place(
         "Learn",
@@ -128,7 +126,7 @@ _PLACES = (
         "algorithm",
         "How it works",
         "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
-        STEP_CONTROLS,
+        _run_without("protocols", "draws"),
     ),
     Place(
         "Learn",
@@ -141,21 +139,21 @@ _PLACES = (
         "sampler",
         "Inside the sampler",
         "PPCA's Markov chains from random and from exact starts: traces, R-hat, burn-in.",
-        CHAIN_CONTROLS,
+        ("dataset", "epsilon", "components"),
     ),
     Place(
         "Use",
         "ledger",
         "What was spent",
         "Everything shown so far, and the ε it would have cost real people.",
-        LEDGER_CONTROLS,
+        ("dataset", "delta"),
     ),
     Place(
         "Use",
         "plan",
         "What would it take?",
         "Set a target energy; find the ε, the people, the R or the sites that reach it.",
-        PLAN_CONTROLS,
+        _run_without("protocols"),
     ),
     Place(
         "Use",

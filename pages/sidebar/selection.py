@@ -1,53 +1,34 @@
-"""What the controls say: a frozen spec, what is to be noted about it, and the address of it."""
+"""What the controls say: a frozen spec, and what is to be noted about it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from typing import Any
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.errors import ParameterError
 from dpcore.experiments.pca.spec import RunSpec
-
-EVERYBODY = "all"
-DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
-DEFAULTS: dict[str, object] = {
-    "dataset": "digits",
-    "protocols": ["dpdis", "full", "local", "pooled"],
-    "epsilon": 1.0,
-    "delta": 1e-2,
-    "sites": 5,
-    "people": EVERYBODY,
-    "calibration": "analytic",
-    "noise": "isometric",
-    "truncation": "psd",
-    "preparation": "published",
-    "split": "equal",
-    "concentration": 1.0,
-    "masks": "published",
-    "repetitions": 10,
-    "seed": 0,
-    "compare": False,
-}
+from pages.parameters.sidebar import DEFAULTS
+from pages.parameters.words import EVERYBODY
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """What the sidebar says at this moment: a spec, and the data set it stands on.
 
     `notes` are sentences about settings that cost something or could not be met; `compare` asks
-    for the published choices beside the chosen ones; `query` restores every control.
+    for the published choices beside the chosen ones.
     """
 
     spec: RunSpec
     dataset: DatasetStatus
     notes: tuple[str, ...]
     compare: bool = False
-    query: str = ""
 
 
-def as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
-    """The choice that the values of all shared controls make."""
+def selected(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
+    """The selection that the values of all shared controls make."""
     notes = []
     fields = dict(values)
     sites, people = fields["sites"], fields.pop("people")
@@ -64,42 +45,20 @@ def as_choice(dataset: DatasetStatus, values: dict[str, object]) -> Choice:
             f"R = {fields['intermediate_dim']} is below K = {fields['components']}: each site "
             "sends fewer directions than are wanted, and only different sites can make up for it."
         )
+    fields["protocols"] = tuple(fields["protocols"])
     if not fields["protocols"]:
         fields["protocols"] = ("dpdis",)
         notes.append("No protocol is picked: showing DPdisPCA.")
     compare = fields.pop("compare")
-    return Choice(RunSpec(dataset=dataset.name, **fields), dataset, tuple(notes), compare)
+    return Selection(RunSpec(dataset=dataset.name, **fields), dataset, tuple(notes), compare)
 
 
-def query_of(dataset: DatasetStatus, values: dict[str, object]) -> str:
-    """The part of the address that restores these controls; defaults are left out."""
-    defaults = defaults_for(dataset)
-    pairs: list[tuple[str, str]] = []
-    if dataset.name != defaults["dataset"]:
-        pairs.append(("dataset", dataset.name))
-    for name, value in values.items():
-        if name == "protocols":
-            if list(value) != defaults[name]:
-                pairs.extend((name, METHODS[key].title) for key in value)
-        elif value != defaults[name]:
-            pairs.append((name, _in_address(value)))
-    return urlencode(pairs)
-
-
-def _in_address(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return plain(value) if isinstance(value, float) else str(value)
-
-
-def defaults_for(dataset: DatasetStatus) -> dict[str, object]:
+def defaults_for(dataset: DatasetStatus) -> dict[str, Any]:
     """Every control's default; K and R depend on the data set."""
+    components = dataset.default_components
+    if components is None:
+        raise ParameterError("dataset", "a table of numbers", dataset.name)
     return DEFAULTS | {
-        "components": dataset.default_components,
-        "intermediate": min(2 * dataset.default_components, dataset.n_features),
+        "components": components,
+        "intermediate": min(2 * components, dataset.n_features),
     }
-
-
-def plain(number: float) -> str:
-    """A number as people write it: no exponent, no trailing zeros."""
-    return f"{number:,.10f}".rstrip("0").rstrip(".")

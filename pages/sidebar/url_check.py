@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.state.session_state_proxy import get_session_state
 
 from dpcore.errors import ParameterError
-from pages.parameters.table import find
+from pages.parameters.table import find, known
 from pages.widgets.plain_text import plainly
 
 _REFUSED = "_refused"
@@ -73,7 +73,7 @@ def _read(asked: Written) -> tuple[Written, dict[str, str]]:
     taken, refused = {}, {}
     for name, written in asked.items():
         try:
-            taken[name] = find(name).read(name, written)
+            taken[name] = known(name).read(name, written)
         except ParameterError:
             refused[name] = _sentence(name, written)
     return taken, refused
@@ -95,13 +95,13 @@ def _refused_by_controls(new: Written) -> dict[str, tuple[str, object]]:
     return {
         name: (_sentence(name, written), st.session_state[name])
         for name, written in new.items()
-        if name in st.session_state and find(name).spelled(st.session_state[name]) != written
+        if name in st.session_state and known(name).spelled(st.session_state[name]) != written
     }
 
 
 def _sentence(name: str, written: list[str]) -> str:
     return (
-        f"In the address, {plainly(name)} must be {find(name).offered}, "
+        f"In the address, {plainly(name)} must be {known(name).offered}, "
         f"got {plainly(', '.join(written)) or 'nothing'}"
     )
 
@@ -111,7 +111,7 @@ def _say_refused() -> None:
     for name, (sentence, shown) in list(refused.items()):
         if shown is _NOT_LOOKED:
             # A control that the page is yet to draw will stand at its default.
-            default = find(name).default
+            default = known(name).default
             refused[name] = (sentence, st.session_state.get(name, default))
         elif name not in st.session_state or st.session_state[name] != shown:
             del refused[name]
@@ -124,7 +124,7 @@ def _say_one(name: str) -> None:
     if shown is None:
         st.warning(f"{sentence}: its default is used.")
     else:
-        value = ", ".join(find(name).spelled(shown))
+        value = ", ".join(known(name).spelled(shown))
         st.warning(f"{sentence}: showing {plainly(value)}.")
 
 

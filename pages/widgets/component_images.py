@@ -14,7 +14,7 @@ from dpcore.figures.components.images import component_strip
 from dpcore.figures.components.loadings import loading_bars
 from dpcore.spectra import align_signs
 from pages.server import result_cache
-from pages.widgets.cards import chart, is_dark
+from pages.widgets.charts import chart, is_dark
 
 MOST_SHOWN = 10
 

@@ -1,51 +1,76 @@
-"""What to take away from a page: rows, a script, a notebook, a link."""
+"""What to take away from a page: rows, figures, a script, a notebook, a link."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from urllib.parse import urlencode
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
+import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.export import csv_of
+from pages.parameters.table import address
 
-Row = dict[str, object]
 
-
-def downloads(key: str, rows: Sequence[Row], *, script: str = "", notebook: str = "") -> None:
-    """Buttons for what there is, and the link that restores the page.
+def take_away(
+    name: str,
+    rows: Sequence[Row],
+    *,
+    figures: Mapping[str, go.Figure | Callable[[], go.Figure]] | None = None,
+    script: Callable[[], str] | None = None,
+    notebook: Callable[[], str] | None = None,
+    commands: Sequence[str] = (),
+) -> None:
+    """Buttons for what there is, made when somebody presses one, and the link to the page.
 
     Parameters
     ----------
-    key : str
-        Prefix of the widgets' keys and of the files' names.
+    name : str
+        What the files are called after.
+    figures : mapping of str to Figure, or to what makes one
+        Each by what tells it from the others, "" where it is alone.
+    commands : sequence of str
+        Command lines that give the same rows.
     """
-    with st.container(horizontal=True):
-        for label, data, suffix, mime in (
-            ("Rows (CSV)", csv_of(rows) if rows else "", "rows.csv", "text/csv"),
-            ("Script (Python)", script, "run.py", "text/x-python"),
-            ("Notebook", notebook, "run.ipynb", "application/x-ipynb+json"),
-        ):
-            if data:
-                st.download_button(
-                    label,
-                    data,
-                    f"{key}-{suffix}",
-                    mime,
-                    on_click="ignore",
-                    key=f"{key}_save_{suffix}",
-                )
-        link_to(
-            urlencode(
-                [(name, v) for name in st.query_params for v in st.query_params.get_all(name)]
+    st.markdown("##### Take it away")
+    offered: list[tuple[str, Callable[[], str], str, str]] = []
+    if rows:
+        offered.append(("Rows (CSV)", partial(csv_of, rows), "rows.csv", "text/csv"))
+    for which, figure in (figures or {}).items():
+        offered.append(
+            (
+                f"Figure{which and f', {which}'} (HTML)",
+                partial(_html, figure),
+                f"{which or 'figure'}.html",
+                "text/html",
             )
         )
+    if script is not None:
+        offered.append(("Script (Python)", script, "run.py", "text/x-python"))
+    if notebook is not None:
+        offered.append(("Notebook", notebook, "run.ipynb", "application/x-ipynb+json"))
+    with st.container(horizontal=True):
+        for label, data, file, mime in offered:
+            file = f"{name}-{file}"
+            st.download_button(label, data, file, mime, on_click="ignore", key=f"save_{file}")
+        _link()
+    st.caption("The camera in a chart's corner saves it as SVG.")
+    if commands:
+        st.caption("The same rows from the command line:")
+        st.code("\n".join(commands), language=None, wrap_lines=True)
 
 
-def link_to(query: str) -> None:
+def _html(figure: go.Figure | Callable[[], go.Figure]) -> str:
+    made = figure() if callable(figure) else figure
+    return str(made.to_html(include_plotlyjs=True, full_html=True))
+
+
+def _link() -> None:
     """The address that restores every control, to copy; sent only when somebody asks for it."""
     with st.popover("Link to this view", on_change="rerun", key="link") as asked:
         if asked.open:
+            query = address()
             st.caption("It restores every control, on any server that runs the lab.")
             st.code(
                 f"{st.context.url}{'?' if query else ''}{query}", language=None, wrap_lines=True

@@ -23,7 +23,7 @@ from dpcore.privacy import BeyondCap, Cap
 from dpcore.privacy.card import say_number
 from pages.server import result_cache
 from pages.sidebar.navigation import page_path
-from pages.widgets.cards import say_refused
+from pages.widgets.messages import say_refused
 
 _ACCOUNTS, _CAP = "_spent", "_spent_cap"
 _FOLLOWED, _ENTERED = "_spent_followed", "_spent_entered"
@@ -34,7 +34,7 @@ Look = Callable[[], tuple[Sequence[Row], bool]]
 
 def account(dataset: str) -> Account:
     """The account of a data set in this session."""
-    books = st.session_state.setdefault(_ACCOUNTS, {})
+    books: dict[str, Account] = st.session_state.setdefault(_ACCOUNTS, {})
     return books.setdefault(dataset, Account(dataset, cap=cap()))
 
 

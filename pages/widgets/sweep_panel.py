@@ -17,7 +17,7 @@ from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SCHEDULER_VARIABLE, SweepProgress, Sweeps, SweepsView
 from pages.sidebar.navigation import page_path
 from pages.widgets import session_ledger
-from pages.widgets.downloads import downloads
+from pages.widgets.downloads import take_away
 from pages.widgets.plain_text import said
 from pages.widgets.run_request import start_button, time_in_words, too_much
 
@@ -175,23 +175,11 @@ def take_away_sweep(
     commands: Sequence[str],
 ) -> None:
     """Rows, figures, what gives the same elsewhere, and the link to the page."""
-    st.markdown("##### Take it away")
-    with st.container(horizontal=True):
-        for name, figure in figures.items():
-            st.download_button(
-                f"Figure, {name} (HTML)",
-                lambda figure=figure: figure.to_html(include_plotlyjs=True, full_html=True),
-                f"{page}-{name}.html",
-                "text/html",
-                on_click="ignore",
-                key=f"{page}_do_save_{name}",
-            )
-    st.caption("The same rows from the command line:")
-    st.code("\n".join(commands), language=None, wrap_lines=True)
-    st.caption("The rows, what computes them, and the link that restores this page:")
-    downloads(
-        f"{page}_do",
+    take_away(
+        page,
         rows,
-        script=script_of_sweeps(sweeps),
-        notebook=notebook_of_sweeps(sweeps),
+        figures=figures,
+        script=lambda: script_of_sweeps(sweeps),
+        notebook=lambda: notebook_of_sweeps(sweeps),
+        commands=commands,
     )

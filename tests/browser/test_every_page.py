@@ -7,6 +7,14 @@ import pytest
 from pages.sidebar.navigation import PAGES
 
 NAMES = [place.address for place in PAGES.values()]
+# What every button says that reaches beyond a part of the page that hides what is beyond it.
+CUT_OFF = """() => [...document.querySelectorAll('[data-testid=stMain] button')].filter(button => {
+    const right = button.getBoundingClientRect().right
+    for (let at = button.parentElement; at; at = at.parentElement)
+        if (getComputedStyle(at).overflowX != 'visible'
+                && right > at.getBoundingClientRect().right + 2) return true
+    return false
+}).map(button => button.innerText)"""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -16,6 +24,7 @@ def test_opens_quietly_with_every_picture_described(name, server, open_page):
     assert page.locator("[data-testid=stSidebarNav]").is_visible()
     images = page.locator("[data-testid=stImage] img")
     assert all(images.nth(index).get_attribute("alt") for index in range(images.count()))
+    assert page.evaluate(CUT_OFF) == []
     watched.assert_quiet()
 
 

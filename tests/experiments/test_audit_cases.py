@@ -10,8 +10,8 @@ from dpcore import cca, classification, statistics
 from dpcore.cca import PrivateCCA, bound_views, distributed_cca
 from dpcore.experiments.audit.attack import cases_by_family, named_cases
 from dpcore.experiments.audit.cases import audit_cases
+from dpcore.experiments.audit.flawed_cases import flawed_cases
 from dpcore.experiments.pca.methods import METHODS, NO_PROMISE
-from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.noisy_sites import noise_of
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -13,7 +14,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import platformdirs.windows
 import pytest
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
+from platformdirs.windows import Windows
 
 from dpcore.experiments.engine import executor
 from dpcore.experiments.engine import result_store as store_module
@@ -218,6 +223,44 @@ def test_a_claim_is_held_by_one_at_a_time(store):
     again.release()
 
 
+def test_a_claim_is_free_once_its_holder_is_killed(store):
+    program = (
+        "import sys, time\n"
+        "from dpcore.experiments.engine.result_store import Store\n"
+        "from dpcore.experiments.engine.work_units import units_of\n"
+        "from dpcore.experiments.pca.spec import RunSpec\n"
+        "claim = Store(sys.argv[1]).claim(units_of({0: RunSpec(repetitions=2)})[0])\n"
+        "print(claim is not None, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    (unit, *_) = units_of({0: RunSpec(repetitions=2)})
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(store.folder)], cwd=REPOSITORY, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout.readline() == b"True\n"
+        assert store.claim(unit) is None
+        holder.kill()
+    claim = store.claim(unit)
+    assert claim is not None
+    claim.release()
+    assert not list(store.folder.rglob("*.lock"))
+
+
+def test_a_share_that_calls_a_held_lock_forbidden(store, monkeypatch):
+    """As SMB does: it is held, and by somebody who computes the unit."""
+    (unit, *_) = units_of({0: SWEEP.base})
+
+    def forbidden(*arguments):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr("fcntl.flock", forbidden)
+    assert store.claim(unit) is None
+    monkeypatch.undo()
+    claim = store.claim(unit)
+    assert claim is not None
+    claim.release()
+
+
 def test_a_sweep_waits_for_what_another_session_is_computing(store):
     (unit, *_) = units_of({i: cell.spec for i, cell in enumerate(SWEEP.cells())})
     claim = store.claim(unit)
@@ -247,14 +290,20 @@ def test_a_person_can_find_the_folder(monkeypatch, tmp_path):
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     assert cache_folder() == tmp_path
     monkeypatch.delenv(FOLDER_VARIABLE)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    for platform, end in (
-        ("linux", ("xdg", "dpcore")),
-        ("darwin", ("Caches", "dpcore")),
-        ("win32", ("dpcore",)),
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(platformdirs.windows, "get_win_folder", lambda name: str(tmp_path / name))
+    for system, end in (
+        (Unix, (".cache", "dpcore")),
+        (MacOS, ("Library", "Caches", "dpcore")),
+        (Windows, ("CSIDL_LOCAL_APPDATA", "dpcore")),
     ):
-        monkeypatch.setattr(store_module.sys, "platform", platform)
-        assert cache_folder().parts[-len(end) :] == end
+        monkeypatch.setattr(platformdirs, "PlatformDirs", system)
+        assert cache_folder() == tmp_path.joinpath(*end)
+    monkeypatch.setattr(platformdirs, "PlatformDirs", Unix)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "dpcore"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path):

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpcore.figures.tradeoffs.svg import accuracy_dots_svg, energy_curves_svg
-from dpcore.figures.tradeoffs.thumbnails import energy_thumbnail
+from dpcore.figures.tradeoffs.svg import accuracy_dots_svg, energy_curves_svg, energy_thumbnail
 
 SVG = "{http://www.w3.org/2000/svg}"
 

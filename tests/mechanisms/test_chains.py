@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from arviz_stats.base import array_stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +55,23 @@ def direct_ess(draws):
 def test_ess_is_the_direct_sum(phi, length):
     draws = autoregression(phi, 3, length, np.random.default_rng(1))
     assert effective_sample_size(draws) == pytest.approx(direct_ess(draws), rel=1e-9)
+
+
+@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.7])
+@pytest.mark.parametrize("length", [2_000, 2_001])
+def test_diagnostics_are_those_of_arviz(phi, length):
+    """Where the sum of correlations ends before the chain does, as after hundreds of lags."""
+    draws = autoregression(phi, 4, length, np.random.default_rng(11))
+    assert split_r_hat(draws) == pytest.approx(array_stats.rhat(draws, method="split"), rel=1e-12)
+    assert rank_normalized_r_hat(draws) == pytest.approx(array_stats.rhat(draws), rel=1e-12)
+    ess = array_stats.ess(draws, method="mean")
+    assert effective_sample_size(draws) == pytest.approx(ess, rel=1e-10)
+    assert bulk_ess(draws) == pytest.approx(array_stats.ess(draws, method="bulk"), rel=1e-10)
+    halves = split_chains(draws)
+    tails = [halves <= quantile for quantile in np.quantile(halves, [0.05, 0.95])]
+    assert tail_ess(draws) == pytest.approx(
+        min(array_stats.ess(tail.astype(float), method="identity") for tail in tails), rel=1e-10
+    )
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])

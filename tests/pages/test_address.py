@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.parameters.sidebar import SIDEBAR
-from pages.sidebar.selection import DEFAULTS
+from pages.parameters.sidebar import DEFAULTS, SIDEBAR
 
 
 @pytest.mark.parametrize(
@@ -60,3 +59,13 @@ def test_a_page_that_stops_early_says_it_too(open_page):
     told = [warning.value for warning in at.warning]
     assert any(each.startswith("In the address, method must be") for each in told)
     assert any(each.startswith("In the address, sites must be") for each in told)
+
+
+@pytest.mark.parametrize("page", ["explore/central", "explore/sample_complexity"])
+def test_the_link_restores_what_has_been_moved_since_the_page_was_opened(open_page, page):
+    at = open_page(page, delta="0.001")
+    at.select_slider(key="epsilon").set_value(0.5)
+    at.session_state["link"] = True
+    (link,) = (block.value for block in at.run().code)
+    assert link.endswith("?delta=0.001&epsilon=0.5") or "&epsilon=0.5&" in link
+    assert "dataset" not in link

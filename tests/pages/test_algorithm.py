@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.experiments.teaching.algorithm1_steps import STEPS
-from pages.learn.algorithm.step_pieces import WORDS
+from pages.parameters.learn import STEP_TITLES
 
 
 def heading(at) -> str:
@@ -20,18 +20,18 @@ def test_forward_and_back_walk_the_steps(open_page):
     at = open_page("learn/algorithm")
     for number, key in enumerate(STEPS, start=1):
         assert not at.exception
-        assert heading(at).startswith(f"#### {number} of {len(STEPS)}: {WORDS[key].title}")
+        assert heading(at).startswith(f"#### {number} of {len(STEPS)}: {STEP_TITLES[key]}")
         if number < len(STEPS):
             button(at, "Forward →").click().run()
     assert button(at, "Forward →").disabled
     button(at, "← Back").click().run()
-    assert WORDS["average"].title in heading(at)
+    assert STEP_TITLES["average"] in heading(at)
 
 
 @pytest.mark.parametrize("key", STEPS)
 def test_every_step_fills_in_its_words(open_page, key):
-    at = open_page("learn/algorithm", step=WORDS[key].title)
-    assert WORDS[key].title in heading(at)
+    at = open_page("learn/algorithm", step=STEP_TITLES[key])
+    assert STEP_TITLES[key] in heading(at)
     assert not any("{" in m.value for m in at.markdown if "$" not in m.value)
     assert len(at.get("image")) >= 1
 

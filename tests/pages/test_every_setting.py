@@ -15,9 +15,10 @@ from dpcore.experiments.audit.attack import cases_by_family, slug_of
 from dpcore.experiments.cca.views import SYNTHETIC
 from pages.learn.audit import panels as audit_panels
 from pages.parameters.kinds import Number, OneOf, Switch
+from pages.parameters.sidebar import DEFAULTS
 from pages.parameters.table import DECLARED, parameters
+from pages.parameters.words import EVERYBODY
 from pages.sidebar.navigation import PAGES
-from pages.sidebar.selection import DEFAULTS, EVERYBODY
 from pages.use.plan import panels as plan_panels
 from tests.pages.looking import assert_whole
 
@@ -93,8 +94,8 @@ def ends(name: str, dataset: str) -> tuple[list[str], ...]:
     if not isinstance(parameter, OneOf):
         return ()
     if parameter.several:
-        return [""], [parameter.label(option) for option in parameter.options]
-    return tuple([parameter.label(parameter.options[end])] for end in (0, -1))
+        return [""], [parameter.label(option) for option in parameter.offers]
+    return tuple([parameter.label(parameter.offers[end])] for end in (0, -1))
 
 
 def settings_of(page: str, dataset: str) -> list[dict[str, list[str]]]:
@@ -157,7 +158,7 @@ def test_the_table_says_what_the_controls_offer(open_place):
                 continue
             parameter = parameters()[name]
             if isinstance(parameter, OneOf):
-                labels = [parameter.label(option) for option in parameter.options]
+                labels = [parameter.label(option) for option in parameter.offers]
                 # Data with few people offer fewer numbers of them.
                 assert list(drawn.options) == [one for one in labels if one in drawn.options], name
                 assert parameter.spelled(at.session_state[name])
@@ -190,5 +191,5 @@ def _bound(at) -> list:
 
 
 def test_few_people_is_a_choice_of_the_people_control():
-    assert FEW["people"] in [str(option) for option in parameters()["people"].options]
+    assert FEW["people"] in [str(option) for option in parameters()["people"].offers]
     assert EVERYBODY == "all"

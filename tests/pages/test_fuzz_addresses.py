@@ -45,7 +45,7 @@ def right(name: str) -> tuple[str, ...]:
     """Ways to write values that the parameter takes, by the table."""
     parameter = parameters()[name]
     if isinstance(parameter, OneOf):
-        options = [option for option in parameter.options if option not in SLOW.get(name, ())]
+        options = [option for option in parameter.offers if option not in SLOW.get(name, ())]
         return tuple(
             form
             for option in options

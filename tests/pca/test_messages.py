@@ -182,7 +182,7 @@ def test_a_checksum_does_not_make_nonsense_a_message(data):
 def test_another_version_says_so(rng):
     data = bytearray(encode_message(proxy(rng)))
     data[4] = 1
-    with pytest.raises(MessageError, match="version 1, this reads version 2"):
+    with pytest.raises(MessageError, match="version 1, this reads version 3"):
         decode_message(bytes(data))
 
 

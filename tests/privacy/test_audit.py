@@ -227,7 +227,7 @@ def test_the_museum_is_fenced_off():
         path.relative_to(root).as_posix()
         for folder in ("dpcore", "pages")
         for path in (root / folder).rglob("*.py")
-        if "mechanisms.flawed" in path.read_text(encoding="utf-8")
+        if "audit.flawed_cases" in path.read_text(encoding="utf-8")
     }
     assert importers == {"dpcore/experiments/audit/cases.py"}
 

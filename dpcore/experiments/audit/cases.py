@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from dpcore.experiments.audit.flawed_cases import flawed_cases
 from dpcore.experiments.audit.noise_cases import message_cases, second_moment_cases
 from dpcore.experiments.audit.pca_cases import central_cases, distributed_cases
 from dpcore.experiments.audit.private_mean_cases import private_mean_cases
-from dpcore.mechanisms.flawed import flawed_cases
 from dpcore.privacy.audit import AuditCase
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.classification import PrivateFits, PrivateLogisticRegression, PrivateSVM, fit_many
-from dpcore.experiments.audit.worst_neighbours import capped, claim
-from dpcore.privacy.audit import AuditCase, Sampler, Statistic
+from dpcore.experiments.audit.worst_neighbours import capped, claim, under_both
+from dpcore.privacy.audit import AuditCase, Statistic
 
 FAMILY = "Classifiers"
 _Classifier = PrivateLogisticRegression | PrivateSVM
@@ -88,8 +88,9 @@ def classifier_case(name: str, estimator: _Classifier, data: _Neighbours) -> Aud
     def fits(rows: FloatArray, rng: np.random.Generator, n: int, epsilon: float) -> PrivateFits:
         return fit_many(estimator, rows, data.labels, epsilons=[epsilon], rngs=[rng] * n)
 
-    def sampler(rows: FloatArray) -> Sampler:
-        return lambda rng, n: fits(rows, rng, n, estimator.epsilon).weights[0]
+    def draws(rows: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        drawn: FloatArray = fits(rows, rng, n, estimator.epsilon).weights[0]
+        return drawn
 
     one = fits(data.rows, rng, 1, estimator.epsilon)
     (guarantee,) = one.guarantees
@@ -106,8 +107,7 @@ def classifier_case(name: str, estimator: _Classifier, data: _Neighbours) -> Aud
         covers=f"classification.{type(estimator).__name__}.{estimator.method}",
         **claim(guarantee),
         sees="the released weights",
-        sampler_d=sampler(data.rows),
-        sampler_d_prime=sampler(data.rows_prime),
+        **under_both(draws, data.rows, data.rows_prime),
         statistic=statistic,
         neighbours=data.sentence,
     )
@@ -123,8 +123,8 @@ def two_epsilons_case(estimator: _Classifier, data: _Neighbours) -> AuditCase:
     def fits(rows: FloatArray, rng: np.random.Generator, n: int) -> PrivateFits:
         return fit_many(estimator, rows, data.labels, epsilons=epsilons, rngs=[rng] * n)
 
-    def sampler(rows: FloatArray) -> Sampler:
-        return lambda rng, n: fits(rows, rng, n).weights[:2, :, 0, 0].T
+    def draws(rows: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return fits(rows, rng, n).weights[:2, :, 0, 0].T
 
     one, other = (fits(rows, np.random.default_rng(0), 1) for rows in (data.rows, data.rows_prime))
     betas = np.array([perturbation.beta for perturbation in one.perturbations[:2]])
@@ -134,8 +134,7 @@ def two_epsilons_case(estimator: _Classifier, data: _Neighbours) -> AuditCase:
         family=FAMILY,
         epsilon=sum(epsilons[:2]),
         delta=0.0,
-        sampler_d=sampler(data.rows),
-        sampler_d_prime=sampler(data.rows_prime),
+        **under_both(draws, data.rows, data.rows_prime),
         statistic=lambda both: towards * (both @ (betas * [-1, 1])),
         neighbours=data.sentence,
     )
@@ -217,7 +216,8 @@ def _objective_likelihood_ratio(
         jacobian = np.einsum("nm,md,me->nde", loss.curvature_at(margins), signed, signed)
         jacobian += strength * np.eye(signed.shape[1])
         lengths: FloatArray = np.linalg.norm(noise, axis=1)
-        return np.linalg.slogdet(jacobian)[1] - perturbation.beta * lengths
+        log_volume: FloatArray = np.linalg.slogdet(jacobian)[1]
+        return log_volume - perturbation.beta * lengths
 
     def score(weights: FloatArray) -> FloatArray:
         ratios = [

@@ -15,6 +15,7 @@ from dpcore.experiments.audit.worst_neighbours import (
     TURN,
     along,
     claim,
+    under_both,
     worst_second_moments,
 )
 from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
@@ -28,7 +29,7 @@ from dpcore.privacy import (
     l2_sensitivity_of_second_moment,
     second_moment_sigma,
 )
-from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.privacy.audit import AuditCase
 
 SECOND_MOMENT = "Second moment"
 N_FEATURES = 20
@@ -61,10 +62,8 @@ def second_moment_case(
     moment, moment_prime = worst_second_moments(n_features, n_samples)
     sigma = second_moment_sigma(budget, n_samples, calibration=calibration)
 
-    def sampler(matrix: FloatArray) -> Sampler:
-        return lambda rng, n: (
-            matrix + symmetric_gaussian_noise(n_features, sigma, shape=shape, rng=rng, size=n)
-        )
+    def draws(matrix: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return matrix + symmetric_gaussian_noise(n_features, sigma, shape=shape, rng=rng, size=n)
 
     return AuditCase(
         name=f"second moment, {calibration}, {shape}",
@@ -72,8 +71,7 @@ def second_moment_case(
         epsilon=gaussian_epsilon(budget.delta, sigma, l2_sensitivity_of_second_moment(n_samples)),
         delta=budget.delta,
         sees="the noisy second moment",
-        sampler_d=sampler(moment),
-        sampler_d_prime=sampler(moment_prime),
+        **under_both(draws, moment, moment_prime),
         statistic=along(moment - moment_prime),
         is_gaussian=True,
         neighbours=TURN,
@@ -91,13 +89,10 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
     moment, moment_prime = worst_second_moments(n_features, N_SAMPLES)
     score = along(moment - moment_prime)
 
-    def sampler(matrix: FloatArray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> FloatArray:
-            return np.stack(
-                [site_message(matrix, N_SAMPLES, settings, rng=rng).values for _ in range(n)]
-            )
-
-        return sample
+    def draws(matrix: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return np.stack(
+            [site_message(matrix, N_SAMPLES, settings, rng=rng).values for _ in range(n)]
+        )
 
     return AuditCase(
         name=f"DPdisPCA site message, {truncation}",
@@ -106,8 +101,7 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
         n_trials=PROTOCOL_TRIALS,
         **claim(promised_by_sites(settings, [N_SAMPLES], n_features), Adversary.AGGREGATOR),
         sees="every site's message",
-        sampler_d=sampler(moment),
-        sampler_d_prime=sampler(moment_prime),
+        **under_both(draws, moment, moment_prime),
         statistic=lambda proxies: score(proxies @ proxies.swapaxes(1, 2)),
         is_gaussian=True,
         neighbours=TURN,

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.audit.worst_neighbours import BUDGET, along, capped, claim
-from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.experiments.audit.worst_neighbours import BUDGET, along, capped, claim, under_both
+from dpcore.privacy.audit import AuditCase
 from dpcore.statistics import (
     MECHANISMS,
     PrivateStatistic,
@@ -58,8 +58,8 @@ def statistic_case(
     def release(values: FloatArray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
         return function(values, epsilon=epsilon, delta=BUDGET.delta, mechanism=mechanism, rng=rng)
 
-    def sampler(values: FloatArray) -> Sampler:
-        return lambda rng, n: np.stack(
+    def draws(values: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return np.stack(
             [np.atleast_1d(release(values, BUDGET.epsilon, rng).value) for _ in range(n)]
         )
 
@@ -84,8 +84,7 @@ def statistic_case(
         covers=f"statistics.{function.func.__name__}.{mechanism}",
         **claim(guarantee),
         sees="the released statistic",
-        sampler_d=sampler(values),
-        sampler_d_prime=sampler(values_prime),
+        **under_both(draws, values, values_prime),
         statistic=along(exact - exact_prime) if projects else laplace_likelihood_ratio,
         is_gaussian=is_gaussian,
         neighbours="One person's value drops from far above the bounds to the lower one; all "

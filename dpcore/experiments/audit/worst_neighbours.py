@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypedDict
+from functools import partial
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from dpcore.arrays import FloatArray
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.streams import Repetition
+
+Data = TypeVar("Data")
 
 DISTRIBUTED = "Distributed PCA"
 N_SAMPLES = 50
@@ -48,6 +51,20 @@ def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> Cl
     """What this guarantee claims against this adversary."""
     epsilon = epsilon_against(guarantee, adversary)
     return Claim(epsilon=epsilon, delta=guarantee.delta, adversary=adversary, guarantee=guarantee)
+
+
+class Samplers(TypedDict):
+    """The fields of a case that draw releases."""
+
+    sampler_d: Sampler
+    sampler_d_prime: Sampler
+
+
+def under_both(
+    draws: Callable[[Data, np.random.Generator, int], FloatArray], data: Data, data_prime: Data
+) -> Samplers:
+    """Releases of one mechanism on two neighbouring data sets."""
+    return Samplers(sampler_d=partial(draws, data), sampler_d_prime=partial(draws, data_prime))
 
 
 def seen_by(adversary: Adversary, sees: str, case: AuditCase) -> AuditCase:

@@ -19,6 +19,10 @@ rows = collect(Points((spec,))).rows
 errors = [row["test_error"] for row in rows]
 print(f"test error {fmean(errors):.4f}, mean of {len(errors)} draws")"""
 
+_RELEASE = """\
+result = release(values, spec)
+print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)"""
+
 
 def classification_script(spec: ClassificationSpec) -> str:
     """A Python script that runs the pipeline and prints its test error."""
@@ -63,8 +67,7 @@ def _statistic_cells(spec: StatisticSpec, origin: tuple[str, int] | list[float])
     return [
         imports_of("import numpy as np", *needed),
         f"values = {values}\nspec = {source_of(spec)}",
-        "result = release(values, spec)\n"
-        "print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)",
+        _RELEASE,
     ]
 
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from textwrap import indent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep, collect
@@ -135,7 +135,7 @@ def notebook(cells: Sequence[tuple[str, str]]) -> str:
     import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    made = {"code": new_code_cell, "markdown": new_markdown_cell}
+    made: dict[str, Any] = {"code": new_code_cell, "markdown": new_markdown_cell}
     document = new_notebook(
         cells=[made[kind](source, id=f"cell-{n}") for n, (kind, source) in enumerate(cells)],
         metadata={

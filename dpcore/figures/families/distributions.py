@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import AnyArray, FloatArray
 from dpcore.figures.plot_parts import legend_above, named_level, present_setting
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks
 from dpcore.figures.table import Table
@@ -67,7 +67,7 @@ def error_law_figure(
 
 
 def histogram_bars(
-    edges: FloatArray, exact: FloatArray, private: FloatArray, *, dark: bool = False
+    edges: AnyArray, exact: AnyArray, private: AnyArray, *, dark: bool = False
 ) -> go.Figure:
     """True and private counts over the same edges.
 

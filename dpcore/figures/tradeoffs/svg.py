@@ -1,31 +1,38 @@
-"""Published figures as standalone SVG: pictures for a document, without a browser to draw them."""
+"""Published figures as standalone SVG: pictures for a document, and stamps to see many at once.
+
+Drawn here in under 1 ms each. Plotly's own pictures need Chrome (348 MB, 10 s for one by kaleido);
+matplotlib would add 77 MB, 0.7 s a picture, and its import.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from xml.sax.saxutils import escape
 
-from dpcore.figures.style import GREY, INK_LIGHT, log_ticks, look_of
+from dpcore.figures.style import GREY, INK_LIGHT, ink, log_ticks, look_of
+from dpcore.figures.table import Row, Table
 
-Row = dict[str, object]
+Point = tuple[str, float, float]
+"""A protocol, a value on the horizontal axis, an energy ratio."""
 
 _WIDTH, _HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 16, 64, 52
 _SIDE = 16
-_TOP_OF_SCALE = 1.06
+_STAMP_WIDTH, _STAMP_HEIGHT = 200, 112
 _DASHES = {"solid": "", "dash": "7 4", "dot": "2 4"}
 
 
 def energy_curves_svg(
-    rows: Sequence[Row],
+    rows: Table,
     field: str,
     *,
     title: str,
     axis_title: str,
     logarithmic: bool = True,
-    published: Sequence[tuple[str, float, float]] = (),
+    published: Sequence[Point] = (),
 ) -> str:
     """Mean captured energy along one field with the range of the draws, as SVG text.
 
@@ -42,16 +49,9 @@ def energy_curves_svg(
     """
     values = sorted({float(row[field]) for row in rows})
     ticks, labels = log_ticks(values) if logarithmic else (values, [f"{v:g}" for v in values])
-    scale = math.log10 if logarithmic else float
-    low, high = scale(values[0]), scale(values[-1])
-
-    def x(value: float) -> float:
-        part = (scale(value) - low) / (high - low) if high > low else 0.5
-        return _LEFT + (0.02 + 0.96 * part) * (_WIDTH - _LEFT - _RIGHT)
-
-    def y(ratio: float) -> float:
-        return _HEIGHT - _BOTTOM - ratio / _TOP_OF_SCALE * (_HEIGHT - _TOP - _BOTTOM)
-
+    ends = values[0], values[-1]
+    axes = _Axes(ends, logarithmic, (_LEFT, _WIDTH - _RIGHT), (_TOP, _HEIGHT - _BOTTOM), 1.06)
+    x, y = axes.x, axes.y
     parts = _opening(title, _HEIGHT)
     for share in (0, 0.2, 0.4, 0.6, 0.8, 1.0):
         parts += [
@@ -66,26 +66,24 @@ def energy_curves_svg(
     parts += [
         _line(_LEFT, y(0), _WIDTH - _RIGHT, y(0), INK_LIGHT),
         _text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 12, axis_title),
-        f'<text transform="translate(16 {y(0.5):.1f}) rotate(-90)" text-anchor="middle">'
-        "captured energy, share of exact PCA</text>",
+        (
+            f'<text transform="translate(16 {y(0.5):.1f}) rotate(-90)" text-anchor="middle">'
+            "captured energy, share of exact PCA</text>"
+        ),
     ]
     floor = fmean(row["random_ratio"] for row in rows)
     for level, colour, dash in ((1.0, INK_LIGHT, "7 4"), (floor, GREY, "2 4")):
         parts.append(_line(_LEFT, y(level), _WIDTH - _RIGHT, y(level), colour, dash, 1.5))
-    legend = _LEFT
+    legend: float = _LEFT
     for key in dict.fromkeys(row["protocol"] for row in rows):
         own = [row for row in rows if row["protocol"] == key]
-        parts += _curve(own, field, x, y)
+        parts += _curve(own, field, axes)
         parts += [
             _line(legend, 42, legend + 22, 42, look_of(key).colour, _dash(key), 2.5),
             _text(legend + 28, 46, look_of(key).label, anchor="start"),
         ]
         legend += 46 + 7.2 * len(look_of(key).label)
-    for key, value, ratio in published:
-        parts.append(
-            f'<circle cx="{x(value):.1f}" cy="{y(ratio):.1f}" r="5" fill="none" '
-            f'stroke="{look_of(key).colour}" stroke-width="1.5"/>'
-        )
+    parts += [axes.hollow(point, 5) for point in published]
     if published:
         parts += [
             f'<circle cx="{legend + 8:.1f}" cy="42" r="5" fill="none" stroke="{INK_LIGHT}"/>',
@@ -94,7 +92,43 @@ def energy_curves_svg(
     return "\n".join([*parts, "</svg>\n"])
 
 
-def accuracy_dots_svg(rows: Sequence[Row], *, title: str, published: Sequence[Row] = ()) -> str:
+def energy_thumbnail(
+    points: Sequence[Point],
+    *,
+    ends: tuple[float, float],
+    logarithmic: bool = True,
+    published: Sequence[Point] = (),
+    dark: bool = False,
+) -> str:
+    """Mean captured energy along one field, a line a protocol, as small as a stamp, without text.
+
+    Parameters
+    ----------
+    points : sequence of (protocol, value, energy ratio)
+        May be empty: a frame that says nothing has been run.
+    ends : (float, float)
+        Smallest and largest value of the axis.
+    logarithmic : bool
+    published : sequence of (protocol, value, energy ratio)
+        Points to put on top, drawn hollow.
+    """
+    axes = _Axes(ends, logarithmic, (8, _STAMP_WIDTH - 8), (8, _STAMP_HEIGHT - 6), 1.04)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_STAMP_WIDTH} {_STAMP_HEIGHT}">',
+        _line(0, axes.y(0), _STAMP_WIDTH, axes.y(0), GREY),
+        _line(0, axes.y(1), _STAMP_WIDTH, axes.y(1), ink(dark), "6 4"),
+    ]
+    for key in dict.fromkeys(protocol for protocol, _, _ in points):
+        own = sorted((value, ratio) for protocol, value, ratio in points if protocol == key)
+        parts.append(
+            f'<polyline points="{axes.path(own)}" fill="none" stroke="{look_of(key).colour}" '
+            'stroke-width="2" stroke-linejoin="round"/>'
+        )
+    parts += [axes.hollow(point, 3) for point in published]
+    return "".join([*parts, "</svg>"])
+
+
+def accuracy_dots_svg(rows: Table, *, title: str, published: Table = ()) -> str:
     """Every round's accuracy as a dot, a line an algorithm and a group a task, as SVG text.
 
     Parameters
@@ -109,15 +143,16 @@ def accuracy_dots_svg(rows: Sequence[Row], *, title: str, published: Sequence[Ro
     groups: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         groups.setdefault(row["task"], {}).setdefault(row["protocol"], []).append(row["accuracy"])
-    shares = [row["accuracy"] for row in rows]
+    shares: list[float] = [row["accuracy"] for row in rows]
     shares += [(row["mean"] - row["std"]) / 100 for row in published]
-    low = math.floor(20 * min(shares)) / 20
+    low: float = math.floor(20 * min(shares)) / 20
     left, right = 150, _WIDTH - 96
 
     def x(share: float) -> float:
         return left + (min(share, 1) - low) / (1 - low) * (right - left)
 
-    parts, y = [], 40
+    parts: list[str] = []
+    y = 40
     for task, lines in groups.items():
         parts.append(_text(_SIDE, y + 14, task, anchor="start"))
         y += 22
@@ -134,7 +169,11 @@ def accuracy_dots_svg(rows: Sequence[Row], *, title: str, published: Sequence[Ro
 
 
 def _accuracy_line(
-    key: str, accuracies: Sequence[float], printed: Row | None, x, y: float
+    key: str,
+    accuracies: Sequence[float],
+    printed: Row | None,
+    x: Callable[[float], float],
+    y: float,
 ) -> list[str]:
     look, mean = look_of(key), fmean(accuracies)
     parts = [
@@ -155,32 +194,67 @@ def _accuracy_line(
     return parts
 
 
+@dataclass(frozen=True)
+class _Axes:
+    """Where values and energy ratios lie, in pixels."""
+
+    ends: tuple[float, float]
+    logarithmic: bool
+    across: tuple[float, float]
+    down: tuple[float, float]
+    top_of_scale: float
+
+    def x(self, value: float) -> float:
+        scale = math.log10 if self.logarithmic else float
+        low, high, here = scale(self.ends[0]), scale(self.ends[1]), scale(value)
+        part = (here - low) / (high - low) if high > low else 0.5
+        left, right = self.across
+        return left + (0.02 + 0.96 * part) * (right - left)
+
+    def y(self, ratio: float) -> float:
+        top, bottom = self.down
+        return bottom - ratio / self.top_of_scale * (bottom - top)
+
+    def path(self, points: Sequence[tuple[float, float]]) -> str:
+        return " ".join(f"{self.x(value):.1f},{self.y(ratio):.1f}" for value, ratio in points)
+
+    def hollow(self, point: Point, radius: float) -> str:
+        key, value, ratio = point
+        return (
+            f'<circle cx="{self.x(value):.1f}" cy="{self.y(ratio):.1f}" r="{radius}" fill="none" '
+            f'stroke="{look_of(key).colour}" stroke-width="1.5"/>'
+        )
+
+
 def _opening(title: str, height: float) -> list[str]:
     return [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" font-family="Helvetica, Arial, sans-serif" '
-        f'font-size="13" fill="{INK_LIGHT}">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+            f'viewBox="0 0 {_WIDTH} {height}" font-family="Helvetica, Arial, sans-serif" '
+            f'font-size="13" fill="{INK_LIGHT}">'
+        ),
         f"<title>{escape(title)}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
         _text(_SIDE, 22, title, anchor="start", size=15),
     ]
 
 
-def _curve(rows: Sequence[Row], field: str, x, y) -> list[str]:
+def _curve(rows: Table, field: str, axes: _Axes) -> list[str]:
     look = look_of(rows[0]["protocol"])
     draws: dict[float, list[float]] = {}
     for row in rows:
         draws.setdefault(float(row[field]), []).append(row["energy_ratio"])
     values = sorted(draws)
     band = [(v, max(draws[v])) for v in values] + [(v, min(draws[v])) for v in values[::-1]]
-    outline = " ".join(f"{x(v):.1f},{y(r):.1f}" for v, r in band)
-    points = [(x(v), y(fmean(draws[v]))) for v in values]
-    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+    means = [(v, fmean(draws[v])) for v in values]
+    dots = [(axes.x(v), axes.y(mean)) for v, mean in means]
     return [
-        f'<polygon points="{outline}" fill="{look.colour}" fill-opacity="0.15"/>',
-        f'<polyline points="{line}" fill="none" stroke="{look.colour}" stroke-width="2.5" '
-        f'stroke-dasharray="{_dash(rows[0]["protocol"])}"/>',
-        *(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{look.colour}"/>' for a, b in points),
+        f'<polygon points="{axes.path(band)}" fill="{look.colour}" fill-opacity="0.15"/>',
+        (
+            f'<polyline points="{axes.path(means)}" fill="none" stroke="{look.colour}" '
+            f'stroke-width="2.5" stroke-dasharray="{_dash(rows[0]["protocol"])}"/>'
+        ),
+        *(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{look.colour}"/>' for a, b in dots),
     ]
 
 

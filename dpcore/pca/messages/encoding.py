@@ -13,6 +13,7 @@ import zlib
 
 import numpy as np
 
+from dpcore.arrays import AnyArray, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.messages.entropy_coder import CodingError
 from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED, check_encoding, rounding_step
@@ -20,7 +21,7 @@ from dpcore.pca.messages.rounding import MOST_STEPS, decode_rounded, round_and_c
 from dpcore.pca.site import SiteMessage
 
 MAGIC = b"DPCA"
-VERSION = 2
+VERSION = 3
 _HEADER = struct.Struct("<4sBBBBIIQd")  # magic, version, form, body, values, D, columns, n, sigma
 _CHECKSUM = struct.Struct("<I")
 _ROUNDING = struct.Struct("<dQ")  # step, dither key
@@ -136,27 +137,30 @@ def sent(
     values = message.values
     if encoding in (NATIVE, values.dtype.name):
         check_encoding(encoding, whole=message.whole)
-        return message, message_length(*values.shape, values.itemsize, whole=message.whole)
+        n_features, columns = values.shape
+        length = message_length(n_features, columns, values.itemsize, whole=message.whole)
+        return message, length
     data = encode_message(message, encoding, rng=rng)
     return decode_message(data), len(data)
 
 
-def _float_body(values: np.ndarray, name: str) -> bytes:
+def _float_body(values: FloatArray, name: str) -> bytes:
     with np.errstate(over="ignore"):
-        converted = values.astype(np.dtype(name).newbyteorder("<"))
+        converted: FloatArray = values.astype(np.dtype(name).newbyteorder("<"))
     if not np.isfinite(converted).all():
         worst = float(values[~np.isfinite(converted)][0])
         raise ParameterError("encoding", f"wide enough for every value, as {worst:g}", name)
     return converted.tobytes()
 
 
-def _int8_body(values: np.ndarray) -> bytes:
-    scales = (np.abs(values).max(axis=0) / _INT8_LARGEST).astype("<f4")
+def _int8_body(values: FloatArray) -> bytes:
+    scales: AnyArray = (np.abs(values).max(axis=0) / _INT8_LARGEST).astype("<f4")
     levels = np.rint(values / np.where(scales > 0, scales, 1))
-    return scales.tobytes() + np.clip(levels, -_INT8_LARGEST, _INT8_LARGEST).astype("i1").tobytes()
+    clipped: AnyArray = np.clip(levels, -_INT8_LARGEST, _INT8_LARGEST).astype("i1")
+    return scales.tobytes() + clipped.tobytes()
 
 
-def _rounded_body(values: np.ndarray, step: float, rng: np.random.Generator | None) -> bytes:
+def _rounded_body(values: FloatArray, step: float, rng: np.random.Generator | None) -> bytes:
     if rng is None:
         raise ParameterError("rng", "given for dithered rounding", None)
     if not np.abs(values).max() < MOST_STEPS * step:
@@ -167,7 +171,7 @@ def _rounded_body(values: np.ndarray, step: float, rng: np.random.Generator | No
     return _ROUNDING.pack(step, key) + round_and_code(values.astype(np.float64), step, key)
 
 
-def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> np.ndarray:
+def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> FloatArray:
     count = math.prod(shape)
     if name == ROUNDED:
         if len(data) < _ROUNDING.size or len(shape) != 1:
@@ -181,13 +185,14 @@ def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> np.ndarray:
     dtype = np.dtype(name).newbyteorder("<")
     if len(data) != scale_bytes + count * dtype.itemsize:
         raise MessageError("damaged site message: its length does not match its shape")
-    values = np.frombuffer(data, dtype, offset=scale_bytes).reshape(shape)
+    values: AnyArray = np.frombuffer(data, dtype, offset=scale_bytes).reshape(shape)
     if name == "int8":
-        return values * np.frombuffer(data, "<f4", shape[-1])
+        scaled: FloatArray = values * np.frombuffer(data, "<f4", shape[-1])
+        return scaled
     return values.astype(dtype.newbyteorder("="))
 
 
-def _symmetric(triangle: np.ndarray, n_features: int) -> np.ndarray:
+def _symmetric(triangle: FloatArray, n_features: int) -> FloatArray:
     values = np.zeros((n_features, n_features), dtype=triangle.dtype)
     upper = np.triu_indices(n_features)
     values[upper] = triangle

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.pca.messages.entropy_coder import decode_integers, encode_integers
 
 # Whole numbers are coded from 32 bits; a finer step than this has nothing left to round anyway.
 MOST_STEPS = 2**30
 
 
-def round_and_code(values: np.ndarray, step: float, dither_key: int) -> bytes:
+def round_and_code(values: FloatArray, step: float, dither_key: int) -> bytes:
     """Dithered rounding of values to multiples of a step, entropy-coded.
 
     Parameters
@@ -40,7 +41,7 @@ def round_and_code(values: np.ndarray, step: float, dither_key: int) -> bytes:
     return encode_integers(np.rint(values / step + (dither - 0.5)).astype(np.int64), dither)
 
 
-def decode_rounded(data: bytes, count: int, step: float, dither_key: int) -> np.ndarray:
+def decode_rounded(data: bytes, count: int, step: float, dither_key: int) -> FloatArray:
     """The rounded values, float64 of shape (count,), with the dither taken off.
 
     Raises
@@ -52,6 +53,6 @@ def decode_rounded(data: bytes, count: int, step: float, dither_key: int) -> np.
     return step * (decode_integers(data, dither) - (dither - 0.5))
 
 
-def _dither(count: int, key: int) -> np.ndarray:
+def _dither(count: int, key: int) -> FloatArray:
     # Sites draw their keys from streams of their own, so no two share a dither.
     return np.random.default_rng(np.random.SeedSequence(key)).random(count)

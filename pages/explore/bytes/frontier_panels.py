@@ -15,7 +15,8 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.frontier import energy_frontier
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Parts, Progress
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 
 _PARTS = ("whole", "proxies")
 _ROUNDED = "step 1 σ"

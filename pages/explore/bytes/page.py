@@ -12,9 +12,9 @@ from pages.server import visitors_jobs
 from pages.sidebar.controls import current
 from pages.use.plan.panels import watch
 from pages.widgets import session_ledger
-from pages.widgets.cards import dataset_ready, errors_shown, how_computed, not_private
-from pages.widgets.downloads import downloads
-from pages.widgets.promise_notice import promised_cards
+from pages.widgets.downloads import take_away
+from pages.widgets.guarantee_card import promised_cards
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 PAGE = "bytes"
 
@@ -43,7 +43,6 @@ with errors_shown():
     )
     session_ledger.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
     work = visitors_jobs.find(PAGE, spec)
-    st.markdown("##### Take it away")
-    downloads(PAGE, [] if work is None else frontier_panels.rows_of(work.progress()))
+    take_away(PAGE, [] if work is None else frontier_panels.rows_of(work.progress()))
 not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
 how_computed("bytes", HOW_BYTES_ARE_COUNTED)

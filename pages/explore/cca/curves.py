@@ -16,7 +16,7 @@ from dpcore.figures.families.cca import correlation_curves
 from pages.explore.cca.controls import CcaChoice
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress
-from pages.widgets.cards import chart, is_dark
+from pages.widgets.charts import chart, is_dark
 from pages.widgets.live_sweeps import live_figure
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)

@@ -16,17 +16,17 @@ from pages.formulas.cca import HOW_CCA_IS_COMPUTED, ONLY_DIRECTIONS
 from pages.server import cca_cache
 from pages.sidebar.controls import current
 from pages.widgets import session_ledger
-from pages.widgets.cards import big_number, errors_shown, how_computed, not_private
+from pages.widgets.messages import big_number, errors_shown, how_computed, not_private
 
 shared = current()
 answer = st.container()
 with errors_shown():
     with st.container(border=True):
-        source, values = choose_views()
+        source = choose_views()
         if source is None:
             st.stop()
         views = cca_cache.views(source)
-        choice = choose_run(shared, source, views, values)
+        choice = choose_run(shared.spec, source, views)
     spec, lead = choice.spec, choice.lead
     problem = cca_cache.problem(spec)
     panels.pay(spec, problem)
@@ -91,6 +91,5 @@ with errors_shown():
     if spec.preparation == "published":
         not_private("Published preparation", problem.statement)
     st.caption(views.provenance)
-    st.markdown("##### Take it away")
     panels.carry_off(choice, rows, figure)
     how_computed("cca", HOW_CCA_IS_COMPUTED)

@@ -23,7 +23,9 @@ from dpcore.figures.families.cca import correlation_dots, direction_bars
 from pages.explore.cca.controls import CcaChoice
 from pages.server import cca_cache, result_cache
 from pages.widgets import session_ledger
-from pages.widgets.cards import chart, guarantee_card, is_dark, take_away
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.downloads import take_away
+from pages.widgets.guarantee_card import guarantee_card
 
 Draws = Mapping[str, list[tuple[FoundPairs, CcaRow]]]
 _KINDS = ("what it responds to", "weights")
@@ -234,10 +236,9 @@ def people(
 
 def carry_off(choice: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> None:
     take_away(
+        "cca",
         rows,
-        lambda: figure,
-        choice.spec,
-        choice.query,
-        script=cca_script,
-        notebook=cca_notebook,
+        figures={"": figure},
+        script=lambda: cca_script(choice.spec),
+        notebook=lambda: cca_notebook(choice.spec),
     )

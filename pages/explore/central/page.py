@@ -13,8 +13,8 @@ from pages.server import central_cache, result_cache
 from pages.sidebar.controls import current, redraw_noise
 from pages.sidebar.navigation import page_path
 from pages.widgets import session_ledger
-from pages.widgets.cards import dataset_ready, errors_shown, how_computed, not_private
-from pages.widgets.downloads import downloads
+from pages.widgets.downloads import take_away
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 choice = current()
 dataset = choice.dataset
@@ -61,6 +61,5 @@ with errors_shown():
         st.caption("Nothing is centred here: directions and energy are about zero, not the mean.")
     st.page_link(page_path("sampler"), label="Watch PPCA's chains")
 
-    st.markdown("##### Take it away")
-    downloads("central", rows)
+    take_away("central", rows)
 how_computed("central", CENTRAL)

@@ -20,12 +20,15 @@ from dpcore.figures.families.central import variant_dots
 from dpcore.figures.tradeoffs.energy import energy_curves
 from dpcore.pca import Subspace
 from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
+from pages.parameters.words import plain
 from pages.server import central_cache, result_cache
 from pages.server.visitors_jobs import SweepProgress
-from pages.sidebar.selection import Choice, plain
+from pages.sidebar.selection import Selection
 from pages.widgets import component_images, session_ledger
-from pages.widgets.cards import assumed, big_number, chart, guarantee_tabs, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.guarantee_card import assumed, guarantee_tabs
 from pages.widgets.live_sweeps import live_figure
+from pages.widgets.messages import big_number
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _PEOPLE = tuple(step * 10**power for power in range(1, 6) for step in (1, 2, 5))
@@ -180,7 +183,7 @@ def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
     )
 
 
-def enter(choice: Choice) -> None:
+def enter(choice: Selection) -> None:
     """Put into the ledger what is shown beside the draws."""
     dataset = choice.dataset
     session_ledger.uncovered(

@@ -22,7 +22,8 @@ from dpcore.figures.tradeoffs.budget_split import share_multiples, three_way_map
 from pages.explore.classification.panels import live_errors
 from pages.parameters.table import ask
 from pages.server import learning_cache
-from pages.widgets.cards import big_number, chart, is_dark, not_private
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number, not_private
 
 _MULTIPLE_EPSILONS = (0.5, 2.0, 10.0)
 
@@ -68,7 +69,7 @@ def two_parts(spec: ClassificationSpec) -> None:
 def how_it_moves(spec: ClassificationSpec) -> None:
     """The best share for other numbers of people and other ε."""
     st.markdown("##### How the best share moves with ε and the number of people")
-    if not ask("split_multiples_on", "Fill in"):
+    if not ask("split_multiples_on"):
         st.caption("A hundred settings: seconds on digits, minutes on MNIST.")
         return
     n_learners = len(learning_cache.problem(replace(spec, samples=None).key()).X)
@@ -112,7 +113,7 @@ def three_parts(spec: ClassificationSpec) -> None:
     if spec.calibration != "analytic":
         st.caption("Centring needs the analytic calibration: turn the poster's noise off.")
         return
-    if not ask("split_three_on", "Fill in"):
+    if not ask("split_three_on"):
         st.caption("Fifty-five splits in tenths of ε.")
         return
     specs = three_ways(spec)

@@ -11,16 +11,17 @@ from dpcore.experiments.learning.classification_spec import ClassificationSpec
 from dpcore.experiments.pca.methods import METHODS
 from pages.parameters.classification import ALL, REST, SHARES
 from pages.parameters.table import ask
-from pages.sidebar.controls import Choice, redraw_noise
+from pages.sidebar.controls import redraw_noise
+from pages.sidebar.selection import Selection
 from pages.widgets.plain_text import plainly
 
 
-def choose_spec(choice: Choice, halves: Halves) -> ClassificationSpec:
+def choose_spec(choice: Selection, halves: Halves) -> ClassificationSpec:
     """Draw the page's controls and return what they say, with the sidebar's."""
     task, one, other, second, third = st.columns([3.8, 1, 1, 2, 2.4])
     classes = _classes(halves.label_names, task, one, other)
-    protocol = ask("class_protocol", "Private subspace by", second)
-    model = ask("class_model", "Classifier", third)
+    protocol = ask("class_protocol", second)
+    model = ask("class_model", third)
     spec = choice.spec
     with st.expander("Shares, people, draws"):
         values = _more(len(asked_about(halves.labels, classes)), protocol)
@@ -50,46 +51,38 @@ def _classes(names: tuple[str, ...], task, one, other) -> tuple[int, ...]:
     if len(names) == 2:
         task.markdown(f"Tell **{plainly(names[1])}** from **{plainly(names[0])}**.")
         return ()
-    kind = ask("class_task", "Tell apart", task)
+    kind = ask("class_task", task)
     if kind == ALL:
         return ()
     # 3 and 8 are the pair of numerals most alike; other data sets start at their first two.
     first, second = (3, 8) if len(names) > 8 else (0, 1)
-    wanted = _named("class_one", "Class", names, names[first], one)
+    wanted = _named("class_one", names, names[first], one)
     if kind == REST:
         return (names.index(wanted),)
     others = tuple(name for name in names if name != wanted)
-    against = _named("class_other", "From", others, names[second], other)
+    against = _named("class_other", others, names[second], other)
     return (names.index(wanted), names.index(against))
 
 
-def _named(key: str, label: str, names: tuple[str, ...], default: str, place) -> str:
+def _named(key: str, names: tuple[str, ...], default: str, place) -> str:
     index = names.index(default) if default in names else 0
-    return ask(key, label, place, options=names, index=index)
+    return ask(key, place, options=names, index=index)
 
 
 def _more(n_learners: int, protocol: str) -> dict[str, object]:
     values: dict[str, object] = {}
     left, middle, right = st.columns(3, gap="medium")
-    values["pca_share"] = ask("class_pca_share", "Share of ε for PCA", left)
+    values["pca_share"] = ask("class_pca_share", left)
     room = tuple(share for share in SHARES if share + values["pca_share"] < 1)
-    centring = ask("class_centring_share", "Share of ε for centring", left)
+    centring = ask("class_centring_share", left)
     values["centring_share"] = min(centring, room[-1])
     if centring > room[-1]:
         left.caption(f"Centring gets {room[-1]:.0%}: training needs something.")
     people = {"everybody": None} | {f"{n:,}": n for n in people_steps(n_learners)[:-1]}
-    values["samples"] = people[
-        ask("class_people", "People who learn", middle, options=tuple(people), index=0)
-    ]
+    values["samples"] = people[ask("class_people", middle, options=tuple(people), index=0)]
     if METHODS[protocol].distributed:
-        values["sites"] = ask("class_sites", "Sites S", middle)
-    values["regularization"] = ask("class_regularization", "Regularization Λ", middle)
-    values["repetitions"] = ask("class_draws", "Draws of the noise", right)
-    values["as_printed"] = ask(
-        "class_as_printed",
-        "PCA noise as the poster prints it",
-        right,
-        help="σ = √(2 ln(1.25/δ)) / (n ε) on the upper triangle, components by magnitude. Its "
-        "exact ε is another one; see what it promises.",
-    )
+        values["sites"] = ask("class_sites", middle)
+    values["regularization"] = ask("class_regularization", middle)
+    values["repetitions"] = ask("class_draws", right)
+    values["as_printed"] = ask("class_as_printed", right)
     return values

@@ -15,7 +15,7 @@ from pages.parameters.table import ask
 from pages.server import learning_cache
 from pages.sidebar.controls import current
 from pages.widgets import session_ledger
-from pages.widgets.cards import dataset_ready, errors_shown, how_computed
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed
 
 choice = current()
 st.title("Classification")
@@ -23,7 +23,7 @@ if not dataset_ready(choice.dataset):
     st.stop()
 with errors_shown():
     halves = learning_cache.halves(choice.spec.dataset)
-    view = ask("class_view", "View", label_visibility="collapsed")
+    view = ask("class_view", label_visibility="collapsed")
     spec = choose_spec(choice, halves)
     if view == ERROR_VIEW:
         panels.pay(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
@@ -35,8 +35,7 @@ with errors_shown():
         st.markdown("##### What it promises")
         panels.promises(spec)
         panels.enter(choice)
-        st.markdown("##### Take it away")
-        panels.take_away(spec)
+        panels.carry_off(spec)
     elif view == SPLIT_VIEW:
         panels.pay([replace(spec, pipeline=PRIVATE)])
         if session_ledger.curves(spec.dataset):

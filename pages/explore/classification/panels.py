@@ -33,11 +33,13 @@ from dpcore.figures.families.classification import confusion, decision_plane, er
 from dpcore.spectra import align_signs
 from pages.parameters.table import ask
 from pages.server import learning_cache, visitors_jobs
-from pages.sidebar.selection import Choice
+from pages.sidebar.selection import Selection
 from pages.widgets import session_ledger
-from pages.widgets.cards import big_number, chart, guarantee_card, is_dark, not_private
-from pages.widgets.downloads import downloads
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.downloads import take_away
+from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.live_sweeps import live_figure
+from pages.widgets.messages import big_number, not_private
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 _SHOWN = 10
@@ -208,7 +210,7 @@ def pay(specs: Iterable[ClassificationSpec]) -> None:
     session_ledger.pay(payments)
 
 
-def enter(choice: Choice) -> None:
+def enter(choice: Selection) -> None:
     """Put into the ledger what is shown beside the pipelines."""
     dataset = choice.dataset
     session_ledger.uncovered(
@@ -217,22 +219,23 @@ def enter(choice: Choice) -> None:
     session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
 
 
-def take_away(spec: ClassificationSpec) -> None:
+def carry_off(spec: ClassificationSpec) -> None:
+    private = replace(spec, pipeline=PRIVATE)
     drawn: Sequence[Row] = ()
     if session_ledger.cap() is None:
         points = learning_cache.different(_along_epsilon(spec))
         drawn = visitors_jobs.live("class_curves", (points,)).progress().rows[0]
-    downloads(
+    take_away(
         "class",
         drawn,
-        script=classification_script(replace(spec, pipeline=PRIVATE)),
-        notebook=classification_notebook(replace(spec, pipeline=PRIVATE)),
+        script=lambda: classification_script(private),
+        notebook=lambda: classification_notebook(private),
     )
 
 
 def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
     """One trained pipeline: its components, its mistakes, its plane; returns which."""
-    pipeline = ask("class_pipeline", "Pipeline")
+    pipeline = ask("class_pipeline")
     spec = replace(spec, pipeline=pipeline)
     pay(replace(one, repetitions=1) for one in (spec, replace(spec, components=2)))
     outcome = learning_cache.outcome(spec)

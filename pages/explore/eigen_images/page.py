@@ -14,14 +14,15 @@ from pages.parameters.words import or_infinity as say
 from pages.server import result_cache
 from pages.sidebar.controls import current
 from pages.widgets import component_images, session_ledger
-from pages.widgets.cards import dataset_ready, errors_shown, guarantee_tabs, not_private
+from pages.widgets.guarantee_card import guarantee_tabs
+from pages.widgets.messages import dataset_ready, errors_shown, not_private
 
 choice = current()
 dataset = choice.dataset
 st.title("Eigen-images")
 left, right = st.columns(2)
-method = ask("method", "Found by", left)
-epsilons = ask("epsilons", "Asked ε, one row each", right)
+method = ask("method", left)
+epsilons = ask("epsilons", right)
 for note in choice.notes:
     st.warning(note)
 if not dataset_ready(dataset):

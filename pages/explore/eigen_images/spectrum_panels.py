@@ -21,7 +21,7 @@ from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
 from pages.parameters.table import ask
 from pages.server import result_cache
-from pages.widgets.cards import chart, is_dark
+from pages.widgets.charts import chart, is_dark
 
 _MOST_EIGENVALUES = 60
 
@@ -35,8 +35,8 @@ def rebuilt_rows(
 ) -> None:
     """One person, rebuilt from exact and private components, with the error of each."""
     left, right = st.columns(2)
-    n_components = spec.components or dataset.default_components
-    person = ask("person", "Person", left, max_value=dataset.n_samples - 1)
+    n_components = spec.components or problem.default_components
+    person = ask("person", left, max_value=dataset.n_samples - 1)
     k = 1
     if n_components > 1:
         k = right.slider("k", 1, n_components, n_components, key="rebuilt_from")

@@ -13,7 +13,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from pages.server import result_cache
 from pages.sidebar.controls import move
-from pages.widgets.cards import chart, is_dark
+from pages.widgets.charts import chart, is_dark
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.

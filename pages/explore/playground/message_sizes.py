@@ -10,7 +10,7 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.figures.families.network import network_svg
-from pages.widgets.cards import is_dark
+from pages.widgets.charts import is_dark
 
 
 def travelled(rows: list[Row], whole: int, raw: int) -> None:

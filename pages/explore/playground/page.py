@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpcore.experiments.pca.export import notebook_of, script_of
 from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.runs import reference_bytes
 from dpcore.experiments.pca.sentences import comparison, headline, percent, spread_of
@@ -17,14 +18,14 @@ from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server import page_lock, result_cache
 from pages.sidebar.controls import current
 from pages.widgets import component_images, session_ledger
-from pages.widgets.cards import (
+from pages.widgets.downloads import take_away
+from pages.widgets.guarantee_card import guarantee_tabs
+from pages.widgets.messages import (
     big_number,
     dataset_ready,
     errors_shown,
-    guarantee_tabs,
     how_computed,
     not_private,
-    take_away,
 )
 
 choice = current()
@@ -94,6 +95,11 @@ with errors_shown():
     one_draw = replace(spec, repetitions=1)
     travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
 
-    st.markdown("##### Take it away")
-    take_away(rows, lambda: protocol_dots(rows), spec, choice.query)
+    take_away(
+        "playground",
+        rows,
+        figures={"": lambda: protocol_dots(rows)},
+        script=lambda: script_of(spec),
+        notebook=lambda: notebook_of(spec),
+    )
     how_computed("playground", HOW_IT_IS_COMPUTED)

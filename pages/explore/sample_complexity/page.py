@@ -9,15 +9,15 @@ from pages.explore.sample_complexity import people_needed
 from pages.formulas.central import COMPLEXITY
 from pages.parameters.table import ask
 from pages.sidebar.controls import current
-from pages.widgets.cards import errors_shown, how_computed
-from pages.widgets.downloads import downloads
+from pages.widgets.downloads import take_away
+from pages.widgets.messages import errors_shown, how_computed
 
 shared = current().spec
 st.title("How many people?")
 answer = st.container()
 left, right = st.columns(2)
-correlation = ask("complexity_correlation", "Wanted correlation ρ with the exact component", left)
-gap = ask("complexity_gap", "Gap between the two largest eigenvalues", right)
+correlation = ask("complexity_correlation", left)
+gap = ask("complexity_gap", right)
 with errors_shown():
     spec = ComplexitySpec(
         epsilon=shared.epsilon, delta=shared.delta, gap=gap, correlation=correlation
@@ -25,5 +25,5 @@ with errors_shown():
     people_needed.headline(spec, answer)
     people_needed.curves(spec)
     people_needed.what_is_silent(spec)
-    downloads("complexity", people_needed.rows_there(spec))
+    take_away("complexity", people_needed.rows_there(spec))
 how_computed("sample_complexity", COMPLEXITY)

@@ -17,11 +17,12 @@ from dpcore.experiments.central.people_needed import (
 )
 from dpcore.experiments.engine.experiment import Row
 from dpcore.figures.tradeoffs.people_needed import people_needed
+from pages.parameters.words import plain
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress
-from pages.sidebar.selection import plain
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
 from pages.widgets.live_sweeps import live_figure
+from pages.widgets.messages import big_number
 
 _FIGURE = "complexity"
 

@@ -11,13 +11,8 @@ from pages.explore.statistics import panels
 from pages.formulas.learning import STATISTICS
 from pages.sidebar.controls import current, redraw_noise
 from pages.widgets import session_ledger
-from pages.widgets.cards import (
-    dataset_ready,
-    errors_shown,
-    guarantee_card,
-    how_computed,
-    not_private,
-)
+from pages.widgets.guarantee_card import guarantee_card
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 choice = current()
 st.title("Statistics")
@@ -56,6 +51,5 @@ with errors_shown():
         "True values, errors, bias and how many values were moved to a bound",
         "read the values without any noise.",
     )
-    st.markdown("##### Take it away")
-    panels.take_away(data, spec, rows)
+    panels.carry_off(data, spec, rows)
     how_computed("statistics", STATISTICS)

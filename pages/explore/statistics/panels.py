@@ -22,11 +22,13 @@ from dpcore.figures.families.distributions import (
 )
 from dpcore.statistics import PrivateStatistic
 from pages.parameters.table import ask
+from pages.parameters.words import plain
 from pages.server import learning_cache
-from pages.sidebar.selection import Choice, plain
+from pages.sidebar.selection import Selection
 from pages.widgets import session_ledger
-from pages.widgets.cards import big_number, chart, is_dark, not_private
-from pages.widgets.downloads import downloads
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.downloads import take_away
+from pages.widgets.messages import big_number, not_private
 from pages.widgets.plain_text import plainly, said
 
 COLUMN, TYPED = "column", "typed"
@@ -45,7 +47,7 @@ class Values:
 
 
 def choose_source() -> str:
-    return ask("stat_source", "Numbers from", label_visibility="collapsed")
+    return ask("stat_source", label_visibility="collapsed")
 
 
 def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
@@ -63,7 +65,6 @@ def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
     names = learning_cache.columns(dataset.name)
     name = ask(
         f"stat_column_{dataset.name}",
-        "Column",
         options=names,
         index=len(names) // 2 - 4 if dataset.image_shape else 0,
     )
@@ -75,15 +76,13 @@ def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
 def choose_spec(run: RunSpec, data: Values) -> StatisticSpec | None:
     """Statistic, mechanism and public bounds; None, with a sentence, if they cannot be."""
     first, second, third, fourth = st.columns([2, 2, 1, 1], gap="medium")
-    kind = ask("stat_kind", "Statistic", first)
-    mechanism = ask(
-        "stat_mechanism", "Noise", second, help="Laplace promises pure ε and does not use δ."
-    )
+    kind = ask("stat_kind", first)
+    mechanism = ask("stat_mechanism", second)
     # Keyed by the source, so that another column starts from its own usual bounds.
     key = data.dataset or TYPED
-    low = ask(f"stat_low_{key}", "Public lower bound", third)
-    high = ask(f"stat_high_{key}", "Public upper bound", fourth)
-    bins = ask("stat_bins", "Bins") if kind == HISTOGRAM else 10
+    low = ask(f"stat_low_{key}", third)
+    high = ask(f"stat_high_{key}", fourth)
+    bins = ask("stat_bins") if kind == HISTOGRAM else 10
     try:
         return StatisticSpec(
             kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed, _column_of(data)
@@ -125,7 +124,7 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
 def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """True and private counts; with a toggle, the mistake of reading edges from the data."""
     st.markdown("##### Counts, true and private")
-    mistaken = ask(_MISTAKE, "Take the edges from the data instead")
+    mistaken = ask(_MISTAKE)
     edges, private = spec.edges, release.value
     if mistaken:
         edges = statistic_runs.data_driven_edges(data.values, spec)
@@ -213,7 +212,7 @@ def people(data: Values, spec: StatisticSpec) -> None:
     st.markdown("##### How many people does an error you can live with take?")
     reach = statistic_runs.error_range(spec)
     what = "of all people, in each bin" if spec.kind == HISTOGRAM else "of the range"
-    share = ask("stat_error", f"Error, as a share {what}")
+    share = ask("stat_error", label=f"Error, as a share {what}")
     error = share * reach
     needed = statistic_runs.people_for(spec, error)
     st.markdown(
@@ -240,7 +239,7 @@ def pay(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     )
 
 
-def enter(data: Values, spec: StatisticSpec, choice: Choice) -> None:
+def enter(data: Values, spec: StatisticSpec, choice: Selection) -> None:
     """Put into the ledger what is shown beside the release."""
     dataset = data.dataset or TYPED_NUMBERS
     session_ledger.uncovered(
@@ -255,14 +254,14 @@ def enter(data: Values, spec: StatisticSpec, choice: Choice) -> None:
     session_ledger.so_far(dataset, choice.dataset.title if data.dataset else dataset, spec.delta)
 
 
-def take_away(data: Values, spec: StatisticSpec, rows: list[dict]) -> None:
+def carry_off(data: Values, spec: StatisticSpec, rows: list[dict]) -> None:
     """The figure's rows, and this release as a script and a notebook."""
     origin = data.identity if data.dataset else data.values.tolist()
-    downloads(
+    take_away(
         "statistic",
         rows,
-        script=statistic_script(spec, origin),
-        notebook=statistic_notebook(spec, origin),
+        script=lambda: statistic_script(spec, origin),
+        notebook=lambda: statistic_notebook(spec, origin),
     )
 
 

@@ -12,8 +12,9 @@ from pages.explore.tradeoffs.sweep_controls import choose_sweeps, command_of, ro
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.sidebar.controls import current
 from pages.widgets import session_ledger
-from pages.widgets.cards import chart, dataset_ready, errors_shown, how_computed, not_private
-from pages.widgets.promise_notice import promised_cards
+from pages.widgets.charts import chart
+from pages.widgets.guarantee_card import promised_cards
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 from pages.widgets.sweep_panel import (
     keep_controls,
     restore_controls,

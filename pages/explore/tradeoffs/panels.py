@@ -8,8 +8,8 @@ import streamlit as st
 from dpcore.data import dataset_status
 from dpcore.experiments.pca.methods import METHODS
 from dpcore.figures.tradeoffs.panels import energy_panel, legend_html
+from pages.explore.tradeoffs.axes import AXES
 from pages.explore.tradeoffs.sweep_controls import (
-    AXES,
     difference,
     field_of,
     finding,
@@ -18,7 +18,8 @@ from pages.explore.tradeoffs.sweep_controls import (
     rows_by_dataset,
 )
 from pages.server.visitors_jobs import SweepProgress, Sweeps
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 from pages.widgets.sweep_panel import point_clicked
 
 IN_A_ROW = 3

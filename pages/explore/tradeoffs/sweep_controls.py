@@ -6,11 +6,11 @@ import itertools
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus, dataset_status, list_datasets
+from dpcore.data import DatasetStatus, dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import (
     DELTAS,
@@ -24,70 +24,21 @@ from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.paired_curves import Curves, crossing
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec, as_published
-from dpcore.mechanisms import NOISE_SHAPES
-from dpcore.pca import TRUNCATIONS
-from dpcore.privacy import CALIBRATIONS
+from pages.explore.tradeoffs.axes import AXES, SETTINGS
+from pages.parameters.sidebar import DEFAULTS
+from pages.parameters.table import ask
+from pages.parameters.words import EVERYBODY
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.controls import set_controls
-from pages.sidebar.selection import DEFAULTS, EVERYBODY, Choice
+from pages.sidebar.selection import Selection
 
 MOST_VALUES = 30
 TARGET = 0.9
 PUBLISHED = "published choices"
 MOST_SETTINGS = 6
-SETTINGS = {
-    "calibration": ("Calibrations", CALIBRATIONS),
-    "noise": ("Noise shapes", NOISE_SHAPES),
-    "truncation": ("Truncations", TRUNCATIONS),
-}
 
 
-@dataclass(frozen=True)
-class Axis:
-    """A field that may vary: how it is called, written, and drawn; and values to begin with."""
-
-    title: str
-    axis: str
-    at: str
-    values: str
-    whole: bool = False
-    logarithmic: bool = True
-    grows: bool = True
-
-    @property
-    def kind(self) -> type:
-        return int if self.whole else float
-
-
-AXES: dict[str, Axis] = {
-    "epsilon": Axis(
-        "ε", "← more private     asked ε     less private →", "ε = {:g}",
-        "0.01, 0.05, 0.1, 0.5, 1, 5, 10",
-    ),
-    "delta": Axis(
-        "δ", "← more private     asked δ     less private →", "δ = {:g}",
-        "0.000001, 0.00001, 0.0001, 0.001, 0.01, 0.1",
-    ),
-    "people_per_site": Axis(
-        "people per site", "people at each site", "{:,g} people a site", "20, 50, 100, 200, 350",
-        whole=True,
-    ),
-    "sites": Axis(
-        "sites S", "sites S, with the people in all held", "{:g} sites", "1, 2, 4, 8, 16, 32",
-        whole=True, grows=False,
-    ),
-    "intermediate_ratio": Axis(
-        "R / K", "directions sent for each one wanted, R / K", "R / K = {:g}",
-        "0.5, 1, 1.5, 2, 3, 4", logarithmic=False,
-    ),
-    "components": Axis(
-        "components K", "components K", "K = {:g}", "1, 2, 5, 10, 15, 20",
-        whole=True, logarithmic=False, grows=False,
-    ),
-}  # fmt: skip
-
-
-def choose_sweeps(choice: Choice) -> tuple[tuple[Sweep, ...], tuple[DatasetStatus, ...]]:
+def choose_sweeps(choice: Selection) -> tuple[tuple[Sweep, ...], tuple[DatasetStatus, ...]]:
     """Draw the page's own controls; the sweeps they ask for and the data sets these need.
 
     Raises
@@ -96,31 +47,11 @@ def choose_sweeps(choice: Choice) -> tuple[tuple[Sweep, ...], tuple[DatasetStatu
         If the values cannot be read.
     """
     left, right = st.columns(2)
-    field = left.selectbox(
-        "What varies",
-        list(AXES),
-        format_func=lambda name: AXES[name].title,
-        key="tradeoffs_field",
-        bind="query-params",
-    )
-    text = right.text_input(
-        f"Values of {AXES[field].title}, separated by commas",
-        AXES[field].values,
-        key=f"tradeoffs_values_{field}",
-        bind="query-params",
-    )
-    also = left.multiselect(
-        f"Beside {choice.dataset.title}, also on",
-        [status.name for status in list_datasets() if status.default_components is not None],
-        key="tradeoffs_datasets",
-        bind="query-params",
-    )
-    compare = right.toggle(
-        "Also with the published choices",
-        key="tradeoffs_published",
-        bind="query-params",
-        help="Published calibration, triangle noise and svd truncation, as dotted lines.",
-    )
+    field = ask("tradeoffs_field", left)
+    text = ask(f"tradeoffs_values_{field}", right)
+    beside = f"Beside {choice.dataset.title}, also on"
+    also = ask("tradeoffs_datasets", left, label=beside)
+    compare = ask("tradeoffs_published", right)
     picked = _choose_settings()
     names = tuple(dict.fromkeys((choice.dataset.name, *also)))
     values = parse_values(field, text)
@@ -134,16 +65,8 @@ def _choose_settings() -> dict[str, list[str]]:
     with st.expander("Also with other calibrations, noise shapes and truncations"):
         columns = st.columns(len(SETTINGS))
         return {
-            field: column.pills(
-                label,
-                options,
-                selection_mode="multi",
-                key=f"tradeoffs_{field}",
-                bind="query-params",
-                help="Every combination of what is picked, each with a dash of its own; none "
-                "picked stands for the sidebar's.",
-            )
-            for column, (field, (label, options)) in zip(columns, SETTINGS.items(), strict=True)
+            field: ask(f"tradeoffs_{field}", column)
+            for column, field in zip(columns, SETTINGS, strict=True)
         }
 
 
@@ -208,7 +131,7 @@ def parse_values(field: str, text: str) -> tuple[float, ...]:
     return tuple(sorted(values))
 
 
-def _for_any_dataset(choice: Choice) -> RunSpec:
+def _for_any_dataset(choice: Selection) -> RunSpec:
     """The choice with K and R left to each data set where they are at their defaults."""
     spec, status = choice.spec, choice.dataset
     if spec.intermediate_dim == min(2 * spec.components, status.n_features):

@@ -10,17 +10,13 @@ from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.teaching.algorithm1_steps import AT_AGGREGATOR, AT_SITE
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.learn.algorithm import step_pieces
+from pages.parameters.learn import STEP_TITLES
 from pages.parameters.table import ask
 from pages.server import result_cache, steps_cache
 from pages.sidebar.controls import current
 from pages.widgets import component_images, session_ledger
-from pages.widgets.cards import (
-    dataset_ready,
-    errors_shown,
-    guarantee_card,
-    how_computed,
-    not_private,
-)
+from pages.widgets.guarantee_card import guarantee_card
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 PLACES = {AT_SITE: "at the site", AT_AGGREGATOR: "at the aggregator"}
 
@@ -38,13 +34,13 @@ with errors_shown():
     here = step_pieces.position()
     site = 0
     if spec.sites > 1:
-        site = ask("step_site", "Site in view", max_value=spec.sites, width=160) - 1
+        site = ask("step_site", max_value=spec.sites, width=160) - 1
     found = steps_cache.steps(spec, site)
     step = found.steps[here]
     words = step_pieces.WORDS[step.key]
 
     st.markdown(
-        f"#### {here + 1} of {len(found.steps)}: {words.title}, "
+        f"#### {here + 1} of {len(found.steps)}: {STEP_TITLES[step.key]}, "
         f"{PLACES.get(step.where, 'on its way to the aggregator')}"
     )
     told, measured = st.columns([4, 1], vertical_alignment="center")

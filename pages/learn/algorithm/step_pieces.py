@@ -11,7 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.teaching.algorithm1_steps import STEPS, Panel, Walk
 from dpcore.figures.components.matrices import spectrum
-from pages.widgets.cards import CHART_CONFIG, is_dark
+from pages.parameters.table import ask
+from pages.widgets.charts import chart, is_dark
 
 _SECONDS_A_STEP = 3.0
 _MOST_BARS = 300
@@ -20,12 +21,11 @@ _NUMBERS_SHOWN = 24
 
 @dataclass(frozen=True)
 class Words:
-    """What a step is called and does, what leaves the site, and who can know what.
+    """What a step does, what leaves the site, and who can know what.
 
     `does` is filled in with the step's facts.
     """
 
-    title: str
     does: str
     formula: str
     leaves: str
@@ -35,7 +35,6 @@ class Words:
 
 WORDS = {
     "moment": Words(
-        "Local moment",
         "The site averages the outer products of its **{people:,} people**: how each of the "
         "{features} features goes with each other.",
         r"A_s = \frac{1}{n_s} X_s^\top X_s",
@@ -44,7 +43,6 @@ WORDS = {
         "Anything about anybody. The matrix is exact, so it must not leave.",
     ),
     "noise": Words(
-        "Noise",
         "The site draws symmetric Gaussian noise with **σ = {sigma:.3g}** and adds it. In size "
         "the noise is **{noise_share}** of the matrix. All privacy is made here.",
         r"\hat A_s = A_s + E_s",
@@ -53,7 +51,6 @@ WORDS = {
         "Whether any one person is among the people, beyond what ε and δ allow.",
     ),
     "decomposition": Words(
-        "Decomposition",
         "The noisy matrix is split into directions and strengths. Noise bends all of them, and "
         "**{negative} of {features}** eigenvalues are below zero, which no true second moment has.",
         r"\hat A_s = U \Sigma U^\top",
@@ -62,7 +59,6 @@ WORDS = {
         "The exact directions: they cannot be had from the noisy matrix, by anybody.",
     ),
     "truncation": Words(
-        "Truncation",
         "Only the strongest **R = {kept} of {features}** directions stay{negative_kept}. The "
         "rest is mostly noise, and would be most of the message.",
         r"U_R |\Sigma_R| U_R^\top",
@@ -71,7 +67,6 @@ WORDS = {
         "What was cut away: it is never sent, so not even collaborating sites can recover it.",
     ),
     "message": Words(
-        "Message",
         "The partial square root leaves the site: **{numbers:,} numbers, {bytes}**. The raw rows "
         "would be {raw_bytes}.",
         r"P_s = U_R |\Sigma_R|^{1/2}",
@@ -81,7 +76,6 @@ WORDS = {
         "knows already: the noise was there before anything else was done.",
     ),
     "average": Words(
-        "Average",
         "The aggregator averages what all **{sites} sites** sent, by how many people each has. "
         "The noises are independent and partly cancel, and what the sites share stays.",
         r"A_c = \sum_s \frac{n_s}{N} P_s P_s^\top",
@@ -90,7 +84,6 @@ WORDS = {
         "Which site's people made the average as it is, beyond each site's own promise.",
     ),
     "components": Words(
-        "Components",
         "The top **K = {components}** directions of the average are the result, which anybody "
         "may have.",
         r"A_c = V \Lambda V^\top",
@@ -122,16 +115,7 @@ def position() -> int:
     if "_next_step" in state:
         state["step"] = state.pop("_next_step")
     buttons = st.container(horizontal=True, vertical_alignment="center")
-    chosen = st.segmented_control(
-        "Step",
-        STEPS,
-        default=STEPS[0],
-        required=True,
-        format_func=lambda key: WORDS[key].title,
-        key="step",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    chosen = ask("step", label_visibility="collapsed")
     here = STEPS.index(chosen)
     with buttons:
         st.button("← Back", disabled=here == 0, on_click=_move, args=(here - 1,))
@@ -184,7 +168,7 @@ def who_knows(words: Words, beside: DeltaGenerator | None) -> None:
 def spectrum_shown(found: Walk, n_kept: int | None) -> None:
     """Eigenvalues before and after the noise, with those that are kept in colour."""
     count = min(len(found.eigenvalues), _MOST_BARS)
-    st.plotly_chart(
+    chart(
         spectrum(
             found.eigenvalues[:count],
             found.exact_eigenvalues[:count],
@@ -192,7 +176,6 @@ def spectrum_shown(found: Walk, n_kept: int | None) -> None:
             dark=is_dark(),
         ),
         key="step_spectrum",
-        config=CHART_CONFIG,
         alt=f"Eigenvalues of the noisy matrix; the first {found.n_kept} are kept.",
     )
 

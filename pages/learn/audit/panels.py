@@ -12,8 +12,9 @@ from dpcore.figures.privacy.adversary_view import adversary_view_svg, adversary_
 from dpcore.figures.privacy.audit import bound_growth, score_histogram
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
-from pages.parameters.words import ON_A_BUTTON
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.parameters.table import ask
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 
 # A quick attack is slowed to about this many frames, or there would be nothing to watch.
 _FRAMES = 12
@@ -33,17 +34,10 @@ def attacker(mechanism: str) -> AuditCase:
     names = [str(each) for each in cases]
     if st.session_state.get(_ADVERSARY, names[0]) not in names:
         st.session_state[_ADVERSARY] = names[0]
-    chosen = st.pills(
-        "Adversary",
-        names,
+    chosen = ask(
+        _ADVERSARY,
+        options=names,
         default=names[0] if _ADVERSARY not in st.session_state else None,
-        required=True,
-        format_func=ON_A_BUTTON.get,
-        key=_ADVERSARY,
-        bind="query-params",
-        help="Everybody here knows all rows but one. They differ in what else they see: an "
-        "outsider has the result, an aggregator every message, a site that takes part its own "
-        "noise besides.",
     )
     return cases[Adversary(chosen)]
 

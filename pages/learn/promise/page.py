@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.experiments.teaching.adversary_test import promise
 from dpcore.figures.privacy.adversary_test import icon_array_svg
 from dpcore.privacy import ASSUMED, STATED, PrivacyBudget, icon_counts
 from pages.formulas.privacy import HOW_THE_DIRECTION_TURNS, HOW_THE_TEST_WORKS
 from pages.learn.promise import panels
 from pages.parameters.table import ask
+from pages.parameters.words import plain
 from pages.sidebar.controls import current
-from pages.sidebar.selection import plain
-from pages.widgets.cards import errors_shown, guarantee_card
+from pages.widgets.guarantee_card import guarantee_card
+from pages.widgets.messages import errors_shown
 
 spec = current().spec
 st.title("What ε promises")
-calibration = ask(
-    "promise_calibration",
-    "Noise calibrated by",
-    help="Analytic is the least noise that keeps the promise. Classic is proven up to ε = 1. "
-    "Published is the formula of the DPdisPCA paper.",
-)
+calibration = ask("promise_calibration")
 with errors_shown():
-    guarantee = panels.guarantee(PrivacyBudget(spec.epsilon, spec.delta), calibration)
+    asked = PrivacyBudget(spec.epsilon, spec.delta)
+    guarantee = promise(asked, calibration)
     right, blind = icon_counts(guarantee)
     number, words = st.columns([1, 2], gap="large", vertical_alignment="center")
     number.html(
@@ -45,9 +43,9 @@ with errors_shown():
     words.caption("Grey: right by luck alone. Orange: right because of the release. Hollow: wrong.")
 
     st.markdown("##### The adversary's test")
-    panels.test(guarantee)
+    panels.test(guarantee, asked)
     st.markdown("##### From a belief before to a belief after")
-    panels.beliefs_shown(guarantee)
+    panels.beliefs_shown(guarantee, asked)
     st.markdown("##### Changing one person turns the component; the private one shrugs")
     panels.one_person(guarantee)
     st.markdown("##### The whole promise")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.teaching import adversary_test
 from dpcore.experiments.teaching.moving_one_person import ANGLES, N_PEOPLE, turned
@@ -15,16 +16,15 @@ from dpcore.figures.privacy.direction import direction_laws, plane
 from dpcore.privacy import (
     Explained,
     Guarantee,
+    PrivacyBudget,
     best_guess,
     gaussian_posterior,
     guarantee_mu,
     posterior_bounds,
 )
 from pages.parameters.table import ask
-from pages.sidebar.selection import plain
-from pages.widgets.cards import CHART_CONFIG, is_dark
-
-guarantee = adversary_test.promise
+from pages.parameters.words import plain
+from pages.widgets.charts import chart, is_dark
 
 
 def explanations(title: str, told: Iterable[Explained]) -> None:
@@ -38,40 +38,40 @@ def explanations(title: str, told: Iterable[Explained]) -> None:
         column.markdown("\n\n".join(some))
 
 
-def test(promised: Guarantee) -> None:
-    """Two densities with a threshold to move, beside the trade-off of the two errors."""
+def mu_of(promised: Guarantee) -> float:
+    """mu of the noise, whose guarantee is Gaussian."""
     mu = guarantee_mu(promised)
+    if mu is None:
+        raise ParameterError("mechanism", "gaussian", promised.mechanism)
+    return mu
+
+
+def test(promised: Guarantee, asked: PrivacyBudget) -> None:
+    """Two densities with a threshold to move, beside the trade-off of the two errors."""
+    mu = mu_of(promised)
     left, right = st.columns(2, gap="large")
     # The range moves with mu, and with it the threshold goes back to the best one.
     reach = math.ceil(mu + adversary_test.REACH)
-    threshold = ask(
-        "promise_threshold",
-        "Threshold, in units of the noise",
-        left,
-        max_value=float(reach),
-        value=round(mu / 2, 1),
-        help="Above it the adversary says the data held your row.",
-    )
+    threshold = ask("promise_threshold", left, max_value=float(reach), value=round(mu / 2, 1))
     errors = adversary_test.errors_at(threshold, mu)
     right.markdown(
         f"With this threshold the adversary accuses wrongly **{percent(errors.type_one)}** of "
         f"the time (type I) and misses you **{percent(errors.type_two)}** of the time (type II). "
         "Whoever lowers one raises the other, and no test gets below the solid curve."
     )
-    left.plotly_chart(
+    chart(
         two_densities(adversary_test.densities(mu), threshold, dark=is_dark()),
         key="promise_densities",
-        config=CHART_CONFIG,
+        place=left,
         alt=f"Two bell curves {mu:.2f} σ apart: the release with you and without.",
     )
-    asked = promised.asked
     labels = {
         "blind": "blind guess",
         "pure": f"pure ε = {plain(asked.epsilon)}",
         "approximate": f"(ε, δ) = ({plain(asked.epsilon)}, {plain(asked.delta)})",
         "gaussian": f"this noise, μ = {mu:.2f}",
     }
-    right.plotly_chart(
+    chart(
         trade_off_plot(
             adversary_test.trade_off_rows(promised),
             labels,
@@ -79,7 +79,7 @@ def test(promised: Guarantee) -> None:
             dark=is_dark(),
         ),
         key="promise_trade_off",
-        config=CHART_CONFIG,
+        place=right,
         alt=f"Missed against false alarms: {percent(errors.type_two)} at "
         f"{percent(errors.type_one)}, on the exact curve of the noise.",
     )
@@ -91,29 +91,29 @@ def test(promised: Guarantee) -> None:
         )
 
 
-def beliefs_shown(promised: Guarantee) -> None:
+def beliefs_shown(promised: Guarantee, asked: PrivacyBudget) -> None:
     """A prior to move, and what a release can make of it."""
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
-    prior = ask("promise_prior", "Belief before that it is you, in percent", left) / 100
-    least, greatest = posterior_bounds(prior, promised.asked.epsilon)
-    mu = guarantee_mu(promised)
-    median, high = gaussian_posterior(prior, mu, [0.5, 0.95])
+    prior = ask("promise_prior", left) / 100
+    least, greatest = map(float, posterior_bounds(prior, asked.epsilon))
+    mu = mu_of(promised)
+    median, high = (float(gaussian_posterior(prior, mu, quantile)) for quantile in (0.5, 0.95))
     left.markdown(
         f"Somebody who held **{percent(prior)}** likely that the row is yours, and is right, "
         f"will typically hold **{percent(median)}** likely afterwards, and in 19 of 20 releases "
         f"no more than **{percent(high)}**.\n\n"
-        f"A pure promise of ε = {plain(promised.asked.epsilon)} would keep every belief between "
+        f"A pure promise of ε = {plain(asked.epsilon)} would keep every belief between "
         f"{percent(least)} and {percent(greatest)}, whatever is released."
     )
-    right.plotly_chart(
+    chart(
         beliefs(
             adversary_test.belief_columns(promised),
             prior,
-            pure_label=f"pure ε = {plain(promised.asked.epsilon)}: always",
+            pure_label=f"pure ε = {plain(asked.epsilon)}: always",
             dark=is_dark(),
         ),
         key="promise_beliefs",
-        config=CHART_CONFIG,
+        place=right,
         alt=f"Belief after the release against belief before; {percent(prior)} becomes "
         f"{percent(median)} in the median.",
     )
@@ -121,11 +121,7 @@ def beliefs_shown(promised: Guarantee) -> None:
 
 def one_person(promised: Guarantee) -> None:
     """Twenty-five people in the plane, one of whom can be moved."""
-    degrees = ask(
-        "promise_angle",
-        "Where one person stands, in degrees",
-        help="They started at 0°, at the right.",
-    )
+    degrees = ask("promise_angle")
     turn = turned(degrees, promised)
     st.markdown(
         f"One of {N_PEOPLE} people moves and the exact first direction turns by "
@@ -135,7 +131,7 @@ def one_person(promised: Guarantee) -> None:
         f"{math.ceil(100 * (2 * best_guess(promised) - 1) - 1e-6)}."
     )
     left, right = st.columns(2, gap="large")
-    left.plotly_chart(
+    chart(
         plane(
             turn.people,
             turn.before,
@@ -145,10 +141,10 @@ def one_person(promised: Guarantee) -> None:
             dark=is_dark(),
         ),
         key="promise_plane",
-        config=CHART_CONFIG,
+        place=left,
         alt=f"Moving one person turns the exact first direction by {turn.exact_turn:.0f} degrees.",
     )
-    right.plotly_chart(
+    chart(
         direction_laws(
             ANGLES,
             turn.law_before,
@@ -158,6 +154,6 @@ def one_person(promised: Guarantee) -> None:
             dark=is_dark(),
         ),
         key="promise_laws",
-        config=CHART_CONFIG,
+        place=right,
         alt="The law of the private first direction before and after: they hardly differ.",
     )

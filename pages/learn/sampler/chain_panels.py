@@ -11,15 +11,18 @@ from dpcore.experiments.central.chain_runs import (
     WatchedChains,
     running_diagnostics,
 )
+from dpcore.experiments.central.runs import CentralSpec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.chains import energy_traces, running_diagnostic
 from dpcore.pca.exponential import ppca_guarantee
 from dpcore.privacy import PrivacyBudget
+from pages.parameters.words import plain
 from pages.server import central_cache
-from pages.sidebar.selection import plain
 from pages.widgets import session_ledger
-from pages.widgets.cards import big_number, chart, guarantee_card, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.guarantee_card import guarantee_card
+from pages.widgets.messages import big_number
 
 _R_HATS = (1, 1.2, 1.5, 2, 3, 5, 10)
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
@@ -30,7 +33,7 @@ VERDICT_IS_NOT_PRIVATE = (
 )
 
 
-def watched(spec: RunSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:
+def watched(spec: CentralSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:
     """The chains for the sweeps asked for, and for as many as the sampler itself would run."""
     return (
         central_cache.chains(spec, n_chains, n_sweeps),

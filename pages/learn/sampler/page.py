@@ -11,7 +11,7 @@ from pages.formulas.central import CHAINS
 from pages.learn.sampler import chain_panels
 from pages.parameters.table import ask
 from pages.sidebar.controls import current, redraw_noise
-from pages.widgets.cards import dataset_ready, errors_shown, how_computed, not_private
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 choice = current()
 st.title("Inside the sampler")
@@ -22,8 +22,8 @@ if choice.spec.components == choice.dataset.n_features:
     st.stop()
 answer = st.container()
 left, right = st.columns([3, 1], gap="large")
-n_sweeps = ask("sampler_sweeps", "Sweeps", left)
-n_chains = ask("sampler_chains", "Chains", right)
+n_sweeps = ask("sampler_sweeps", left)
+n_chains = ask("sampler_chains", right)
 with errors_shown():
     spec = replace(central_spec(choice.spec), samples=None)
     chains, enough = chain_panels.watched(spec, n_chains, n_sweeps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import streamlit as st
 
@@ -15,14 +16,15 @@ from dpcore.figures.privacy.composition import running_total
 from dpcore.privacy import Cap
 from dpcore.privacy.card import one_in, say_number
 from dpcore.privacy.filter import spoken_down
+from pages.parameters.words import plain
 from pages.server import result_cache
-from pages.sidebar.selection import plain
 from pages.widgets import session_ledger
-from pages.widgets.cards import big_number, chart, is_dark, not_private
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number, not_private
 
-Row = dict[str, object]
+Row = dict[str, Any]
 
-_COLUMNS = {
+_COLUMNS: dict[str, Any] = {
     "released": "Released",
     "draws": "Draws",
     "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g"),

@@ -9,9 +9,9 @@ from pages.server.background_jobs import Progress
 from pages.sidebar.controls import current
 from pages.use.plan import panels
 from pages.widgets import session_ledger
-from pages.widgets.cards import dataset_ready, errors_shown, how_computed, not_private
-from pages.widgets.downloads import downloads
-from pages.widgets.promise_notice import promised_cards
+from pages.widgets.downloads import take_away
+from pages.widgets.guarantee_card import promised_cards
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 PAGE = "plan"
 
@@ -68,8 +68,7 @@ with errors_shown():
         "At the sidebar's settings; a run of the search changes the one that is looked for.",
     )
     session_ledger.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
-    st.markdown("##### Take it away")
-    downloads(PAGE, panels.rows_of(PAGE, question))
+    take_away(PAGE, panels.rows_of(PAGE, question))
 not_private(
     "The search",
     "compares real runs with exact PCA on the same people. To plan a release without spending "

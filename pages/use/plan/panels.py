@@ -26,7 +26,8 @@ from pages.parameters.use import WANTED
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Parts, Progress, View
 from pages.widgets import session_ledger
-from pages.widgets.cards import big_number, chart
+from pages.widgets.charts import chart
+from pages.widgets.messages import big_number
 from pages.widgets.plain_text import said
 from pages.widgets.run_request import start, start_button, starts_by_itself
 
@@ -97,9 +98,9 @@ def choose_question(spec: RunSpec, dataset: DatasetStatus) -> Question:
         If the protocol has nothing of what is to be found.
     """
     left, middle, right = st.columns(3, gap="large")
-    target = ask("plan_target", "Target: share of the energy exact PCA captures, in %", left) / 100
-    field = ask("plan_find", "Find", middle)
-    protocol = ask("plan_protocol", "Protocol", right)
+    target = ask("plan_target", left) / 100
+    field = ask("plan_find", middle)
+    protocol = ask("plan_protocol", right)
     if field == "intermediate_dim" and not METHODS[protocol].wants_proxies:
         raise ParameterError("protocol", "DPdisPCA to find R, which no other sends", protocol)
     each = dataset.n_samples // spec.sites

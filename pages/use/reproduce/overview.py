@@ -14,11 +14,11 @@ from dpcore.experiments.papers.panels_overview import PanelState
 from dpcore.experiments.papers.published_points import published_points_of
 from dpcore.experiments.pca.sentences import counted
 from dpcore.figures.tradeoffs.panels import legend_html
-from dpcore.figures.tradeoffs.thumbnails import energy_thumbnail
+from dpcore.figures.tradeoffs.svg import energy_thumbnail
 from pages.server import panels_cache
 from pages.use.reproduce.panel_run import LINEAR, query_of
 from pages.widgets import session_ledger
-from pages.widgets.cards import is_dark
+from pages.widgets.charts import is_dark
 
 # Three in a row, as the paper has them, and two on a telephone.
 _COLUMNS = "repeat(auto-fill,minmax(max(9.5rem,30%),1fr))"

@@ -10,13 +10,13 @@ from dpcore.experiments.papers.published_points import published_citation, publi
 from dpcore.figures.tradeoffs.panels import energy_panel
 from pages.explore.tradeoffs.sweep_controls import command_of
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
+from pages.parameters.use import REPAIRED
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.controls import current
 from pages.use.reproduce.overview import overview_shown
 from pages.use.reproduce.panel_run import (
     ENOUGH_DRAWS,
     LINEAR,
-    REPAIRED,
     as_published_rows,
     choose_figure,
     comparison,
@@ -26,15 +26,9 @@ from pages.use.reproduce.panel_run import (
     verdicts,
 )
 from pages.widgets import session_ledger
-from pages.widgets.cards import (
-    big_number,
-    chart,
-    dataset_ready,
-    errors_shown,
-    how_computed,
-    is_dark,
-)
-from pages.widgets.promise_notice import promised_cards
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.guarantee_card import promised_cards
+from pages.widgets.messages import big_number, dataset_ready, errors_shown, how_computed
 from pages.widgets.sweep_panel import (
     keep_controls,
     restore_controls,

@@ -8,7 +8,6 @@ from statistics import fmean
 
 import streamlit as st
 
-from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
@@ -23,13 +22,13 @@ from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
 from dpcore.experiments.papers.published_points import compare_with_published
 from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import percent
+from pages.parameters.table import ask
+from pages.parameters.use import PANEL_DRAWS, REPAIRED, panel_groups, panel_label
 from pages.server import visitors_jobs
-from pages.server.panels_cache import DRAWS
 
 LINEAR = ("intermediate_ratio",)
 # With fewer, the t test at 0.001 asks for differences far beyond their spread.
 ENOUGH_DRAWS = 5
-REPAIRED = "analytic, isometric, psd"
 _REPAIR = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
 _MARKS = {True: "✓ holds", False: "✗ does not hold", None: "– cannot be told"}
 _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
@@ -37,56 +36,20 @@ _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
 def choose_figure() -> tuple[PaperFigure, bool]:
     """Draw the page's controls; the figure, and whether repaired choices are wanted too."""
-    found = groups()
     left, right = st.columns(2)
-    group = left.selectbox(
-        "What is plotted", list(found), key="reproduce_group", bind="query-params"
-    )
-    name = right.selectbox(
-        "Panel",
-        found[group],
-        format_func=panel_label,
-        key=f"reproduce_panel_{list(found).index(group)}",
-        bind="query-params",
-    )
-    draws = left.segmented_control(
-        "Draws",
-        list(DRAWS),
-        default="quick",
-        required=True,
-        format_func=lambda key: f"{DRAWS[key]}, {key}",
-        key="reproduce_draws",
-        bind="query-params",
-    )
-    repaired = right.toggle(
-        f"Also with {REPAIRED}",
-        key="reproduce_repaired",
-        bind="query-params",
-        help="The calibration that is exact, the noise that is least, and the truncation that "
-        "cuts strongly negative noise; drawn dotted.",
-    )
-    return FIGURES[name].varied(repetitions=DRAWS[draws]), repaired
+    group = ask("reproduce_group", left)
+    name = ask(f"reproduce_panel_{list(panel_groups()).index(group)}", right)
+    draws = ask("reproduce_draws", left)
+    repaired = ask("reproduce_repaired", right)
+    return FIGURES[name].varied(repetitions=PANEL_DRAWS[draws]), repaired
 
 
 def query_of(name: str) -> dict[str, str]:
     """What the address says when a panel is chosen."""
-    for number, (group, names) in enumerate(groups().items()):
+    for number, (group, names) in enumerate(panel_groups().items()):
         if name in names:
             return {"reproduce_group": group, f"reproduce_panel_{number}": panel_label(name)}
     raise ParameterError("figure", f"one of {', '.join(FIGURES)}", name)
-
-
-def groups() -> dict[str, list[str]]:
-    """Panels by what they plot."""
-    found: dict[str, list[str]] = {}
-    for name, figure in FIGURES.items():
-        found.setdefault(figure.title.partition(",")[0], []).append(name)
-    return found
-
-
-def panel_label(name: str) -> str:
-    """A panel and its data set."""
-    return f"{name}: {dataset_status(FIGURES[name].base.dataset).title}"
 
 
 def sweeps_of(figure: PaperFigure, repaired: bool) -> tuple[Sweep, ...]:

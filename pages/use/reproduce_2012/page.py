@@ -11,8 +11,8 @@ from pages.server import visitors_jobs
 from pages.sidebar.controls import current
 from pages.use.reproduce_2012 import panels
 from pages.widgets import session_ledger
-from pages.widgets.cards import dataset_ready, errors_shown, not_private
-from pages.widgets.promise_notice import promised_cards
+from pages.widgets.guarantee_card import promised_cards
+from pages.widgets.messages import dataset_ready, errors_shown, not_private
 from pages.widgets.run_request import start_button
 from pages.widgets.sweep_panel import watch
 
@@ -22,8 +22,8 @@ st.title("Reproduce 2012")
 with errors_shown():
     answer = st.container()
     with st.container(border=True):
-        name = ask("reproduce_2012_figure", "Figure")
-        quick = ask("reproduce_2012_draws", "How many times") == "quick"
+        name = ask("reproduce_2012_figure")
+        quick = ask("reproduce_2012_draws") == "quick"
         figure = FIGURES_2012[name].varied(repetitions=panels.QUICK[name] if quick else None)
         sweeps = (figure.sweep,)
         ready = all([dataset_ready(dataset_status(dataset)) for dataset in figure.datasets])

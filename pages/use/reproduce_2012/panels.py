@@ -15,7 +15,8 @@ from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.tradeoffs.energy import energy_curves
 from pages.server.visitors_jobs import SweepProgress
 from pages.use.reproduce.panel_run import say
-from pages.widgets.cards import big_number, chart, is_dark
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 
 # Permutations of the people (Figure 1, Table 1) or draws (Figure 2) of a quick run.
 QUICK = {name: 20 if name == "2012-fig2" else 1 for name in FIGURES_2012}

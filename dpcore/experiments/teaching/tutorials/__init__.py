@@ -71,10 +71,11 @@ def _run_cell(source: str, namespace: dict[str, object]) -> Output:
     tree = ast.parse(source)
     before = set(namespace)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<tutorial>", "exec"), namespace)
+    exec(compile(tree, "<tutorial>", "exec"), namespace)  # noqa: S102 - files of this package
     value = None
     if isinstance(last, ast.Expr):
-        value = eval(compile(ast.Expression(last.value), "<tutorial>", "eval"), namespace)
+        expression = compile(ast.Expression(last.value), "<tutorial>", "eval")
+        value = eval(expression, namespace)  # noqa: S307
     named = {name: result for name, result in namespace.items() if name not in before}
     # Results carry a guarantee, fitted estimators a guarantee_.
     found = {

@@ -1,19 +1,26 @@
 """A museum of mechanisms that break their promise. Nothing here may protect anybody.
 
 Every one was published or shipped. They are kept to be audited: each is an `AuditCase` with the
-neighbours on which it fails. This module is not exported by `dpcore.mechanisms`; only the audit
-imports it.
+neighbours on which it fails.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.mechanisms.symmetric_noise import symmetric_gaussian_noise
+from dpcore.experiments.audit.worst_neighbours import (
+    BUDGET,
+    TURN,
+    along,
+    under_both,
+    worst_second_moments,
+)
+from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.privacy import (
     Adversary,
     PrivacyBudget,
@@ -22,11 +29,10 @@ from dpcore.privacy import (
     l2_sensitivity_of_second_moment,
     published_sigma,
 )
-from dpcore.privacy.audit import AuditCase, Sampler, Statistic
+from dpcore.privacy.audit import AuditCase
 
 FAMILY = "Flawed"
 _N_SAMPLES = 20
-_BUDGET = PrivacyBudget(1.0, 0.01)
 
 
 def flawed_cases() -> tuple[AuditCase, ...]:
@@ -49,17 +55,15 @@ def flawed_cases() -> tuple[AuditCase, ...]:
 def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
     """sigma of Algorithm 1 (Imtiaz & Sarwate 2018), judged by the epsilon that was asked."""
     budget = PrivacyBudget(epsilon, 0.01)
-    moment, moment_prime = _axis_moments(n_features=4)
-    sigma = published_sigma(budget, _N_SAMPLES)
+    moment, moment_prime = worst_second_moments(4, _N_SAMPLES)
+    noisy = partial(_additive, published_sigma(budget, _N_SAMPLES))
     return AuditCase(
         name=f"published noise, asked ε = {epsilon:g}",
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        sampler_d=_additive(moment, sigma),
-        sampler_d_prime=_additive(moment_prime, sigma),
-        statistic=_along(moment - moment_prime),
+        **asdict(budget),
+        **under_both(noisy, moment, moment_prime),
+        statistic=along(moment - moment_prime),
         is_gaussian=True,
-        neighbours="One person's row turns from the first axis to the second.",
+        neighbours=TURN,
         flaw="The formula is proven up to ε = 1 only, and takes a sensitivity √2 too small.",
     )
 
@@ -72,12 +76,9 @@ def wishart_noise() -> AuditCase:
     """
     scale = math.sqrt(1.5)
 
-    def sampler(row: FloatArray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> FloatArray:
-            factors = scale * rng.standard_normal((n, 3, 2))
-            return np.outer(row, row) + factors.swapaxes(1, 2) @ factors
-
-        return sample
+    def draws(row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        factors = scale * rng.standard_normal((n, 3, 2))
+        return np.outer(row, row) + factors.swapaxes(1, 2) @ factors
 
     first, second = np.eye(2)
 
@@ -88,8 +89,7 @@ def wishart_noise() -> AuditCase:
         name="Wishart noise",
         epsilon=1.0,
         delta=0.0,
-        sampler_d=sampler(first),
-        sampler_d_prime=sampler(second),
+        **under_both(draws, first, second),
         statistic=least_eigenvalue_of_the_rest,
         neighbours="The only row turns from the first axis to the second.",
         flaw="The noise is never negative, so a release below your outer product rules you out.",
@@ -98,25 +98,19 @@ def wishart_noise() -> AuditCase:
 
 def one_seed_for_all_sites() -> AuditCase:
     """Two sites add noise from one seed; whoever reads both messages subtracts it."""
-    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
-    moment, moment_prime = _axis_moments(n_features=3)
+    moment, moment_prime = worst_second_moments(3, _N_SAMPLES)
     other_site = np.eye(3) / 3
 
-    def sampler(first_site: FloatArray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> FloatArray:
-            noise = symmetric_gaussian_noise(3, sigma, rng=rng, size=n)
-            return np.stack((first_site + noise, other_site + noise), axis=1)
+    def draws(first_site: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        noise = symmetric_gaussian_noise(3, _sigma(), rng=rng, size=n)
+        return np.stack((first_site + noise, other_site + noise), axis=1)
 
-        return sample
-
-    along = _along(moment - moment_prime)
+    score = along(moment - moment_prime)
     return AuditCase(
         name="one seed for all sites",
-        epsilon=_BUDGET.epsilon,
-        delta=_BUDGET.delta,
-        sampler_d=sampler(moment),
-        sampler_d_prime=sampler(moment_prime),
-        statistic=lambda messages: along(messages[:, 0] - messages[:, 1]),
+        **asdict(BUDGET),
+        **under_both(draws, moment, moment_prime),
+        statistic=lambda messages: score(messages[:, 0] - messages[:, 1]),
         adversary=Adversary.AGGREGATOR,
         sees="both sites' messages",
         neighbours="One person's row at the first site turns from the first axis to the second.",
@@ -130,28 +124,23 @@ def masks_that_forget_the_sites() -> AuditCase:
     With masks without bound he learns the sum, and each site adds half of the variance that hides
     it. The other site takes its own half off again.
     """
-    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES)) / math.sqrt(2)
-    moment, moment_prime = _axis_moments(n_features=3)
+    sigma = _sigma() / math.sqrt(2)
+    moment, moment_prime = worst_second_moments(3, _N_SAMPLES)
     other_site = np.eye(3) / 3
 
-    def sampler(first_site: FloatArray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> FloatArray:
-            noises = symmetric_gaussian_noise(3, sigma, rng=rng, size=2 * n).reshape(n, 2, 3, 3)
-            result = (first_site + other_site + noises.sum(axis=1)) / 2
-            return np.stack((result, noises[:, 1]), axis=1)
+    def draws(first_site: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        noises = symmetric_gaussian_noise(3, sigma, rng=rng, size=2 * n).reshape(n, 2, 3, 3)
+        result = (first_site + other_site + noises.sum(axis=1)) / 2
+        return np.stack((result, noises[:, 1]), axis=1)
 
-        return sample
-
-    along = _along(moment - moment_prime)
+    score = along(moment - moment_prime)
     return AuditCase(
         name="masks that forget the sites",
-        epsilon=_BUDGET.epsilon,
-        delta=_BUDGET.delta,
+        **asdict(BUDGET),
         adversary=Adversary.SITE,
         sees="the result, its own rows and its own noise",
-        sampler_d=sampler(moment),
-        sampler_d_prime=sampler(moment_prime),
-        statistic=lambda views: along(2 * views[:, 0] - views[:, 1]),
+        **under_both(draws, moment, moment_prime),
+        statistic=lambda views: score(2 * views[:, 0] - views[:, 1]),
         is_gaussian=True,
         neighbours="One person's row at the first site turns from the first axis to the second.",
         flaw="A site knows its own noise, so only the others' hides you: the real ε is 1.586.",
@@ -161,50 +150,43 @@ def masks_that_forget_the_sites() -> AuditCase:
 def one_noise_at_two_epsilons() -> AuditCase:
     """A release at epsilon = 1 and another at 2 from one seed, called the sum of the two."""
     sensitivity = l2_sensitivity_of_second_moment(_N_SAMPLES)
-    budgets = _BUDGET, PrivacyBudget(2.0, 0.01)
+    budgets = BUDGET, PrivacyBudget(2.0, 0.01)
     wide, narrow = (gaussian_sigma(budget, sensitivity) for budget in budgets)
     mu = math.hypot(sensitivity / wide, sensitivity / narrow)
-    moment, moment_prime = _axis_moments(n_features=3)
+    moment, moment_prime = worst_second_moments(3, _N_SAMPLES)
 
-    def sampler(moment: FloatArray) -> Sampler:
-        def sample(rng: np.random.Generator, n: int) -> FloatArray:
-            unit = symmetric_gaussian_noise(3, 1.0, rng=rng, size=n)
-            return np.stack((moment + wide * unit, moment + narrow * unit), axis=1)
+    def draws(moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        unit = symmetric_gaussian_noise(3, 1.0, rng=rng, size=n)
+        return np.stack((moment + wide * unit, moment + narrow * unit), axis=1)
 
-        return sample
-
-    along = _along(moment - moment_prime)
+    score = along(moment - moment_prime)
     return AuditCase(
         name="one noise at two epsilons",
-        epsilon=gaussian_epsilon(_BUDGET.delta, 1.0, mu),
-        delta=_BUDGET.delta,
-        sampler_d=sampler(moment),
-        sampler_d_prime=sampler(moment_prime),
-        statistic=lambda both: along(wide * both[:, 1] - narrow * both[:, 0]),
-        neighbours="One person's row turns from the first axis to the second.",
+        epsilon=gaussian_epsilon(BUDGET.delta, 1.0, mu),
+        delta=BUDGET.delta,
+        **under_both(draws, moment, moment_prime),
+        statistic=lambda both: score(wide * both[:, 1] - narrow * both[:, 0]),
+        neighbours=TURN,
         flaw="Both scale the same noise, so two equations give the matrix without any.",
     )
 
 
 def lower_triangle_left_bare() -> AuditCase:
     """Noise on the upper triangle only, and nobody mirrors it."""
-    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
     rest = np.diag([0.2, 0.2, 0.5])
 
-    def sampler(row: FloatArray) -> Sampler:
+    def draws(row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
         moment = rest + np.outer(row, row) / _N_SAMPLES
-
-        def sample(rng: np.random.Generator, n: int) -> FloatArray:
-            return moment + np.triu(symmetric_gaussian_noise(3, sigma, rng=rng, size=n))
-
-        return sample
+        return moment + np.triu(symmetric_gaussian_noise(3, _sigma(), rng=rng, size=n))
 
     return AuditCase(
         name="lower triangle without noise",
-        epsilon=_BUDGET.epsilon,
-        delta=_BUDGET.delta,
-        sampler_d=sampler(np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0)),
-        sampler_d_prime=sampler(np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0)),
+        **asdict(BUDGET),
+        **under_both(
+            draws,
+            np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0),
+            np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0),
+        ),
         neighbours="One person's second feature changes sign.",
         flaw="The matrix is symmetric, so its lower triangle gives away the upper one.",
     )
@@ -212,20 +194,17 @@ def lower_triangle_left_bare() -> AuditCase:
 
 def scaling_by_the_largest_norm() -> AuditCase:
     """Rows divided by the largest norm among them, then noise for a bound of 1."""
-    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
     short, long = np.array([0.0, 0.1]), np.array([1.0, 0.0])
 
-    def sampler(last_row: FloatArray) -> Sampler:
+    def draws(last_row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
         rows = np.vstack([np.tile(short, (_N_SAMPLES - 1, 1)), last_row])
         rows = rows / np.linalg.norm(rows, axis=1).max()
-        return _additive(rows.T @ rows / _N_SAMPLES, sigma)
+        return _additive(_sigma(), rows.T @ rows / _N_SAMPLES, rng, n)
 
     return AuditCase(
         name="scaling by the largest norm",
-        epsilon=_BUDGET.epsilon,
-        delta=_BUDGET.delta,
-        sampler_d=sampler(long),
-        sampler_d_prime=sampler(short),
+        **asdict(BUDGET),
+        **under_both(draws, long, short),
         neighbours="One person ten times larger than the rest becomes like the rest.",
         flaw="The divisor is read from the private rows, so one person moves everybody's.",
     )
@@ -233,23 +212,17 @@ def scaling_by_the_largest_norm() -> AuditCase:
 
 def one_budget_for_two_releases() -> AuditCase:
     """Components and eigenvalues from two draws, each with the whole budget."""
-    moment, moment_prime = _axis_moments(n_features=3)
-    sigma = gaussian_sigma(_BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
-
-    def sampler(matrix: FloatArray) -> Sampler:
-        return _additive(np.stack((matrix, matrix)), sigma)
-
-    along = _along(moment - moment_prime)
+    moment, moment_prime = worst_second_moments(3, _N_SAMPLES)
+    twice, twice_prime = (np.stack((matrix, matrix)) for matrix in (moment, moment_prime))
+    score = along(moment - moment_prime)
     return AuditCase(
         name="one ε spent on two plots",
-        epsilon=_BUDGET.epsilon,
-        delta=_BUDGET.delta,
-        sampler_d=sampler(moment),
-        sampler_d_prime=sampler(moment_prime),
-        statistic=lambda pairs: along(pairs[:, 0] + pairs[:, 1]),
+        **asdict(BUDGET),
+        **under_both(partial(_additive, _sigma()), twice, twice_prime),
+        statistic=lambda pairs: score(pairs[:, 0] + pairs[:, 1]),
         sees="both releases",
         is_gaussian=True,
-        neighbours="One person's row turns from the first axis to the second.",
+        neighbours=TURN,
         flaw="Two releases of the same data compose, and only one of them is counted.",
     )
 
@@ -266,29 +239,24 @@ def bingham_by_wrong_acceptance() -> AuditCase:
     # 1 / b + 1 / (b + epsilon) = 1 makes the envelope tightest.
     b = (2 - epsilon + math.hypot(2, epsilon)) / 2
 
-    def sampler(axis: int) -> Sampler:
+    def draws(axis: int, rng: np.random.Generator, n: int) -> FloatArray:
         # A is 0 along the person's row and epsilon / 2 across it.
         quadratic = np.full(2, epsilon / 2)
         quadratic[axis] = 0.0
         omega = 1 + 2 * quadratic / b
-
-        def sample(rng: np.random.Generator, n: int) -> FloatArray:
-            accepted = np.empty((0, 2))
-            while len(accepted) < n:
-                x = rng.standard_normal((2 * n, 2)) / np.sqrt(omega)
-                x /= np.linalg.norm(x, axis=1, keepdims=True)
-                chance = np.exp(-np.square(x) @ quadratic) / (np.square(x) @ omega)
-                accepted = np.vstack((accepted, x[rng.random(2 * n) < chance]))
-            return accepted[:n]
-
-        return sample
+        accepted = np.empty((0, 2))
+        while len(accepted) < n:
+            x = rng.standard_normal((2 * n, 2)) / np.sqrt(omega)
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+            chance = np.exp(-np.square(x) @ quadratic) / (np.square(x) @ omega)
+            accepted = np.vstack((accepted, x[rng.random(2 * n) < chance]))
+        return accepted[:n]
 
     return AuditCase(
         name="Bingham by wrong acceptance",
         epsilon=epsilon,
         delta=0.0,
-        sampler_d=sampler(0),
-        sampler_d_prime=sampler(1),
+        **under_both(draws, 0, 1),
         statistic=lambda directions: np.square(directions[:, 0]),
         neighbours="The only row turns from the first axis to the second.",
         flaw="The sampler divides where it should multiply, and draws from a sharper law.",
@@ -303,42 +271,30 @@ def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
     """
     n_samples, tolerance = 4_000_000, 1e-6
 
-    def sampler(total: float) -> Sampler:
+    def draws(total: float, rng: np.random.Generator, n: int) -> FloatArray:
         minimiser = total / n_samples
         found = minimiser if minimiser > tolerance else 0.0
-        return lambda rng, n: found + rng.laplace(scale=2 / (n_samples * epsilon), size=n)
+        return found + rng.laplace(scale=2 / (n_samples * epsilon), size=n)
 
     return AuditCase(
         name="a solver that stops early",
         epsilon=epsilon,
         delta=0.0,
-        sampler_d=sampler(5.0),
-        sampler_d_prime=sampler(3.0),
+        **under_both(draws, 5.0, 3.0),
         statistic=lambda weights: weights,
         neighbours="One person's row turns around, and the gradient falls below the tolerance.",
         flaw="One person decides whether the solver stops at once, and no noise is made for that.",
     )
 
 
-def _axis_moments(n_features: int) -> tuple[FloatArray, FloatArray]:
-    """Second moments of worst neighbours: one row along the first axis, or along the second."""
-    axes = np.eye(n_features) / _N_SAMPLES
-    rest = np.diag(np.full(n_features, (_N_SAMPLES - 1) / _N_SAMPLES / n_features))
-    return rest + np.diag(axes[0]), rest + np.diag(axes[1])
+def _sigma() -> float:
+    """Noise that keeps the budget for one second moment."""
+    return gaussian_sigma(BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
 
 
-def _additive(moment: FloatArray, sigma: float) -> Sampler:
+def _additive(sigma: float, moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
     """Independent noise on a matrix, or on each of a stack of them."""
     n_features = moment.shape[-1]
     n_matrices = moment.size // n_features**2
-
-    def sample(rng: np.random.Generator, n: int) -> FloatArray:
-        noise = symmetric_gaussian_noise(n_features, sigma, rng=rng, size=n * n_matrices)
-        return moment + noise.reshape(n, *moment.shape)
-
-    return sample
-
-
-def _along(difference: FloatArray) -> Statistic:
-    """The log-likelihood ratio of additive noise, up to scale: the projection on the change."""
-    return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()
+    noise = symmetric_gaussian_noise(n_features, sigma, rng=rng, size=n * n_matrices)
+    return moment + noise.reshape(n, *moment.shape)

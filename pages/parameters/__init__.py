@@ -1,1 +1,0 @@
-"""Every parameter an address may have; `table` holds them all."""

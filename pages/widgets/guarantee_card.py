@@ -1,0 +1,108 @@
+"""What a release promises: cards of what was drawn, and of what a run would promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from html import escape
+
+import streamlit as st
+
+from dpcore.data import DatasetStatus
+from dpcore.errors import ParameterError
+from dpcore.experiments.ledger.promises import promised
+from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
+from dpcore.privacy.card import CardRow
+from pages.server import result_cache
+from pages.sidebar.navigation import PAGES
+
+_TONES = {"good": "green", "bad": "red", "neutral": "gray"}
+
+
+def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> None:
+    """What one release promises, in words first and numbers after.
+
+    Under the published preparation the card says that centring and scaling came before the
+    promise and are not part of it.
+    """
+    card = result_cache.shown(guarantee, lambda: describe(guarantee))
+    said = [
+        " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
+        + f" {card.headline}"
+    ]
+    if preparation == "published" and guarantee.is_private:
+        said.append(
+            ":red-badge[preparation not private] This promise starts after centring and "
+            "scaling, which read the rows. Choose the private preparation to have it all."
+        )
+    with st.container(border=True):
+        st.markdown("\n\n".join(said))
+        st.html(_definitions(card.rows))
+        if card.assumptions:
+            with st.expander("It holds where all of this is true"):
+                st.markdown("\n".join(f"- {assumed(each)}" for each in card.assumptions))
+                if card.sights:
+                    st.markdown("\n".join(["Who sees what:", "", *(f"- {s}" for s in card.sights)]))
+
+
+def assumed(assumption: Assumption) -> str:
+    """An assumption as markdown: a title that leads to its paragraph, and the sentence."""
+    return f"{_link(explained(assumption).title, assumption)}: {assumption}"
+
+
+def _link(words: str, key: str) -> str:
+    return f"[{words}]({_address(key)})"
+
+
+def _address(key: str) -> str:
+    return f"{PAGES['promise'].address}#{explained(key).anchor}"
+
+
+def _definitions(rows: Sequence[CardRow]) -> str:
+    """The numbers of a card as one list: an element each would cost more than their chart.
+
+    Every line leads to its paragraph, in a tab of its own, so that what is on the screen stays.
+    """
+    entries = "".join(
+        f'<div><dt style="display:inline"><a href="{_address(row.explanation)}" target="_blank" '
+        f'title="{escape(EXPLANATIONS[row.explanation])}" style="color:inherit;'
+        f'text-decoration:underline dotted">{escape(row.label)}</a></dt>: '
+        f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
+        for row in rows
+    )
+    columns = "repeat(auto-fit,minmax(min(20rem,100%),1fr))"
+    style = f"display:grid;gap:.5rem 2rem;margin:0;padding:0;grid-template-columns:{columns}"
+    return f'<dl style="{style}">{entries}</dl>'
+
+
+def guarantee_tabs(
+    guarantees: Mapping[str, Guarantee], *, preparation: str = "private", key: str
+) -> None:
+    """The cards of several releases, a tab each. Only the open one is drawn."""
+    tabs = st.tabs(list(guarantees), on_change="rerun", key=key)
+    for tab, guarantee in zip(tabs, guarantees.values(), strict=True):
+        if tab.open:
+            with tab:
+                guarantee_card(guarantee, preparation=preparation)
+
+
+def promised_cards(
+    spec: RunSpec, dataset: DatasetStatus, protocols: Sequence[str], where: str
+) -> None:
+    """The card of each protocol at these settings; no row is read for it."""
+    st.markdown("##### What it promises")
+    try:
+        cards = {
+            METHODS[key].title: result_cache.shown(
+                ("promised", spec, key, dataset.n_samples),
+                partial(promised, spec, key, dataset),
+            )
+            for key in protocols
+        }
+    except ParameterError as error:
+        st.caption(f"Nothing at these settings, which cannot run: {error}.")
+        return
+    guarantee_tabs(cards, preparation=spec.preparation, key="promised")
+    st.caption(where)

@@ -1,0 +1,83 @@
+"""What a page says: the number that matters, errors, absent data, what is not private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.data import DatasetStatus, load_dataset
+from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.pca.sentences import bytes_in_words
+from dpcore.privacy import BeyondCap
+from pages.sidebar.navigation import page_path
+from pages.widgets.plain_text import said
+
+
+def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
+    """The number that matters, as the biggest thing on the page, with its sentence.
+
+    Returns the place of the sentence, to add to it.
+    """
+    figure, words = st.columns([2, 5], vertical_alignment="center")
+    # As large as the column bears, wide or narrow: a character is about 0.6 of the font's size.
+    share = 100 / (0.6 * len(number))
+    figure.html(
+        f'<div style="container-type:inline-size"><div style="font-size:min({share:.0f}cqw,5.5rem);'
+        f'font-weight:700;line-height:1.05;white-space:nowrap">{number}</div></div>'
+    )
+    words.markdown(f"#### {sentence}")
+    if more:
+        words.markdown(more)
+    return words
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Show what a person can put right as one sentence, and go on with the page."""
+    try:
+        yield
+    except (ParameterError, DataUnavailable) as error:
+        st.error(said(error), icon="⚠️")
+    except BeyondCap as refused:
+        say_refused(refused)
+
+
+def say_refused(refused: BeyondCap) -> None:
+    """That something would exceed the visitor's cap, and where the cap is."""
+    st.warning(f"Not drawn. {refused}", icon="⚠️")
+    st.page_link(page_path("ledger"), label="See the cap, and what was spent")
+
+
+def dataset_ready(dataset: DatasetStatus) -> bool:
+    """True if the files are there; otherwise says how to get them and offers the download."""
+    if dataset.ready:
+        if dataset.is_part:
+            st.caption(f"{dataset.title}: only a part of the rows is on this machine.")
+        return True
+    st.info(f"**{dataset.title}** is not on this machine. {said(dataset.how_to_get)}", icon="📁")
+    size = f" ({bytes_in_words(dataset.download_bytes)})" if dataset.download_bytes else ""
+    if st.button(f"Download {dataset.title}{size}"):
+        bar = st.progress(0.0, "Asking for the first file …")
+
+        def arrived(done: int, total: int) -> None:
+            bar.progress(min(done / total, 1.0) if total else 0.0, f"{bytes_in_words(done)} so far")
+
+        with errors_shown():
+            load_dataset(dataset.name, progress=arrived)
+            st.rerun()
+    return False
+
+
+def how_computed(key: str, text: str) -> None:
+    """How the page's numbers are computed, sent to the browser only when somebody opens it."""
+    with st.expander("How this is computed", on_change="rerun", key=f"{key}_explained") as opened:
+        if opened.open:
+            st.markdown(text)
+
+
+def not_private(what: str, why: str) -> None:
+    """A visible badge on something shown that no guarantee covers."""
+    st.markdown(f":red-badge[not private] **{what}**: {why}")
