@@ -81,6 +81,7 @@ SAME_PART = {
 }
 MACHINES = ("/tmp", "/work", "/root", "/home")
 GRAB_BAGS = {"utils", "util", "helpers", "common", "misc", "tools", "shared"}
+REGISTER = "dpcore.pca.protocols"
 HEAVY = ("streamlit", "sklearn", "scipy.stats", "plotly", "dp_accounting", "pandas")
 LIGHT_ROOMS = (
     "dpcore",
@@ -187,6 +188,9 @@ def arrows_point_one_way() -> Breaches:
         audited = {"mechanisms"} if "audit" in source.name else set()
         allowed = ARROWS[room] | LEAVES | {room} | audited
         for line, name in source.imports:
+            # Looks and titles are the register's: figures read that table, nothing else of it.
+            if source.name == "dpcore/figures/style.py" and name.startswith(REGISTER):
+                continue
             if name.startswith("dpcore.") and name.split(".")[1] not in allowed:
                 yield f"{source.name}:{line} imports {name}"
 

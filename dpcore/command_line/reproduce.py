@@ -24,8 +24,8 @@ from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims, che
 from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure, paper_figure
 from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
 from dpcore.experiments.papers.published_points import compare_with_published, published_points_of
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.pca import TRUNCATIONS
+from dpcore.pca.protocols.register import PROTOCOLS
 
 ALL = "all"
 # What a finding is about that says how far our means are from the published ones.
@@ -184,7 +184,7 @@ def _summary(figure: PaperFigure, result: SweepResult, verdicts: Sequence[Verdic
         point = comparison.at
         finding = (
             f"Largest difference to {comparison.points} published points: "
-            f"{comparison.largest:.4f}, {METHODS[point.protocol].title} at {point.value:g} "
+            f"{comparison.largest:.4f}, {PROTOCOLS[point.protocol].title} at {point.value:g} "
             f"(published {point.mean:.4f}, here {comparison.ours:.4f})."
         )
         if comparison.is_part:

@@ -38,6 +38,15 @@ class Draw:
         Of averages and of noise added to them; that of the moments by default.
     watch : callable
         Called with a `SiteAtWork` as each site is done, by the thread that did it.
+
+    Attributes
+    ----------
+    everybody : SiteMoments
+        Of all sites.
+    sites : tuple of int
+        The numbers of those that answer.
+    moments : SiteMoments
+        Of those that answer: all that a protocol reads.
     """
 
     def __init__(
@@ -63,7 +72,9 @@ class Draw:
             precision=precision,
             watch=watch,
         )
-        self.moments = moments
+        self.everybody = moments
+        self.moments = self._sites.moments
+        self.sites = self._sites.numbers
         self.settings = settings
         self.repetition = repetition
         self.calibrate = calibrate
@@ -113,12 +124,17 @@ class Draw:
 
     @property
     def n_samples(self) -> list[int]:
-        """People at each site."""
+        """People at each site that answers."""
         return [int(n) for n in self.moments.n_samples]
 
     @property
+    def n_sites(self) -> int:
+        """S, whether they answer or not."""
+        return self.everybody.n_sites
+
+    @property
     def n_people(self) -> int:
-        """N, at all sites together."""
+        """N, at all sites that answer together."""
         return sum(self.n_samples)
 
     @property
@@ -181,17 +197,18 @@ class Draw:
         """(S,) bytes of each site's message when it sends its whole noisy matrix as it is."""
         n_features = self.moments.n_features
         length = message_length(n_features, n_features, self._itemsize, whole=True)
-        return np.full(self.moments.n_sites, length + self._mean_bytes())
+        return np.full(self.moments.n_sites, length + self.mean_bytes)
 
     def raw_row_bytes(self) -> IntArray:
         """(S,) bytes of each site's rows, sent as they are."""
         return self.moments.n_samples * self.moments.n_features * self._itemsize
 
     def _with_means(self, received: Received) -> Received:
-        return replace(received, message_bytes=received.message_bytes + self._mean_bytes())
+        return replace(received, message_bytes=received.message_bytes + self.mean_bytes)
 
-    def _mean_bytes(self) -> int:
-        # What a site sends besides, when the rows are centred by a private mean.
+    @property
+    def mean_bytes(self) -> int:
+        """What a site sends besides, when the rows are centred by a private mean."""
         return 0 if self.settings.mean_share == 0 else self.moments.n_features * self._itemsize
 
     def _pooled_moment(self) -> FloatArray:

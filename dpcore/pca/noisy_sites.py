@@ -82,10 +82,13 @@ class Received:
         Of what was sent, weighted by n_s / N.
     message_bytes : ndarray of shape (n_sites,)
         Lengths of the messages.
+    proxies : sequence of ndarray of shape (intermediate_dim, n_features)
+        The transpose of each site's P_s; of whole matrices none is kept.
     """
 
     average: Spectrum
     message_bytes: IntArray
+    proxies: Sequence[FloatArray] = ()
 
 
 class NoisySites:
@@ -110,7 +113,9 @@ class NoisySites:
             each.check_features(moments.n_features)
         if len({noise_of(each) for each in settings}) != 1:
             raise ParameterError("settings", "equal in all that shapes the noise", settings)
-        self.moments = moments
+        # Streams are keyed by a site's number among all, whoever else is there.
+        self.numbers = sites_that_answer(settings[0], moments.n_sites, repetition)
+        self.moments = moments.at(self.numbers)
         self.settings = settings[0]
         self.repetition = repetition
         self._calibrate = calibrate
@@ -156,9 +161,11 @@ class NoisySites:
             return None
         return np.stack(
             [
-                noisy_mean_of(mean, scales.mean, rng=self.repetition.rng(Purpose.PREPARATION, site))
-                for site, (mean, scales) in enumerate(
-                    zip(self.moments.means, self.scales, strict=True)
+                noisy_mean_of(
+                    mean, scales.mean, rng=self.repetition.rng(Purpose.PREPARATION, number)
+                )
+                for number, mean, scales in zip(
+                    self.numbers, self.moments.means, self.scales, strict=True
                 )
             ]
         )
@@ -178,7 +185,7 @@ class NoisySites:
             for kind, (message, n_bytes) in arrived.items():
                 inboxes[kind].receive(message, n_bytes)
         return first[0], {
-            kind: Received(average, np.array(inboxes[kind].n_bytes))
+            kind: Received(average, np.array(inboxes[kind].n_bytes), inboxes[kind].proxies)
             for kind, average in averages(inboxes).items()
         }
 
@@ -200,7 +207,7 @@ class NoisySites:
             int(self.moments.n_samples[site]),
             self.scales[site],
             noise=self.settings.noise,
-            rng=self.repetition.rng(Purpose.SITE_NOISE, site),
+            rng=self.repetition.rng(Purpose.SITE_NOISE, self.numbers[site]),
         )
         centred = alone = drawn
         if self.noisy_means is not None:
@@ -215,8 +222,25 @@ class NoisySites:
         n_directions = kind.intermediate_dim
         message = noisy.proxy(n_directions, kind.ranking) if n_directions else noisy.whole()
         dithered = rounding_step(kind.encoding) is not None
-        rng = self.repetition.rng(Purpose.ROUNDING, site) if dithered else None
+        rng = self.repetition.rng(Purpose.ROUNDING, self.numbers[site]) if dithered else None
         return sent(message, kind.encoding, rng=rng)
+
+
+def sites_that_answer(
+    settings: ReleaseSettings, n_sites: int, repetition: Repetition
+) -> tuple[int, ...]:
+    """Numbers of the sites that do not drop out, in order; the more drop out, the same and others.
+
+    Raises
+    ------
+    ParameterError
+        If nobody would be left.
+    """
+    settings.check_sites(n_sites)
+    if settings.dropped_sites == 0:
+        return tuple(range(n_sites))
+    shuffled = repetition.rng(Purpose.DROP_OUT).permutation(n_sites)
+    return tuple(sorted(shuffled[settings.dropped_sites :].tolist()))
 
 
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:

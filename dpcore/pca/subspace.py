@@ -30,6 +30,8 @@ class Subspace:
         cancel; empty where sites add none.
     bytes_sent : ndarray of shape (n_sites,)
         Length of what each site sent; zero where a site sends nothing.
+    n_rounds : int
+        How many messages travel one after the other; those of different sites may go at once.
     diagnostics : dict
         What the method has to say about how it ran; empty for closed forms.
     """
@@ -39,6 +41,7 @@ class Subspace:
     guarantee: Guarantee
     sigma: FloatArray = field(default_factory=lambda: np.zeros(0))
     bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    n_rounds: int = 1
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 

@@ -18,6 +18,7 @@ from pages.parameters.words import (
     MOST_FEATURES,
     MOST_PEOPLE,
     NUMERIC,
+    of_matrices,
     or_infinity,
     plain,
     title_of,
@@ -32,7 +33,7 @@ EIGEN_IMAGES: dict[str, Parameter] = {
         control="segmented_control",
         title="Found by",
         default="ag",
-        options=("ag", "dpdis", "full", "local", "cape"),
+        options=of_matrices,
         label=title_of,
     ),
     "epsilons": OneOf(

@@ -72,7 +72,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/privacy/ledger.py",
         "return self.dataset, self.key",
         'return "", self.key',
-        ("tests/privacy/test_ledger.py", "tests/experiments/test_payment_keys.py"),
+        ("tests/privacy/test_ledger.py", "tests/experiments/test_charge_keys.py"),
     ),
     PlantedBug(
         "playground-forgets-to-pay",
@@ -215,7 +215,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "one-stream-for-all-sites",
         "no two sites share a stream",
         "dpcore/pca/noisy_sites.py",
-        "rng=self.repetition.rng(Purpose.SITE_NOISE, site),",
+        "rng=self.repetition.rng(Purpose.SITE_NOISE, self.numbers[site]),",
         "rng=self.repetition.rng(Purpose.SITE_NOISE, 0),",
         ("tests/pca", _AUDIT),
     ),
@@ -310,10 +310,10 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "honest-sites-out-of-the-key",
         "what shapes the noise is in the charge's key",
-        "dpcore/experiments/ledger/pca_charges.py",
-        '"cape": (*GAUSSIAN, "masks", "honest_sites"),',
-        '"cape": (*GAUSSIAN, "masks"),',
-        ("tests/experiments/test_payment_keys.py",),
+        "dpcore/pca/protocols/register.py",
+        '(*GAUSSIAN, "masks", "honest_sites")',
+        '(*GAUSSIAN, "masks")',
+        ("tests/experiments/test_charge_keys.py",),
     ),
     PlantedBug(
         "interrupts-cross-visitors",

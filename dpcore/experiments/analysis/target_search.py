@@ -19,9 +19,9 @@ from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.pca.methods import method
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import protocol
 
 # Values on the axis of a search: this many in each factor of ten, 10 % apart.
 _PER_DECADE = 24
@@ -77,7 +77,7 @@ class Answer:
     @property
     def sentence(self) -> str:
         """The answer for a slide."""
-        spec, title = self.spec, method(self.protocol).title
+        spec, title = self.spec, protocol(self.protocol).title
         wanted = f"{percent(self.target)} of the optimum with {title} at {_held(spec, self.field)}"
         if self.value is None:
             best = max(self.tried, key=lambda tried: fmean(tried.energies))

@@ -21,8 +21,8 @@ from dpcore.experiments.audit.worst_neighbours import (
     capped,
     one_by_one,
 )
-from dpcore.experiments.pca.methods import method
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.protocols.register import protocol
 from dpcore.privacy import Guarantee, Ledger, Release
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.spectra import SiteMoments, site_moments
@@ -210,7 +210,7 @@ def _components(
     moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
 ) -> tuple[FloatArray, Guarantee, float]:
     """The matrix that a pooled release with K = D gives back, its guarantee and its sigma."""
-    released = method("pooled").release(
+    released = protocol("pooled").release(
         Draw(moments, settings, repetition, proxies=False, average=False)
     )
     matrix = (released.components.T * released.eigenvalues) @ released.components

@@ -112,7 +112,7 @@ class Batch:
 def central_spec(spec: RunSpec) -> CentralSpec:
     """The spec with everybody in one place, and nothing spent on a private mean."""
     alone = {
-        "sites": 1, "split": "equal", "mean_share": 0.0, "honest_sites": None,
+        "sites": 1, "dropped_sites": 0, "split": "equal", "mean_share": 0.0, "honest_sites": None,
         "intermediate_dim": None,
     }  # fmt: skip
     return CentralSpec(**vars(spec) | alone)

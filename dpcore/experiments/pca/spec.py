@@ -52,7 +52,7 @@ class RunSpec:
     ----------
     dataset : str
     protocols : tuple of str
-        Keys of `dpcore.experiments.pca.methods.METHODS`.
+        Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
     epsilon, delta : float
         Asked of each protocol, under replace-one.
     sites : int
@@ -63,7 +63,7 @@ class RunSpec:
         K; None takes the data set's default.
     intermediate_dim : int or None
         R; None takes 2 K, or the number of features if that is smaller.
-    calibration, noise, truncation, masks, honest_sites, encoding
+    calibration, noise, truncation, masks, honest_sites, encoding, dropped_sites
         As in `dpcore.pca.ReleaseSettings`.
     preparation : {"published", "private"}
         Published centring and scaling read the rows and are not private. Private clips to a
@@ -105,6 +105,7 @@ class RunSpec:
     masks: str = "published"
     honest_sites: int | None = None
     encoding: str = "native"
+    dropped_sites: int = 0
     reference: str = "sites"
     resample: bool = False
     repetitions: int = 10
@@ -121,7 +122,11 @@ class RunSpec:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
         if not self.protocols:
             raise ParameterError("protocols", "at least one", self.protocols)
-        require_counts(self, sites=1, repetitions=1, seed=0)
+        require_counts(self, sites=1, repetitions=1, seed=0, dropped_sites=0)
+        if self.dropped_sites >= self.sites:
+            raise ParameterError(
+                "dropped_sites", f"fewer than the {self.sites} there are", self.dropped_sites
+            )
         if self.samples is not None:
             if self.samples < 2 * self.sites:
                 raise ParameterError(
@@ -188,6 +193,7 @@ class RunSpec:
             masks=self.masks,
             honest_sites=self.honest_sites,
             encoding=self.encoding,
+            dropped_sites=self.dropped_sites,
         )
 
 

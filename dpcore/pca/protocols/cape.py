@@ -44,7 +44,18 @@ def noise_of_masked_sites(
     """What stays of each site's noise when the masks have cancelled, for sites of so many people.
 
     Its sensitivity is that of S n_s / N times what a site holds, the same at every site.
+
+    Raises
+    ------
+    ParameterError
+        If a site drops out: the masks of the others would stay in the average.
     """
+    if settings.dropped_sites > 0:
+        raise ParameterError(
+            "dropped_sites",
+            "0 for CAPE, whose masks cancel only where every site answers",
+            settings.dropped_sites,
+        )
     n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
     sigma, weight = scales.noise_sigma, mean_weight(settings.mean_share, settings.row_norm_bound)
     l2_sensitivity = _noise_alone(settings, n_samples, calibrate).l2_sensitivity
@@ -68,7 +79,7 @@ def release_scales(
 
 
 def promised_by_masked_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """What holds against the aggregator who reads every message, and against a site."""
     return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])

@@ -8,6 +8,7 @@ protocols and not luck.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,21 +38,21 @@ def noise_of_holder(
 
 
 def promised_by_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """Every site of so many people releases its own noisy second moment."""
     return noise_guarantee(settings, EVERY_SITE, noise_of_sites(settings, n_samples))
 
 
 def promised_by_first_site(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """The first site alone; nobody else's people are read."""
     return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
 
 
 def promised_by_holder(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """Somebody who holds the rows of all sites adds noise once."""
     return noise_guarantee(settings, HOLDER, [noise_of_holder(settings, n_samples)])
@@ -72,7 +73,7 @@ def local(draw: Draw) -> Subspace:
 
     Nothing travels, and no other site's row has a say in it.
     """
-    return first_site_alone(draw).subspace(draw.settings)
+    return replace(first_site_alone(draw).subspace(draw.settings), n_rounds=0)
 
 
 def pooled(draw: Draw) -> Subspace:
@@ -142,7 +143,7 @@ def noisy_mean_of_holder(draw: Draw) -> FloatArray:
 
 def exact(draw: Draw) -> Subspace:
     """PCA of the pooled rows without any noise: the optimum, and no promise to anybody."""
-    moments = draw.moments
+    moments = draw.everybody
     spectrum = draw.decomposed(
         "exact", (moments.centred() if draw.settings.mean_share else moments).pooled
     )

@@ -47,7 +47,7 @@ promised_by_modsulq = _promised_with(modsulq_sigma)
 
 
 def promised_by_ppca(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, _n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """Pure epsilon, if chains pass: one component, or all but one, is drawn without them."""
     is_chain = settings.n_components not in (1, n_features - 1, n_features)

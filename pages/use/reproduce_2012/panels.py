@@ -12,9 +12,9 @@ from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.run_cost import RunCost
 from dpcore.experiments.papers.nips2012_figures import LiveFigure
 from dpcore.experiments.pca.export import csv_of
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.tradeoffs.energy import energy_curves
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server.background_jobs import Parts, View
 from pages.use.reproduce.panel_run import say
 from pages.widgets.charts import chart, is_dark
@@ -130,7 +130,7 @@ def _table(figure: LiveFigure, rows: list[Row]) -> None:
             cell = f"{100 * fmean(found):.2f} ± {100 * pstdev(found):.2f}" if found else "…"
             if (task, key) in printed:
                 cell += f" (published {printed[task, key]['mean']:.2f})"
-            line[METHODS[key].title] = cell
+            line[PROTOCOLS[key].title] = cell
         lines.append(line)
     st.markdown("#### Accuracy in percent, mean ± spread of the rounds")
     st.dataframe(lines, hide_index=True, width="stretch")
