@@ -15,10 +15,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 
 
-def split_chains(draws: np.ndarray) -> np.ndarray:
+def split_chains(draws: FloatArray) -> FloatArray:
     """Each chain cut in two: (2 n_chains, n_draws // 2). The middle of an odd chain is dropped."""
     draws = np.asarray(draws, dtype=float)
     if draws.ndim != 2 or draws.shape[1] < 4:
@@ -27,16 +28,17 @@ def split_chains(draws: np.ndarray) -> np.ndarray:
     return np.concatenate([draws[:, :half], draws[:, -half:]])
 
 
-def rank_normalize(draws: np.ndarray) -> np.ndarray:
+def rank_normalize(draws: FloatArray) -> FloatArray:
     """Normal scores of the ranks over all chains, ties averaged (equation 14)."""
     # Takes longer to import than this whole package, and only diagnostics need it.
     from scipy.stats import rankdata
 
     ranks = rankdata(draws, method="average").reshape(draws.shape)
-    return ndtri((ranks - 3 / 8) / (draws.size + 1 / 4))
+    scores: FloatArray = ndtri((ranks - 3 / 8) / (draws.size + 1 / 4))
+    return scores
 
 
-def split_r_hat(draws: np.ndarray) -> float:
+def split_r_hat(draws: FloatArray) -> float:
     """Split R-hat of `draws` (n_chains, n_draws) as they are (equations 1 to 4), without ranks.
 
     Near 1 when every half-chain tells the same story. 1 if nothing moves and all agree,
@@ -45,17 +47,18 @@ def split_r_hat(draws: np.ndarray) -> float:
     return _r_hat(split_chains(draws))
 
 
-def rank_normalized_r_hat(draws: np.ndarray) -> float:
+def rank_normalized_r_hat(draws: FloatArray) -> float:
     """The larger of the bulk and the folded (tail) rank-normalised split R-hat (section 4.1).
 
-    Of `draws` (n_chains, n_draws). Being built on ranks it sees chains that differ in scale only, and needs no finite variance.
+    Of `draws` (n_chains, n_draws). Being built on ranks it sees chains that differ in scale only,
+    and needs no finite variance.
     """
     halves = split_chains(draws)
     folded = np.abs(halves - np.median(halves))
     return max(_r_hat(rank_normalize(halves)), _r_hat(rank_normalize(folded)))
 
 
-def effective_sample_size(draws: np.ndarray) -> float:
+def effective_sample_size(draws: FloatArray) -> float:
     """Independent draws that would estimate the mean as well as all the chains together.
 
     Autocorrelations combine within and between-chain variance (equation 10) over split chains,
@@ -65,12 +68,12 @@ def effective_sample_size(draws: np.ndarray) -> float:
     return _ess(split_chains(draws))
 
 
-def bulk_ess(draws: np.ndarray) -> float:
+def bulk_ess(draws: FloatArray) -> float:
     """Effective sample size of the rank-normalised draws (section 4.1)."""
     return _ess(rank_normalize(split_chains(draws)))
 
 
-def tail_ess(draws: np.ndarray) -> float:
+def tail_ess(draws: FloatArray) -> float:
     """The smaller effective sample size of the indicators below two quantiles, 5 % and 95 %.
 
     Of `draws` (n_chains, n_draws).
@@ -79,7 +82,7 @@ def tail_ess(draws: np.ndarray) -> float:
     return min(_ess((halves <= q).astype(float)) for q in np.quantile(halves, [0.05, 0.95]))
 
 
-def _r_hat(chains: np.ndarray) -> float:
+def _r_hat(chains: FloatArray) -> float:
     length = chains.shape[1]
     within = chains.var(axis=1, ddof=1).mean()
     between = chains.mean(axis=1).var(ddof=1)
@@ -88,7 +91,7 @@ def _r_hat(chains: np.ndarray) -> float:
     return float(np.sqrt((length - 1) / length + between / within))
 
 
-def _ess(chains: np.ndarray) -> float:
+def _ess(chains: FloatArray) -> float:
     n_chains, length = chains.shape
     total = n_chains * length
     autocovariance = _autocovariance(chains).mean(axis=0)
@@ -111,10 +114,11 @@ def _ess(chains: np.ndarray) -> float:
     return float(total / time)
 
 
-def _autocovariance(chains: np.ndarray) -> np.ndarray:
+def _autocovariance(chains: FloatArray) -> FloatArray:
     """Biased (divided by the length) autocovariance of each chain at every lag."""
     length = chains.shape[1]
     # At least twice the length, so that the ends do not wrap around onto each other.
     padded = 1 << (2 * length - 1).bit_length()
     spectrum = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), padded, axis=1)
-    return np.fft.irfft(np.abs(spectrum) ** 2, padded, axis=1)[:, :length] / length
+    lags: FloatArray = np.fft.irfft(np.abs(spectrum) ** 2, padded, axis=1)[:, :length] / length
+    return lags

@@ -65,7 +65,7 @@ def cape_cases() -> tuple[AuditCase, ...]:
 
 
 def _of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
-    n_samples = _at_three_sites(settings)[0].n_samples
+    n_samples = _at_three_sites(settings)[0].n_samples.tolist()
     return masked_case(
         f"CAPE, {name}",
         "pca.cape",
@@ -83,7 +83,7 @@ def _of_pairs(adversary: Adversary) -> AuditCase:
         "CCA, CAPE, compensated masks",
         "cca.cape",
         _SETTINGS,
-        release_scales(_SETTINGS, moments.n_samples, joint_noise),
+        release_scales(_SETTINGS, moments.n_samples.tolist(), joint_noise),
         pairs.guarantee,
         adversary,
     )

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import BaseFileLock, FileLock, Timeout
 from platformdirs import user_cache_path
@@ -28,6 +28,8 @@ from dpcore.experiments.engine.bounded_folder import CLAIMS, bounded_folder
 from dpcore.experiments.engine.experiment import Row, Spec, experiment_of
 from dpcore.experiments.engine.software import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit
+
+T = TypeVar("T")
 
 FOLDER_VARIABLE = "DPCORE_CACHE"
 SIZE_VARIABLE = "DPCORE_CACHE_SIZE"
@@ -209,7 +211,7 @@ class Store:
         digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
         return self._files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.json"
 
-    def _read(self, path: Path, part: str, kind: type) -> object | None:
+    def _read(self, path: Path, part: str, kind: type[T]) -> T | None:
         """One part of an entry; None if there is none of its kind, which is noted."""
         content = self._files.read(path)
         if content is None:
@@ -218,8 +220,9 @@ class Store:
         if checksum == _checksum(body):
             with suppress(ValueError, RecursionError):
                 document = json.loads(body)
-                if isinstance(document, dict) and isinstance(document.get(part), kind):
-                    return document[part]
+                found = document.get(part) if isinstance(document, dict) else None
+                if isinstance(found, kind):
+                    return found
         self._unread.add(path)
         return None
 
