@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import NoiseScales
@@ -72,7 +73,7 @@ def constant_coordinate(
 
 def with_mean_bound(mean_share: float, row_norm_bound: float = 1.0) -> float:
     """The norm bound whose sqrt(2) c^2 / N is the sensitivity of moment and mean together."""
-    return row_norm_bound / (1 - mean_share) ** 0.25
+    return row_norm_bound / math.pow(1 - mean_share, 0.25)
 
 
 def with_constant(moments: SiteMoments, constant: float) -> SiteMoments:
@@ -86,7 +87,7 @@ def with_constant(moments: SiteMoments, constant: float) -> SiteMoments:
     return SiteMoments(lifted, means, moments.n_samples)
 
 
-def without_constant(lifted: np.ndarray, constant: float) -> tuple[np.ndarray, np.ndarray]:
+def without_constant(lifted: FloatArray, constant: float) -> tuple[FloatArray, FloatArray]:
     """The centred joint moment and the mean, from a (noisy) moment of rows [z, constant].
 
     Returns

@@ -41,5 +41,6 @@ def __getattr__(name: str) -> type:
     # The estimators' base classes take longer to import than all of dpcore, and neither the
     # dashboard nor the command line needs them.
     if name in _ESTIMATORS:
-        return getattr(import_module(f"dpcore.pca.estimators.{_ESTIMATORS[name]}"), name)
+        estimator: type = getattr(import_module(f"dpcore.pca.estimators.{_ESTIMATORS[name]}"), name)
+        return estimator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

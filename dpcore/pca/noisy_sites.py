@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, averages
 from dpcore.pca.messages.encoding import sent
@@ -86,8 +87,8 @@ class Received:
     """
 
     average: Spectrum
-    message_bytes: np.ndarray
-    proxies: Sequence[np.ndarray] = ()
+    message_bytes: IntArray
+    proxies: Sequence[FloatArray] = ()
 
 
 class NoisySites:
@@ -145,15 +146,17 @@ class NoisySites:
         """Noise scales of each site; not before a protocol asks: PPCA has no delta for them."""
         return self.once(
             "scales",
-            lambda: noise_of_sites(self.settings, self.moments.n_samples, self._calibrate),
+            lambda: noise_of_sites(
+                self.settings, map(int, self.moments.n_samples), self._calibrate
+            ),
         )
 
     @property
-    def noisy_means(self) -> np.ndarray | None:
+    def noisy_means(self) -> FloatArray | None:
         """(S, D) means as the sites release them, or None when rows are taken as centred."""
         return self.once("noisy means", self._noisy_means)
 
-    def _noisy_means(self) -> np.ndarray | None:
+    def _noisy_means(self) -> FloatArray | None:
         if self.settings.mean_share == 0:
             return None
         return np.stack(

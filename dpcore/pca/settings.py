@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from numbers import Integral
+from typing import Any, Self
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import NOISE_SHAPES
@@ -21,6 +22,9 @@ SMALLEST_MEAN_SHARE = 1e-300
 @dataclass(frozen=True)
 class ReleaseSettings:
     """Everything a protocol needs besides the data and the randomness.
+
+    By default noise that keeps its promise at every epsilon, in the shape and the truncation that
+    cost least; what Algorithm 1 prints is `ReleaseSettings.published`.
 
     Parameters
     ----------
@@ -61,15 +65,23 @@ class ReleaseSettings:
     budget: PrivacyBudget
     n_components: int
     intermediate_dim: int
-    calibration: str = "published"
-    noise: str = "triangle"
-    truncation: str = "svd"
+    calibration: str = "analytic"
+    noise: str = "isometric"
+    truncation: str = "psd"
     row_norm_bound: float = 1.0
     mean_share: float = 0.0
     masks: str = "published"
     honest_sites: int | None = None
     encoding: str = "native"
     dropped_sites: int = field(default=0, metadata={AFTER_THE_NOISE: True})
+
+    @classmethod
+    def published(
+        cls, budget: PrivacyBudget, n_components: int, intermediate_dim: int, **changes: Any
+    ) -> Self:
+        """Noise and truncation as printed, whose calibration breaks its promise above about 2."""
+        printed = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
+        return cls(budget, n_components, intermediate_dim, **(printed | changes))
 
     def __post_init__(self) -> None:
         for name, choices in (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import leading_directions
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Guarantee
@@ -34,11 +35,11 @@ class Subspace:
         What the method has to say about how it ran; empty for closed forms.
     """
 
-    components: np.ndarray
-    eigenvalues: np.ndarray
+    components: FloatArray
+    eigenvalues: FloatArray
     guarantee: Guarantee
-    sigma: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    bytes_sent: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sigma: FloatArray = field(default_factory=lambda: np.zeros(0))
+    bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n_rounds: int = 1
     diagnostics: dict[str, object] = field(default_factory=dict)
 
@@ -61,8 +62,8 @@ class NoisyAverage:
 
     spectrum: Spectrum
     guarantee: Guarantee
-    sigma: np.ndarray
-    bytes_sent: np.ndarray
+    sigma: FloatArray
+    bytes_sent: IntArray
     sigma_left: float
     of_proxies: bool = False
 

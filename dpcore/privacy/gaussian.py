@@ -204,7 +204,7 @@ def gaussian_sigma(
     )
 
 
-def published_sigma(budget: PrivacyBudget, n_samples: int, row_norm_bound: float = 1.0) -> float:
+def published_sigma(budget: PrivacyBudget, n_samples: float, row_norm_bound: float = 1.0) -> float:
     """sqrt(2 ln(1.25 / delta)) c^2 / (n epsilon), as Imtiaz & Sarwate (2018) print it, Algorithm 1.
 
     It takes c^2 / n for the sensitivity, which is the zero-out value, and the classic formula
@@ -225,7 +225,7 @@ def published_sigma(budget: PrivacyBudget, n_samples: int, row_norm_bound: float
 
 
 def second_moment_sigma(
-    budget: PrivacyBudget, n_samples: int, *, calibration: str, row_norm_bound: float = 1.0
+    budget: PrivacyBudget, n_samples: float, *, calibration: str, row_norm_bound: float = 1.0
 ) -> float:
     """Noise for one site's second moment under any of the three calibrations."""
     if calibration not in CALIBRATIONS:

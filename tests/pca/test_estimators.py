@@ -177,7 +177,7 @@ def test_pipeline_clone_pickle(rows, labels, estimator):
 def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, release):
     found = estimator(3, epsilon=5.0, random_state=4).fit(rows)
     delta = 0.0 if estimator is ExponentialPCA else found.delta
-    settings = ReleaseSettings(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
+    settings = ReleaseSettings.published(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
     everybody = site_moments(rows, [np.arange(len(rows))])
     noise = ("ppca", 3) if estimator is ExponentialPCA else (release.__name__,)
     root = root_of_release(4, *noise, noise_of(settings), [len(rows)], 12, "float64")

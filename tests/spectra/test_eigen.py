@@ -18,7 +18,6 @@ from dpcore.spectra import (
     Spectrum,
     lapack,
     leading_eigenpairs,
-    leading_eigenpairs_from_proxies,
     leading_eigenpairs_of_many,
     principal_angles,
     projector_distance,
@@ -316,6 +315,12 @@ def test_integers_are_computed_in_float64():
 def test_bad_input_is_one_sentence(matrix, n_components, by, message):
     with pytest.raises(ParameterError, match=message):
         leading_eigenpairs(matrix, n_components, by=by)
+
+
+def leading_eigenpairs_from_proxies(proxies, weights, n_components):
+    """Of the aggregate of whole proxies."""
+    (aggregate,) = proxy_aggregates(proxies, weights, [max(map(len, proxies))])
+    return leading_eigenpairs(aggregate, n_components)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -32,7 +32,7 @@ from dpcore.streams import Purpose, Repetition
 FAMILY = "Composed releases"
 _DATASET = "audit"
 _D = 3
-_SETTINGS = ReleaseSettings(BUDGET, _D, _D, calibration="analytic", noise="isometric")
+_SETTINGS = ReleaseSettings(BUDGET, _D, _D, truncation="svd")
 _EVERYTHING = "all results"
 
 

@@ -139,7 +139,7 @@ class _SulqFamily(PrivatePCA):
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Release a subspace for these rows; as `AnalyzeGaussPCA.fit`."""
         rows = self._bounded(X)
-        settings = ReleaseSettings(
+        settings = ReleaseSettings.published(
             budget=PrivacyBudget(self.epsilon, self.delta),
             n_components=self.n_components,
             intermediate_dim=self.n_components,
@@ -264,7 +264,7 @@ class ExponentialPCA(PrivatePCA):
             the rows: it is for their holder, as what the diagnostics measured is.
         """
         rows = self._bounded(X)
-        settings = ReleaseSettings(
+        settings = ReleaseSettings.published(
             budget=PrivacyBudget(self.epsilon),
             n_components=self.n_components,
             intermediate_dim=self.n_components,

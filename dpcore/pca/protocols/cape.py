@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
@@ -113,11 +114,11 @@ def masked_average(draw: Draw) -> NoisyAverage:
     the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
     """
     n_sites, settings = draw.moments.n_sites, draw.settings
-    noise = noise_of_masked_sites(settings, draw.moments.n_samples, draw.calibrate)
+    noise = noise_of_masked_sites(settings, draw.n_samples, draw.calibrate)
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
     left = noise.moment / math.sqrt(n_sites)
 
-    def noisy_average() -> np.ndarray:
+    def noisy_average() -> FloatArray:
         average = draw.pooled_moment
         if left > 0:
             average = average + draw.pooled_noise(left, Purpose.MASK)
@@ -135,9 +136,9 @@ def masked_average(draw: Draw) -> NoisyAverage:
     )
 
 
-def noisy_mean_of_messages(draw: Draw) -> np.ndarray:
+def noisy_mean_of_messages(draw: Draw) -> FloatArray:
     """(D,) average of the masked means, with the noise that stays in it."""
-    noise = noise_of_masked_sites(draw.settings, draw.moments.n_samples, draw.calibrate)
+    noise = noise_of_masked_sites(draw.settings, draw.n_samples, draw.calibrate)
     return draw.noisy_pooled_mean(noise.mean / math.sqrt(draw.moments.n_sites), Purpose.MASK)
 
 
@@ -156,9 +157,9 @@ class MaskedRound:
         `cape` goes on with, in law.
     """
 
-    masks: np.ndarray
-    noises: np.ndarray
-    messages: np.ndarray
+    masks: FloatArray
+    noises: FloatArray
+    messages: FloatArray
 
 
 def masked_round(
@@ -176,7 +177,7 @@ def masked_round(
     """
     n_features = moments.n_features
 
-    def drawn(sigma: float, rng: np.random.Generator) -> np.ndarray:
+    def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:
         return symmetric_gaussian_noise(n_features, sigma, shape=noise, rng=rng)
 
     return _round(moments, moments.second_moments, scales, drawn, (_MASKS, _NOISES), repetition)
@@ -197,7 +198,7 @@ def masked_mean_round(
     repetition : Repetition
     """
 
-    def drawn(sigma: float, rng: np.random.Generator) -> np.ndarray:
+    def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:
         return sigma / weight * rng.standard_normal(moments.n_features)
 
     return _round(moments, moments.means, scales, drawn, (_MEAN_MASKS, _MEAN_NOISES), repetition)
@@ -205,9 +206,9 @@ def masked_mean_round(
 
 def _round(
     moments: SiteMoments,
-    exact: np.ndarray,
+    exact: FloatArray,
     scales: CapeScales,
-    drawn: Callable[[float, np.random.Generator], np.ndarray],
+    drawn: Callable[[float, np.random.Generator], FloatArray],
     streams: tuple[int, int],
     repetition: Repetition,
 ) -> MaskedRound:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.pca.draw import Draw
 from dpcore.pca.noisy_sites import Received
 from dpcore.pca.protocols.guarantees import (
@@ -116,9 +117,9 @@ def first_site_alone(draw: Draw) -> NoisyAverage:
 def noisy_pool(draw: Draw) -> NoisyAverage:
     """What the holder of `pooled` has."""
     settings = draw.settings
-    scales = noise_of_holder(settings, draw.moments.n_samples, draw.calibrate)
+    scales = noise_of_holder(settings, draw.n_samples, draw.calibrate)
 
-    def noisy() -> np.ndarray:
+    def noisy() -> FloatArray:
         noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
         if settings.mean_share > 0:
             mean = noisy_mean_of_holder(draw)
@@ -134,9 +135,9 @@ def noisy_pool(draw: Draw) -> NoisyAverage:
     )
 
 
-def noisy_mean_of_holder(draw: Draw) -> np.ndarray:
+def noisy_mean_of_holder(draw: Draw) -> FloatArray:
     """(D,) mean of everybody's rows, with the noise that `pooled` adds to it."""
-    scales = noise_of_holder(draw.settings, draw.moments.n_samples, draw.calibrate)
+    scales = noise_of_holder(draw.settings, draw.n_samples, draw.calibrate)
     return draw.noisy_pooled_mean(scales.mean, Purpose.POOLED_NOISE)
 
 
