@@ -44,7 +44,10 @@ def promised(spec: RunSpec, key: str, dataset: DatasetStatus) -> Guarantee:
         how="random" if spec.split == "random" else "equal",
         rng=stream(spec.seed, Purpose.SPLIT, 0),
     )
-    settings = spec.settings(dataset.n_features, dataset.default_components)
+    components = spec.components or dataset.default_components
+    if components is None:
+        raise ParameterError("components", f"given for {spec.dataset}", None)
+    settings = spec.settings(dataset.n_features, components)
     there = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
     n_there = [len(sites[number]) for number in there]
     return protocol(key).promise(settings, n_there, dataset.n_features)
