@@ -84,10 +84,10 @@ def of_run(
 def of_plan(specs: Iterable[RunSpec]) -> list[Charge]:
     """What runs will cost, no row being read; those that cannot run cost nothing."""
     charges: list[Charge] = []
-    for spec in specs:
-        dataset = dataset_status(spec.dataset)
-        n_samples = dataset.n_samples if spec.samples is None else spec.samples
-        spec = replace(spec, components=spec.components or dataset.default_components)
+    for asked in specs:
+        dataset = dataset_status(asked.dataset)
+        n_samples = dataset.n_samples if asked.samples is None else asked.samples
+        spec = replace(asked, components=asked.components or dataset.default_components)
         try:
             guarantees = {key: promised(spec, key, dataset) for key in spec.protocols}
         except ParameterError:
