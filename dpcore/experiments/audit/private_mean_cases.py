@@ -32,6 +32,7 @@ from dpcore.experiments.audit.worst_neighbours import (
 )
 from dpcore.pca import Draw, site_message
 from dpcore.pca.protocols.entry import Protocol, Where
+from dpcore.pca.protocols.register import all_noisy_means
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments
@@ -62,13 +63,14 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     moments, moments_prime = (prepared_sites(row, 2) for row in worst_rows(mean_share))
 
     def sent_by_the_second(draw: Draw) -> FloatArray:
+        means = all_noisy_means(draw)
         message = site_message(
             draw.moments.second_moments[1],
             int(draw.moments.n_samples[1]),
             settings,
             rng=draw.repetition.rng(Purpose.SITE_NOISE, 1),
             whole=not entry.wants_proxies,
-            means=(draw.noisy_means[1], draw.moments.weights @ draw.noisy_means),
+            means=(means[1], draw.moments.weights @ means),
         ).values
         return message @ message.T if entry.wants_proxies else message
 
@@ -76,7 +78,7 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
         def view(repetition: Repetition) -> FloatArray:
             draw = drawn(entry, moments, settings, repetition)
             result = rebuilt(entry.release(draw))
-            return np.vstack([result, sent_by_the_second(draw), draw.noisy_means])
+            return np.vstack([result, sent_by_the_second(draw), all_noisy_means(draw)])
 
         return one_by_one(view)
 
