@@ -18,6 +18,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 html_theme = "furo"
+html_show_copyright = False
 html_title = project
 html_math_renderer = "mathml"
 autodoc_typehints = "none"
