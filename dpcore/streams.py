@@ -36,6 +36,8 @@ class Purpose(IntEnum):
     TRAINING = 9  # classifiers
     STATISTIC = 10  # mean, variance, histogram
     AUDIT = 11  # attacks on a mechanism
+    ORDER = 12  # in which order sites hand on
+    DROP_OUT = 13  # which sites never answer
 
 
 def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:
@@ -52,6 +54,10 @@ def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:
     return np.random.default_rng(
         np.random.SeedSequence(seed, spawn_key=(int(purpose), *map(int, identity)))
     )
+
+
+# Metadata of a dataclass's field that says nothing about the noise of what is released with it.
+AFTER_THE_NOISE = "after the noise"
 
 
 def root_of_release(seed: int, *released_with: object) -> int:
@@ -76,7 +82,11 @@ def root_of_release(seed: int, *released_with: object) -> int:
 
 def _spelled(part: object) -> object:
     if is_dataclass(part):
-        return [(each.name, _spelled(getattr(part, each.name))) for each in fields(part)]
+        return [
+            (each.name, _spelled(getattr(part, each.name)))
+            for each in fields(part)
+            if not each.metadata.get(AFTER_THE_NOISE)
+        ]
     if isinstance(part, tuple | list):
         return [_spelled(each) for each in part]
     return float(part).hex() if isinstance(part, Real) else repr(part)

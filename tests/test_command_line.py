@@ -15,9 +15,9 @@ import pytest
 from dpcore.command_line import main
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.papers.dpdispca_figures import FIGURES
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RUN = ["run", "--dataset", "digits", "--sites", "3", "--repetitions", "2", "--protocol"]
@@ -152,7 +152,7 @@ def test_help_is_worth_reading(shell):
     options = shell("run", "--help").stdout
     for name in {field.name for field in fields(RunSpec)} - {"protocols"}:
         assert f"--{name.replace('_', '-')}" in options
-    for key in METHODS:
+    for key in PROTOCOLS:
         assert key in options
     figures = shell("reproduce", "--help").stdout
     assert all(name in figures for name in FIGURES)

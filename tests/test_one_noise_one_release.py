@@ -21,7 +21,7 @@ from dpcore.pca import (
     ModSulqPCA,
     SulqPCA,
 )
-from dpcore.pca.estimators.distributed import PROTOCOLS
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import projector_distance
 
 FALSE_ALARM = 1e-9
@@ -75,7 +75,8 @@ NOISY = {
         {"sites": SITES},
         _SHAPED,
     )
-    for protocol in PROTOCOLS
+    for protocol, entry in PROTOCOLS.items()
+    if entry.has_sites
 } | {
     "analyze-gauss": Noisy(AnalyzeGaussPCA(N_FEATURES, truncation="svd"), moment_of, {}, _SHAPED),
     "sulq": Noisy(SulqPCA(N_FEATURES, truncation="svd"), moment_of, {}, _PCA),

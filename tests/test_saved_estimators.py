@@ -21,13 +21,14 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from dpcore.cca import PROTOCOLS, distributed_cca
+from dpcore.cca import PROTOCOLS as CCA_PROTOCOLS
+from dpcore.cca import distributed_cca
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import AnalyzeGaussPCA, Draw, ReleaseSettings
 from dpcore.pca.noisy_sites import noise_of
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import site_moments
 from dpcore.statistics import private_mean
@@ -253,9 +254,9 @@ def test_results_hold_no_source_of_noise_either():
     moments = site_moments(ROWS, [np.arange(30), np.arange(30, 60)])
     settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 2, 2)
     private = replace(settings, mean_share=0.2)
-    for key, method in METHODS.items():
-        assert not redraws_noise(method.release(Draw(moments, settings, Repetition(SEED)))), key
-    for protocol in PROTOCOLS:
+    for key, entry in PROTOCOLS.items():
+        assert not redraws_noise(entry.release(Draw(moments, settings, Repetition(SEED)))), key
+    for protocol in CCA_PROTOCOLS:
         assert not redraws_noise(
             distributed_cca(moments, 3, private, protocol=protocol, repetition=Repetition(SEED))
         )

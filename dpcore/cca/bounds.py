@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.data.row_norms import EXTREME, check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
 
@@ -35,10 +36,10 @@ class BoundedViews:
         One sentence that says so.
     """
 
-    X: np.ndarray
-    Y: np.ndarray
-    x_mean: np.ndarray
-    y_mean: np.ndarray
+    X: FloatArray
+    Y: FloatArray
+    x_mean: FloatArray
+    y_mean: FloatArray
     x_scale: float
     y_scale: float
     n_clipped: int
@@ -46,14 +47,14 @@ class BoundedViews:
     statement: str
 
     @property
-    def joined(self) -> np.ndarray:
+    def joined(self) -> FloatArray:
         """Rows [x y], shape (n_samples, n_x + n_y)."""
         return np.concatenate([self.X, self.Y], axis=1)
 
 
 def bound_views(
-    X: np.ndarray,
-    Y: np.ndarray,
+    X: FloatArray,
+    Y: FloatArray,
     *,
     x_share: float = 0.5,
     mode: str = "private",
@@ -142,7 +143,7 @@ def bound_views(
     )
 
 
-def _published(X: np.ndarray, Y: np.ndarray, weights: tuple[float, float]) -> BoundedViews:
+def _published(X: FloatArray, Y: FloatArray, weights: tuple[float, float]) -> BoundedViews:
     means = X.mean(axis=0, dtype=np.float64), Y.mean(axis=0, dtype=np.float64)
     views = [view - mean.astype(view.dtype) for view, mean in zip((X, Y), means, strict=True)]
     scales = []
@@ -157,8 +158,10 @@ def _published(X: np.ndarray, Y: np.ndarray, weights: tuple[float, float]) -> Bo
     return BoundedViews(
         views[0] * views[0].dtype.type(scales[0]),
         views[1] * views[1].dtype.type(scales[1]),
-        *means,
-        *scales,
+        means[0],
+        means[1],
+        scales[0],
+        scales[1],
         n_clipped=0,
         is_private=False,
         statement=(
@@ -168,17 +171,16 @@ def _published(X: np.ndarray, Y: np.ndarray, weights: tuple[float, float]) -> Bo
     )
 
 
-def _as_views(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _as_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
     views = []
-    for name, view in (("X", X), ("Y", Y)):
-        view = np.asarray(view)
+    for name, given in (("X", X), ("Y", Y)):
+        view = np.asarray(given)
         if view.ndim != 2 or 0 in view.shape:
             raise ParameterError(name, "a matrix with people in rows", view.shape)
-        if view.dtype not in (np.float32, np.float64):
-            view = view.astype(np.float64)
-        if not np.isfinite(view).all():
+        is_float = view.dtype in (np.float32, np.float64)
+        views.append(view if is_float else view.astype(np.float64))
+        if not np.isfinite(views[-1]).all():
             raise ParameterError(name, "finite in every entry", "NaN or infinity")
-        views.append(view)
     if len(views[0]) != len(views[1]):
         raise ParameterError(
             "Y", f"a view of the same {len(views[0])} people", f"{len(views[1])} rows"
@@ -186,5 +188,5 @@ def _as_views(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return views[0], views[1]
 
 
-def _scaled(view: np.ndarray, centre: float, scale: float) -> np.ndarray:
+def _scaled(view: FloatArray, centre: float, scale: float) -> FloatArray:
     return (view - view.dtype.type(centre)) * view.dtype.type(scale)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.noise_edge import noise_edge
 
@@ -27,8 +28,8 @@ class MeasuredCorrelations:
         spans of the directions only, and the k-th is never above the k-th exact one.
     """
 
-    pairs: np.ndarray
-    spans: np.ndarray
+    pairs: FloatArray
+    spans: FloatArray
 
     @property
     def total(self) -> float:
@@ -36,7 +37,7 @@ class MeasuredCorrelations:
         return float(self.spans.sum())
 
 
-def noise_floor(noisy_moment: np.ndarray, sigma: float, *, noise: str) -> float:
+def noise_floor(noisy_moment: FloatArray, sigma: float, *, noise: str) -> float:
     """The automatic eigenvalue floor of a joint moment with Gaussian noise in every entry.
 
     Noise turns the small eigenvalues, whose true values lie close together, into a bulk that
@@ -70,8 +71,8 @@ def noise_floor(noisy_moment: np.ndarray, sigma: float, *, noise: str) -> float:
 
 
 def canonical_pairs(
-    joint_moment: np.ndarray, n_x: int, n_components: int, *, floor: float = 0.0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    joint_moment: FloatArray, n_x: int, n_components: int, *, floor: float = 0.0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The K most correlated pairs of directions of two views.
 
     The poster (Imtiaz & Sarwate) takes the leading eigenvectors of C_xx^-1 C_xy C_yy^-1 C_yx.
@@ -140,7 +141,7 @@ def canonical_pairs(
 
 
 def measured_correlations(
-    x_rotations: np.ndarray, y_rotations: np.ndarray, joint_moment: np.ndarray
+    x_rotations: FloatArray, y_rotations: FloatArray, joint_moment: FloatArray
 ) -> MeasuredCorrelations:
     """Correlations that given directions really capture, on a joint moment without noise.
 
@@ -176,7 +177,7 @@ def measured_correlations(
     return MeasuredCorrelations(pairs, spans)
 
 
-def _checked(joint_moment: np.ndarray, n_x: int) -> np.ndarray:
+def _checked(joint_moment: FloatArray, n_x: int) -> FloatArray:
     joint = np.asarray(joint_moment, dtype=np.float64)
     if joint.ndim != 2 or joint.shape[0] != joint.shape[1]:
         raise ParameterError("joint_moment", "square", joint.shape)
@@ -187,23 +188,25 @@ def _checked(joint_moment: np.ndarray, n_x: int) -> np.ndarray:
     return joint
 
 
-def _inverse_deviations(moment: np.ndarray) -> np.ndarray:
+def _inverse_deviations(moment: FloatArray) -> FloatArray:
     """1 / sqrt of the diagonal; 0 where it is nothing but rounding."""
     variances = moment.diagonal()
     varies = variances > len(moment) * np.finfo(float).eps * max(variances.max(), 0.0)
     return np.where(varies, 1 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
 
 
-def _with_eigenvalue_floor(matrix: np.ndarray, floor: float) -> np.ndarray:
+def _with_eigenvalue_floor(matrix: FloatArray, floor: float) -> FloatArray:
     eigenvalues, vectors = np.linalg.eigh(matrix)
     low = eigenvalues < floor
     # Adding what is missing, rather than recomposing, leaves a sound matrix as it is to the bit.
     lift = vectors[:, low] * np.sqrt(floor - eigenvalues[low])
-    return matrix + lift @ lift.T
+    raised: FloatArray = matrix + lift @ lift.T
+    return raised
 
 
-def _whitening(block: np.ndarray) -> np.ndarray:
+def _whitening(block: FloatArray) -> FloatArray:
     """W of shape (n, rank) with W^T block W = I."""
     eigenvalues, vectors = np.linalg.eigh(block)
     kept = eigenvalues > len(block) * np.finfo(float).eps * eigenvalues[-1]
-    return vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    whitening: FloatArray = vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    return whitening

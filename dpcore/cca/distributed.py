@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.cca.release import (
     constant_coordinate,
@@ -72,16 +73,16 @@ class CanonicalPairs:
     bytes_sent : ndarray of shape (n_sites,)
     """
 
-    x_rotations: np.ndarray
-    y_rotations: np.ndarray
-    correlations: np.ndarray
-    joint_moment: np.ndarray
-    mean: np.ndarray
+    x_rotations: FloatArray
+    y_rotations: FloatArray
+    correlations: FloatArray
+    joint_moment: FloatArray
+    mean: FloatArray
     floor: float
     sigma_of_average: float
     guarantee: Guarantee
-    sigma: np.ndarray
-    bytes_sent: np.ndarray
+    sigma: FloatArray
+    bytes_sent: IntArray
 
 
 def distributed_cca(
@@ -133,7 +134,8 @@ def distributed_cca(
         precision=np.float64,
     )
     release = PROTOCOLS[protocol](draw)
-    joint, mean = release.spectrum.matrix.astype(np.float64), np.zeros(moments.n_features)
+    joint: FloatArray = release.spectrum.matrix.astype(np.float64)
+    mean: FloatArray = np.zeros(moments.n_features)
     if constant > 0:
         joint, mean = without_constant(joint, constant)
     if floor == "auto":
@@ -157,7 +159,7 @@ def distributed_cca(
     )
 
 
-def _automatic_floor(joint: np.ndarray, release: NoisyAverage, noise: str) -> float:
+def _automatic_floor(joint: FloatArray, release: NoisyAverage, noise: str) -> float:
     if release.of_proxies:
         sigma = np.array([release.sigma_left])
         return noise_edge(sigma, np.ones(1), len(joint), noise=noise) / 2

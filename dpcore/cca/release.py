@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import NoiseScales
@@ -37,6 +38,15 @@ def joint_moment_sigma(
     "published" is the poster's tau = sqrt(2) c^2 / (N epsilon) sqrt(2 ln(1.25 / delta)), the
     classic formula at the right sensitivity. That is proven for epsilon <= 1 only; above, what
     it promises is `gaussian_epsilon`. "classic" refuses there, "analytic" is exact everywhere.
+
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    n_samples : float
+        People at the site.
+    calibration : {"analytic", "classic", "published"}
+    row_norm_bound : float
+        c, on a joined row.
     """
     sigma = second_moment_sigma(
         budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound
@@ -72,7 +82,7 @@ def constant_coordinate(
 
 def with_mean_bound(mean_share: float, row_norm_bound: float = 1.0) -> float:
     """The norm bound whose sqrt(2) c^2 / N is the sensitivity of moment and mean together."""
-    return row_norm_bound / (1 - mean_share) ** 0.25
+    return row_norm_bound / math.pow(1 - mean_share, 0.25)
 
 
 def with_constant(moments: SiteMoments, constant: float) -> SiteMoments:
@@ -86,7 +96,7 @@ def with_constant(moments: SiteMoments, constant: float) -> SiteMoments:
     return SiteMoments(lifted, means, moments.n_samples)
 
 
-def without_constant(lifted: np.ndarray, constant: float) -> tuple[np.ndarray, np.ndarray]:
+def without_constant(lifted: FloatArray, constant: float) -> tuple[FloatArray, FloatArray]:
     """The centred joint moment and the mean, from a (noisy) moment of rows [z, constant].
 
     Returns

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from dpcore.experiments.pca.methods import METHODS, method
 from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
+from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.privacy import CALIBRATIONS
 
 
@@ -21,7 +21,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--protocol",
         dest="protocols",
         default=",".join(default.protocols),
-        help=f"one or more, separated by commas: {', '.join(METHODS)} (default: %(default)s)",
+        help=f"one or more, separated by commas: {', '.join(PROTOCOLS)} (default: %(default)s)",
     )
     add("--epsilon", type=float, default=default.epsilon, help="asked ε; inf for no noise")
     add("--delta", type=float, default=default.delta)
@@ -47,6 +47,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--honest-sites",
         type=int,
         help="sites CAPE counts on to keep their noise to themselves (default: all but one)",
+    )
+    add(
+        "--dropped-sites",
+        type=int,
+        default=default.dropped_sites,
+        help="how many of the sites never answer (default: none)",
     )
     add(
         "--encoding",
@@ -76,5 +82,5 @@ def spec_from(arguments: argparse.Namespace) -> RunSpec:
     values = {name: getattr(arguments, name) for name in RunSpec.__dataclass_fields__}
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
     for key in values["protocols"]:
-        method(key)
+        protocol(key)
     return RunSpec(**values)

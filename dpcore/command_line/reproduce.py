@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 from dpcore.command_line.output import print_json, print_summary, versions
@@ -25,8 +26,8 @@ from dpcore.experiments.papers.published_points import (
     compare_with_published,
     published_points_of,
 )
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.pca import TRUNCATIONS
+from dpcore.pca.protocols.register import PROTOCOLS
 
 ALL = "all"
 # What a finding is about that says how far our means are from the published ones.
@@ -117,6 +118,9 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _make_folder(folder: Path) -> None:
+    if find_spec("plotly") is None:  # said now, and not after hours of computing
+        brought = "pip install 'dp-pca-lab[dashboard]' brings"
+        raise ParameterError("out", f"left out without plotly, which {brought}", str(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -176,7 +180,7 @@ def _compared(name: str, comparison: Comparison) -> Row:
     point = comparison.at
     finding = (
         f"Largest difference to {comparison.points} published points: "
-        f"{comparison.largest:.4f}, {METHODS[point.protocol].title} at {point.value:g} "
+        f"{comparison.largest:.4f}, {PROTOCOLS[point.protocol].title} at {point.value:g} "
         f"(published {point.mean:.4f}, here {comparison.ours:.4f})."
     )
     if comparison.is_part:

@@ -25,8 +25,8 @@ from dpcore.experiments.engine.sweep import (
 from dpcore.experiments.pca.experiment import VARIABLE_FIELDS
 from dpcore.experiments.pca.spec import RunSpec
 
-_WHOLE = ("sites", "samples", "components", "intermediate_dim", "honest_sites", "seed",
-          "people_per_site")  # fmt: skip
+_WHOLE = ("sites", "samples", "components", "intermediate_dim", "honest_sites", "dropped_sites",
+          "seed", "people_per_site")  # fmt: skip
 _REAL = ("epsilon", "delta", "norm_bound", "mean_share", "concentration", "intermediate_ratio")
 
 

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import plotly.graph_objects as go
+
+# The register is a table too: of protocols, with how each is drawn.
+from dpcore.pca.protocols.entry import Look
+from dpcore.pca.protocols.register import PROTOCOLS
 
 INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"
 # Pixels under a plot for tick labels and a title.
 _AXIS_ROOM = 56
-
-
-@dataclass(frozen=True)
-class Look:
-    """How one algorithm is drawn: colour, marker and dash, so that none rests on colour alone."""
-
-    label: str
-    colour: str
-    symbol: str
-    dash: str = "solid"
-
-
-LOOKS: dict[str, Look] = {
-    "exact": Look("Exact PCA", INK_LIGHT, "line-ew-open", "dash"),
-    "pooled": Look("Pooled, trusted", "#0072B2", "square"),
-    "dpdis": Look("DPdisPCA", "#D55E00", "circle"),
-    "full": Look("Full matrices", "#009E73", "diamond"),
-    "local": Look("One site alone", "#E69F00", "triangle-up"),
-    "cape": Look("CAPE", "#CC79A7", "pentagon"),
-    "random": Look("Random subspace", GREY, "x-thin-open", "dot"),
-    "ag": Look("Analyze Gauss", "#0072B2", "square-open"),
-    "modsulq": Look("MOD-SuLQ", "#56B4E9", "triangle-down"),
-    "sulq": Look("SuLQ", "#999933", "hourglass"),
-    "ppca": Look("PPCA", "#AA4499", "star"),
-}
+# For protocols that bring no look of their own, in the order in which they are registered: the
+# colours that are left of Tol's muted ones, under markers that nobody else has.
+FREE_LOOKS = tuple(
+    Look(colour, symbol)
+    for symbol in ("hexagram", "star-square", "hexagon2")
+    for colour in ("#332288", "#117733")
+)
 
 
 def ink(dark: bool) -> str:
@@ -44,10 +30,11 @@ def ink(dark: bool) -> str:
 
 def look_of(key: str, *, dark: bool = False) -> Look:
     """The look of an algorithm, in ink for the one that is drawn in it."""
-    look = LOOKS[key]
-    if key == "exact" and dark:
-        return Look(look.label, INK_DARK, look.symbol, look.dash)
-    return look
+    entry = PROTOCOLS[key]
+    without = [other.key for other in PROTOCOLS.values() if other.look is None]
+    look = entry.look or FREE_LOOKS[without.index(key) % len(FREE_LOOKS)]
+    is_ink = look.colour == INK_LIGHT and dark
+    return replace(look, label=entry.title, colour=INK_DARK if is_ink else look.colour)
 
 
 def faded(colour: str, opacity: float) -> str:

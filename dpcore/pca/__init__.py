@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 _ESTIMATORS = {
-    "AnalyzeGaussPCA": "central",
-    "DistributedPCA": "distributed",
-    "ExponentialPCA": "central",
-    "ModSulqPCA": "central",
-    "SulqPCA": "central",
+    "AnalyzeGaussPCA": "central_pca",
+    "DistributedPCA": "distributed_pca",
+    "ExponentialPCA": "central_pca",
+    "ModSulqPCA": "central_pca",
+    "SulqPCA": "central_pca",
 }
 
 
@@ -41,5 +41,6 @@ def __getattr__(name: str) -> type:
     # The estimators' base classes take longer to import than all of dpcore, and neither the
     # dashboard nor the command line needs them.
     if name in _ESTIMATORS:
-        return getattr(import_module(f"dpcore.pca.estimators.{_ESTIMATORS[name]}"), name)
+        estimator: type = getattr(import_module(f"dpcore.pca.estimators.{_ESTIMATORS[name]}"), name)
+        return estimator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

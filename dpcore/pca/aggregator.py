@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.site import SiteMessage
 from dpcore.spectra import Spectrum, proxy_aggregates
@@ -30,21 +31,22 @@ class Inbox:
         Of the average of whole matrices; that of the messages by default.
     """
 
-    def __init__(self, weights: np.ndarray, precision: DTypeLike | None = None):
+    def __init__(self, weights: FloatArray, precision: DTypeLike | None = None):
         self.weights = weights
         self.n_bytes: list[int] = []
-        self.proxies: list[np.ndarray] = []
-        self.average: np.ndarray | None = None
+        self.proxies: list[FloatArray] = []
+        self.average: FloatArray | None = None
         self._precision = precision
 
     def receive(self, message: SiteMessage, n_bytes: int = 0) -> None:
         """Take what a site sent, and how many bytes it took."""
-        weight = self.weights[len(self.n_bytes)]
+        precision = np.dtype(self._precision or message.values.dtype)
+        weight = self.weights[len(self.n_bytes)].astype(precision)
         self.n_bytes.append(n_bytes)
         if not message.whole:
             self.proxies.append(message.values.T)
             return
-        share = message.values * np.dtype(self._precision or message.values.dtype).type(weight)
+        share = message.values * weight
         self.average = share if self.average is None else np.add(self.average, share, share)
 
 
@@ -81,7 +83,7 @@ def _rank(box: Inbox) -> int:
 
 def leading_directions(
     average: Spectrum, n_components: int, *, ranking: str, of_proxies: bool
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray]:
     """Step 11: the K leading eigenpairs of the average, as in `aggregate`."""
     if not of_proxies:
         return average.leading(n_components, by=ranking)
@@ -92,7 +94,7 @@ def leading_directions(
 
 def aggregate(
     messages: Sequence[SiteMessage], n_components: int, *, ranking: str = "magnitude"
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray]:
     """Top-K subspace of the average of what the sites sent, weighted by n_s / N.
 
     Parameters

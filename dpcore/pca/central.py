@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.protocols.guarantees import HOLDER, gaussian_guarantee
@@ -41,13 +42,13 @@ class NoisyMoment:
         `asked` is what the source claims for this noise, `epsilon` what holds.
     """
 
-    matrix: np.ndarray
+    matrix: FloatArray
     sigma: float
     guarantee: Guarantee
 
 
 def sulq_sigma(
-    n_features: int, n_samples: int, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
+    n_features: int, n_samples: float, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
 ) -> float:
     """sqrt(8) D ln(D / delta) c^2 / (n epsilon): the scale of the SuLQ method.
 
@@ -62,7 +63,7 @@ def sulq_sigma(
 
 
 def modsulq_sigma(
-    n_features: int, n_samples: int, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
+    n_features: int, n_samples: float, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
 ) -> float:
     """The scale beta of MOD-SuLQ: Chaudhuri, Sarwate & Sinha (2012), Algorithm 1 step 2.
 
@@ -88,7 +89,7 @@ def modsulq_sigma(
 
 
 def sulq_moment(
-    second_moment: np.ndarray,
+    second_moment: FloatArray,
     n_samples: int,
     budget: PrivacyBudget,
     *,
@@ -125,7 +126,7 @@ def sulq_moment(
 
 
 def modsulq_moment(
-    second_moment: np.ndarray,
+    second_moment: FloatArray,
     n_samples: int,
     budget: PrivacyBudget,
     *,
@@ -143,7 +144,7 @@ def modsulq_moment(
 
 
 def analyze_gauss(
-    second_moment: np.ndarray,
+    second_moment: FloatArray,
     n_samples: int,
     budget: PrivacyBudget,
     *,
@@ -163,13 +164,13 @@ def analyze_gauss(
     return _symmetric_release(second_moment, n_samples, budget, sigma, row_norm_bound, noise, rng)
 
 
-def symmetric_part(matrix: np.ndarray) -> np.ndarray:
+def symmetric_part(matrix: FloatArray) -> FloatArray:
     """(M + M^T) / 2: the only part of M that the energy tr(V^T M V) sees."""
     return (matrix + matrix.T) / 2
 
 
 def _symmetric_release(
-    second_moment: np.ndarray,
+    second_moment: FloatArray,
     n_samples: int,
     budget: PrivacyBudget,
     sigma: float,

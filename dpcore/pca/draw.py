@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.messages.encoding import message_length
 from dpcore.pca.noisy_sites import Kind, NoisySites, Received, SiteAtWork
@@ -37,6 +38,15 @@ class Draw:
         Of averages and of noise added to them; that of the moments by default.
     watch : callable
         Called with a `SiteAtWork` as each site is done, by the thread that did it.
+
+    Attributes
+    ----------
+    everybody : SiteMoments
+        Of all sites.
+    sites : tuple of int
+        The numbers of those that answer.
+    moments : SiteMoments
+        Of those that answer: all that a protocol reads.
     """
 
     def __init__(
@@ -62,7 +72,9 @@ class Draw:
             precision=precision,
             watch=watch,
         )
-        self.moments = moments
+        self.everybody = moments
+        self.moments = self._sites.moments
+        self.sites = self._sites.numbers
         self.settings = settings
         self.repetition = repetition
         self.calibrate = calibrate
@@ -111,9 +123,19 @@ class Draw:
         return tuple(cls(moments, each, repetition, _sites=shared) for each in settings)
 
     @property
+    def n_samples(self) -> list[int]:
+        """People at each site that answers."""
+        return [int(n) for n in self.moments.n_samples]
+
+    @property
+    def n_sites(self) -> int:
+        """S, whether they answer or not."""
+        return self.everybody.n_sites
+
+    @property
     def n_people(self) -> int:
-        """N, at all sites together."""
-        return int(self.moments.n_samples.sum())
+        """N, at all sites that answer together."""
+        return sum(self.n_samples)
 
     @property
     def scales(self) -> list[NoiseScales]:
@@ -121,12 +143,12 @@ class Draw:
         return self._sites.scales
 
     @property
-    def sigma(self) -> np.ndarray:
+    def sigma(self) -> FloatArray:
         """(S,) standard deviation of the noise in an entry of each site's second moment."""
         return np.array([scales.moment for scales in self.scales])
 
     @property
-    def noisy_means(self) -> np.ndarray | None:
+    def noisy_means(self) -> FloatArray | None:
         """(S, D) means as the sites release them, or None when rows are taken as centred."""
         return self._sites.noisy_means
 
@@ -143,16 +165,16 @@ class Draw:
         """What arrives when every site sends its whole noisy second moment."""
         return self._with_means(self._sites.received(Kind(self.settings.encoding)))
 
-    def decomposed(self, name: str, make: Callable[[], np.ndarray]) -> Spectrum:
+    def decomposed(self, name: str, make: Callable[[], FloatArray]) -> Spectrum:
         """A matrix that depends on the noise only, decomposed once for all that share it."""
         return self._sites.once(name, lambda: Spectrum(make()))
 
     @property
-    def pooled_moment(self) -> np.ndarray:
+    def pooled_moment(self) -> FloatArray:
         """Everybody's exact second moment, in the precision of averages."""
         return self._sites.once("pooled moment", self._pooled_moment)
 
-    def pooled_noise(self, sigma: float, purpose: Purpose) -> np.ndarray:
+    def pooled_noise(self, sigma: float, purpose: Purpose) -> FloatArray:
         """One noise matrix added where everything has been averaged already."""
         return symmetric_gaussian_noise(
             self.moments.n_features,
@@ -162,33 +184,34 @@ class Draw:
             dtype=self.precision,
         )
 
-    def noisy_pooled_mean(self, sigma: float, purpose: Purpose) -> np.ndarray:
+    def noisy_pooled_mean(self, sigma: float, purpose: Purpose) -> FloatArray:
         """(D,) mean of everybody with noise added once, where that of the matrices is added."""
 
-        def noisy() -> np.ndarray:
+        def noisy() -> FloatArray:
             mean = self.moments.weights @ self.moments.means
             return noisy_mean(mean, sigma, rng=self.repetition.rng(purpose, 1))
 
         return self._sites.once(f"pooled mean {purpose}", noisy)
 
-    def whole_matrix_bytes(self) -> np.ndarray:
+    def whole_matrix_bytes(self) -> IntArray:
         """(S,) bytes of each site's message when it sends its whole noisy matrix as it is."""
         n_features = self.moments.n_features
         length = message_length(n_features, n_features, self._itemsize, whole=True)
-        return np.full(self.moments.n_sites, length + self._mean_bytes())
+        return np.full(self.moments.n_sites, length + self.mean_bytes)
 
-    def raw_row_bytes(self) -> np.ndarray:
+    def raw_row_bytes(self) -> IntArray:
         """(S,) bytes of each site's rows, sent as they are."""
         return self.moments.n_samples * self.moments.n_features * self._itemsize
 
     def _with_means(self, received: Received) -> Received:
-        return replace(received, message_bytes=received.message_bytes + self._mean_bytes())
+        return replace(received, message_bytes=received.message_bytes + self.mean_bytes)
 
-    def _mean_bytes(self) -> int:
-        # What a site sends besides, when the rows are centred by a private mean.
+    @property
+    def mean_bytes(self) -> int:
+        """What a site sends besides, when the rows are centred by a private mean."""
         return 0 if self.settings.mean_share == 0 else self.moments.n_features * self._itemsize
 
-    def _pooled_moment(self) -> np.ndarray:
+    def _pooled_moment(self) -> FloatArray:
         weights = self.moments.weights.astype(self.precision)
         return np.tensordot(weights, self.moments.second_moments, axes=1)
 

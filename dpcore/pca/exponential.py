@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def ppca(
     *,
     row_norm_bound: float = 1.0,
     rng: np.random.Generator,
-    **sampler: object,
+    **sampler: Any,
 ) -> PpcaRelease:
     """A random subspace, exponentially likelier the more energy it captures.
 

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, averages
 from dpcore.pca.messages.encoding import sent
@@ -81,10 +82,13 @@ class Received:
         Of what was sent, weighted by n_s / N.
     message_bytes : ndarray of shape (n_sites,)
         Lengths of the messages.
+    proxies : sequence of ndarray of shape (intermediate_dim, n_features)
+        The transpose of each site's P_s; of whole matrices none is kept.
     """
 
     average: Spectrum
-    message_bytes: np.ndarray
+    message_bytes: IntArray
+    proxies: Sequence[FloatArray] = ()
 
 
 class NoisySites:
@@ -109,7 +113,9 @@ class NoisySites:
             each.check_features(moments.n_features)
         if len({noise_of(each) for each in settings}) != 1:
             raise ParameterError("settings", "equal in all that shapes the noise", settings)
-        self.moments = moments
+        # Streams are keyed by a site's number among all, whoever else is there.
+        self.numbers = sites_that_answer(settings[0], moments.n_sites, repetition)
+        self.moments = moments.at(self.numbers)
         self.settings = settings[0]
         self.repetition = repetition
         self._calibrate = calibrate
@@ -140,22 +146,26 @@ class NoisySites:
         """Noise scales of each site; not before a protocol asks: PPCA has no delta for them."""
         return self.once(
             "scales",
-            lambda: noise_of_sites(self.settings, self.moments.n_samples, self._calibrate),
+            lambda: noise_of_sites(
+                self.settings, map(int, self.moments.n_samples), self._calibrate
+            ),
         )
 
     @property
-    def noisy_means(self) -> np.ndarray | None:
+    def noisy_means(self) -> FloatArray | None:
         """(S, D) means as the sites release them, or None when rows are taken as centred."""
         return self.once("noisy means", self._noisy_means)
 
-    def _noisy_means(self) -> np.ndarray | None:
+    def _noisy_means(self) -> FloatArray | None:
         if self.settings.mean_share == 0:
             return None
         return np.stack(
             [
-                noisy_mean_of(mean, scales.mean, rng=self.repetition.rng(Purpose.PREPARATION, site))
-                for site, (mean, scales) in enumerate(
-                    zip(self.moments.means, self.scales, strict=True)
+                noisy_mean_of(
+                    mean, scales.mean, rng=self.repetition.rng(Purpose.PREPARATION, number)
+                )
+                for number, mean, scales in zip(
+                    self.numbers, self.moments.means, self.scales, strict=True
                 )
             ]
         )
@@ -169,18 +179,17 @@ class NoisySites:
 
     def _gather(self) -> tuple[Spectrum, dict[Kind, Received]]:
         inboxes = {kind: Inbox(self.moments.weights, self._precision) for kind in self._kinds}
-        first: Spectrum | None = None
+        first: list[Spectrum] = []
         for alone, arrived in self._in_order(range(self.moments.n_sites if inboxes else 1)):
-            first = first or alone
+            first += alone
             for kind, (message, n_bytes) in arrived.items():
                 inboxes[kind].receive(message, n_bytes)
-        assert first is not None
-        return first, {
-            kind: Received(average, np.array(inboxes[kind].n_bytes))
+        return first[0], {
+            kind: Received(average, np.array(inboxes[kind].n_bytes), inboxes[kind].proxies)
             for kind, average in averages(inboxes).items()
         }
 
-    def _in_order(self, sites: range) -> Iterator[tuple[Spectrum | None, Arrived]]:
+    def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
         # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
         workers = min(len(sites), self._threads or os.cpu_count() or 1)
@@ -191,14 +200,14 @@ class NoisySites:
             for start in range(0, len(sites), 4 * workers):
                 yield from pool.map(self._at_site, sites[start : start + 4 * workers])
 
-    def _at_site(self, site: int) -> tuple[Spectrum | None, Arrived]:
+    def _at_site(self, site: int) -> tuple[list[Spectrum], Arrived]:
         self._checkpoint()
         drawn = NoisySite.of(
             self.moments.second_moments[site],
             int(self.moments.n_samples[site]),
             self.scales[site],
             noise=self.settings.noise,
-            rng=self.repetition.rng(Purpose.SITE_NOISE, site),
+            rng=self.repetition.rng(Purpose.SITE_NOISE, self.numbers[site]),
         )
         centred = alone = drawn
         if self.noisy_means is not None:
@@ -207,14 +216,31 @@ class NoisySites:
             centred = drawn.centred(own, self.moments.weights @ self.noisy_means)
         arrived = {kind: self._sent(centred, kind, site) for kind in self._kinds}
         self._watch(SiteAtWork(site, drawn, centred, arrived))
-        return alone.spectrum if site == 0 else None, arrived
+        return [alone.spectrum] if site == 0 else [], arrived
 
     def _sent(self, noisy: NoisySite, kind: Kind, site: int) -> tuple[SiteMessage, int]:
         n_directions = kind.intermediate_dim
         message = noisy.proxy(n_directions, kind.ranking) if n_directions else noisy.whole()
         dithered = rounding_step(kind.encoding) is not None
-        rng = self.repetition.rng(Purpose.ROUNDING, site) if dithered else None
+        rng = self.repetition.rng(Purpose.ROUNDING, self.numbers[site]) if dithered else None
         return sent(message, kind.encoding, rng=rng)
+
+
+def sites_that_answer(
+    settings: ReleaseSettings, n_sites: int, repetition: Repetition
+) -> tuple[int, ...]:
+    """Numbers of the sites that do not drop out, in order; the more drop out, the same and others.
+
+    Raises
+    ------
+    ParameterError
+        If nobody would be left.
+    """
+    settings.check_sites(n_sites)
+    if settings.dropped_sites == 0:
+        return tuple(range(n_sites))
+    shuffled = repetition.rng(Purpose.DROP_OUT).permutation(n_sites)
+    return tuple(sorted(shuffled[settings.dropped_sites :].tolist()))
 
 
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy.special import log_expit
@@ -79,7 +80,7 @@ def modsulq_necessary_shape(n_features: int, epsilon: float, delta: float) -> fl
     the growth with d, epsilon and delta means anything; a curve has to be anchored elsewhere.
     """
     _require_unit("delta", delta)
-    return n_features**1.5 * math.sqrt(math.log(n_features / delta)) / epsilon
+    return math.pow(n_features, 1.5) * math.sqrt(math.log(n_features / delta)) / epsilon
 
 
 def gapped_spectrum(n_features: int, gap: float) -> np.ndarray:
@@ -173,7 +174,7 @@ def _correlations(
 ) -> Callable[[float], np.ndarray]:
     """n -> correlations of `n_repetitions` runs, on the same streams whatever n."""
     if mechanism == "ppca":
-        seed = rng.spawn(1)[0].bit_generator.seed_seq
+        (seed,) = _seeds(rng, 1)
 
         def run(n_samples: float) -> np.ndarray:
             exponent = n_samples * epsilon / 2 * eigenvalues
@@ -186,7 +187,7 @@ def _correlations(
         if delta is None:
             raise ParameterError("delta", "given for MOD-SuLQ", delta)
         budget, n_features = PrivacyBudget(epsilon, delta), eigenvalues.size
-        seeds = [child.bit_generator.seed_seq for child in rng.spawn(n_repetitions)]
+        seeds = _seeds(rng, n_repetitions)
 
         def run(n_samples: float) -> np.ndarray:
             sigma = modsulq_sigma(n_features, n_samples, budget)
@@ -197,12 +198,18 @@ def _correlations(
     return run
 
 
+def _seeds(rng: np.random.Generator, n_seeds: int) -> list[np.random.SeedSequence]:
+    return [
+        cast(np.random.SeedSequence, child.bit_generator.seed_seq) for child in rng.spawn(n_seeds)
+    ]
+
+
 def _noisy_correlation(
     eigenvalues: np.ndarray, sigma: float, seed: np.random.SeedSequence
 ) -> float:
     noisy = symmetric_gaussian_noise(eigenvalues.size, sigma, rng=np.random.default_rng(seed))
     noisy[np.diag_indices_from(noisy)] += eigenvalues
-    return abs(leading_eigenpairs(noisy, 1)[1][0, 0])
+    return float(abs(leading_eigenpairs(noisy, 1)[1][0, 0]))
 
 
 def _one_minus_phi(n_features: int) -> float:

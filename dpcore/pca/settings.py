@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
+from typing import Any, Self
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca.messages.names import rounding_step
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
+from dpcore.streams import AFTER_THE_NOISE
 
 TRUNCATIONS = ("svd", "psd")
 MASKS = ("published", "wide")
@@ -20,6 +22,9 @@ SMALLEST_MEAN_SHARE = 1e-300
 @dataclass(frozen=True)
 class ReleaseSettings:
     """Everything a protocol needs besides the data and the randomness.
+
+    By default noise that keeps its promise at every epsilon, in the shape and the truncation that
+    cost least; what Algorithm 1 prints is `ReleaseSettings.published`.
 
     Parameters
     ----------
@@ -47,6 +52,9 @@ class ReleaseSettings:
     encoding : str
         How messages are put into bytes: "native", a precision, or "rounded:K" for whole matrices
         (`dpcore.pca.messages.encoding.encode_message`).
+    dropped_sites : int
+        How many of the sites never answer; which ones, a stream of the repetition says
+        (`dpcore.pca.draw.sites_that_answer`).
 
     Raises
     ------
@@ -57,14 +65,23 @@ class ReleaseSettings:
     budget: PrivacyBudget
     n_components: int
     intermediate_dim: int
-    calibration: str = "published"
-    noise: str = "triangle"
-    truncation: str = "svd"
+    calibration: str = "analytic"
+    noise: str = "isometric"
+    truncation: str = "psd"
     row_norm_bound: float = 1.0
     mean_share: float = 0.0
     masks: str = "published"
     honest_sites: int | None = None
     encoding: str = "native"
+    dropped_sites: int = field(default=0, metadata={AFTER_THE_NOISE: True})
+
+    @classmethod
+    def published(
+        cls, budget: PrivacyBudget, n_components: int, intermediate_dim: int, **changes: Any
+    ) -> Self:
+        """Noise and truncation as printed, whose calibration breaks its promise above about 2."""
+        printed = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
+        return cls(budget, n_components, intermediate_dim, **(printed | changes))
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -88,6 +105,18 @@ class ReleaseSettings:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise ParameterError(name, "a whole number of at least 1", value)
+
+        if not isinstance(self.dropped_sites, Integral) or self.dropped_sites < 0:
+            raise ParameterError(
+                "dropped_sites", "a whole number of at least 0", self.dropped_sites
+            )
+
+    def check_sites(self, n_sites: int) -> None:
+        """Refuse that nobody answers."""
+        if self.dropped_sites >= n_sites:
+            raise ParameterError(
+                "dropped_sites", f"fewer than the {n_sites} there are", self.dropped_sites
+            )
 
     def check_features(self, n_features: int) -> None:
         """Refuse K or R above the number of features."""

@@ -7,12 +7,13 @@ laboratory of many sites takes several messages from one `NoisySite` (`dpcore.pc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
@@ -40,14 +41,14 @@ class SiteMessage:
     whole : bool
     """
 
-    values: np.ndarray
+    values: FloatArray
     n_samples: int
     sigma: float
     whole: bool = False
 
     @property
     def n_features(self) -> int:
-        return self.values.shape[0]
+        return len(self.values)
 
 
 @dataclass(frozen=True)
@@ -95,15 +96,15 @@ Calibrate = Callable[[float, ReleaseSettings], NoiseScales]
 
 
 def noise_of_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+    settings: ReleaseSettings, n_samples: Iterable[int], calibrate: Calibrate = noise_scales
 ) -> list[NoiseScales]:
     """What each of the sites adds to what it holds."""
     return [calibrate(int(n), settings) for n in n_samples]
 
 
 def noisy_second_moment(
-    second_moment: np.ndarray, sigma: float, *, noise: str, rng: np.random.Generator
-) -> np.ndarray:
+    second_moment: FloatArray, sigma: float, *, noise: str, rng: np.random.Generator
+) -> FloatArray:
     """A + E, Algorithm 1 step 4, in the precision of A."""
     if sigma == 0:
         return second_moment.copy()
@@ -114,12 +115,12 @@ def noisy_second_moment(
     return noisy
 
 
-def noisy_mean(mean: np.ndarray, sigma: float, *, rng: np.random.Generator) -> np.ndarray:
+def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> FloatArray:
     """(n_features,) mean of a site's rows as it releases it, to be centred by."""
     return mean + sigma * rng.standard_normal(len(mean))
 
 
-def centred_around(second_moment: np.ndarray, own_mean: np.ndarray, mean: np.ndarray) -> np.ndarray:
+def centred_around(second_moment: FloatArray, own_mean: FloatArray, mean: FloatArray) -> FloatArray:
     """Second moment around `mean` from the one around zero, given the rows' own mean.
 
     (1/n) sum (x - m)(x - m)^T = A - m mu^T - mu m^T + m m^T. Fed with released quantities only,
@@ -130,7 +131,7 @@ def centred_around(second_moment: np.ndarray, own_mean: np.ndarray, mean: np.nda
     return centred.astype(second_moment.dtype, copy=False)
 
 
-def proxy_from(eigenvalues: np.ndarray, vectors: np.ndarray, ranking: str) -> np.ndarray:
+def proxy_from(eigenvalues: FloatArray, vectors: FloatArray, ranking: str) -> FloatArray:
     """P = U_R |Sigma_R|^(1/2) from the leading R eigenpairs of a noisy second moment.
 
     The noisy matrix is symmetric but indefinite, so its singular values are the magnitudes of
@@ -168,17 +169,17 @@ class NoisySite:
         Of E.
     """
 
-    def __init__(self, noisy: np.ndarray, n_samples: int, sigma: float):
+    def __init__(self, noisy: FloatArray, n_samples: int, sigma: float):
         self.noisy = noisy
         self.n_samples = n_samples
         self.sigma = sigma
         self.spectrum = Spectrum(noisy)
-        self._longest: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._longest: dict[str, tuple[FloatArray, FloatArray]] = {}
 
     @classmethod
     def of(
         cls,
-        second_moment: np.ndarray,
+        second_moment: FloatArray,
         n_samples: int,
         scales: NoiseScales,
         *,
@@ -189,7 +190,7 @@ class NoisySite:
         noisy = noisy_second_moment(second_moment, scales.moment, noise=noise, rng=rng)
         return cls(noisy, n_samples, scales.moment)
 
-    def centred(self, own_mean: np.ndarray, mean: np.ndarray) -> NoisySite:
+    def centred(self, own_mean: FloatArray, mean: FloatArray) -> NoisySite:
         """The same noise around a mean, from two noisy means: the site's own and that one."""
         return NoisySite(centred_around(self.noisy, own_mean, mean), self.n_samples, self.sigma)
 
@@ -208,13 +209,13 @@ class NoisySite:
 
 
 def site_message(
-    second_moment: np.ndarray,
+    second_moment: FloatArray,
     n_samples: int,
     settings: ReleaseSettings,
     *,
     rng: np.random.Generator,
     whole: bool = False,
-    means: tuple[np.ndarray, np.ndarray] | None = None,
+    means: tuple[FloatArray, FloatArray] | None = None,
 ) -> SiteMessage:
     """What a site sends to the aggregator.
 

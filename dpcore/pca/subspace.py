@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import leading_directions
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Guarantee
@@ -28,16 +30,19 @@ class Subspace:
         cancel; empty where sites add none.
     bytes_sent : ndarray of shape (n_sites,)
         Length of what each site sent; zero where a site sends nothing.
+    n_rounds : int
+        How many messages travel one after the other; those of different sites may go at once.
     diagnostics : dict
         What the method has to say about how it ran; empty for closed forms.
     """
 
-    components: np.ndarray
-    eigenvalues: np.ndarray
+    components: FloatArray
+    eigenvalues: FloatArray
     guarantee: Guarantee
-    sigma: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    bytes_sent: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    diagnostics: dict[str, object] = field(default_factory=dict)
+    sigma: FloatArray = field(default_factory=lambda: np.zeros(0))
+    bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    n_rounds: int = 1
+    diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +63,8 @@ class NoisyAverage:
 
     spectrum: Spectrum
     guarantee: Guarantee
-    sigma: np.ndarray
-    bytes_sent: np.ndarray
+    sigma: FloatArray
+    bytes_sent: IntArray
     sigma_left: float
     of_proxies: bool = False
 

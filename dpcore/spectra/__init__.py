@@ -2,7 +2,6 @@
 
 from dpcore.spectra.eigen import (
     leading_eigenpairs,
-    leading_eigenpairs_from_proxies,
     leading_eigenpairs_of_many,
     proxy_aggregates,
 )
@@ -25,7 +24,6 @@ __all__ = [
     "captured_energy",
     "cumulative_energy",
     "leading_eigenpairs",
-    "leading_eigenpairs_from_proxies",
     "leading_eigenpairs_of_many",
     "principal_angles",
     "projector_distance",

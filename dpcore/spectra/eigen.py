@@ -154,32 +154,3 @@ def proxy_aggregates(
             total = total + of_rows(done, done + _RANKS_AT_ONCE)
             done += _RANKS_AT_ONCE
         yield total + of_rows(done, rank) if rank > done else total
-
-
-def leading_eigenpairs_from_proxies(
-    proxies: Sequence[FloatArray], weights: FloatArray, n_components: int
-) -> tuple[FloatArray, FloatArray]:
-    """Leading eigenpairs of the aggregate of whole proxies.
-
-    Parameters
-    ----------
-    proxies, weights
-        As in `proxy_aggregates`.
-    n_components : int
-        From 1 to n_features.
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (n_components,)
-        Descending, at least 0.
-    vectors : ndarray of shape (n_components, n_features)
-        Orthonormal rows; beyond the rank of the aggregate they are arbitrary.
-
-    Raises
-    ------
-    ParameterError
-        As `proxy_aggregates` and `leading_eigenpairs`.
-    """
-    (aggregate,) = proxy_aggregates(proxies, weights, [max(map(len, proxies))])
-    values, vectors = leading_eigenpairs(aggregate, n_components)
-    return np.maximum(values, 0), vectors

@@ -47,6 +47,13 @@ class SiteMoments:
         weights: FloatArray = self.n_samples / self.n_samples.sum()
         return weights
 
+    def at(self, sites: Sequence[int]) -> SiteMoments:
+        """Moments of some of the sites; these themselves where it is all of them, in order."""
+        if list(sites) == list(range(self.n_sites)):
+            return self
+        chosen = list(sites)
+        return SiteMoments(self.second_moments[chosen], self.means[chosen], self.n_samples[chosen])
+
     def pooled(self) -> FloatArray:
         """Second moment of all rows together, float64 of shape (n_features, n_features)."""
         total = np.zeros((self.n_features, self.n_features))

@@ -36,4 +36,14 @@ $$\mu^2_{\text{aggregator}} = \Delta^2 \left[\frac{1}{H b^2} + \frac{1 - 1/H}{a^
 \qquad \mu^2_{\text{site}} = \frac{\Delta^2}{\min(H, S - 1)\, b^2},$$
 
 with $\Delta = \sqrt 2\, S / N$. The larger is what holds.
+
+**Chain of sites** (Imtiaz and others 2016). No aggregator: the sites stand in a random order, and
+site $s$, handed $P$, hands on the leading $R$ directions of $\frac{n P P^\top + n_s P_s
+P_s^\top}{n + n_s}$, $n$ being the people behind $P$. The top $K$ of the last one is the result. It
+reads the noise of DPdisPCA and promises the same, in $S$ rounds of the same bytes instead of one.
+
+**Sites that drop out** never answer; which ones is drawn. Averages go over those that do, a holder
+misses their people, and energy is still measured on everybody. In a chain a site that drops out
+takes with it what it was handed, and the next one begins anew. CAPE cannot go on: the masks of the
+others would stay in the average.
 """

@@ -18,7 +18,7 @@ WHAT_IS_COUNTED = """
 - **Not entered:** examples with invented people: *What ε promises*, *Audit*, *Tutorials* (but for
   the digits of PCA, which are listed as beyond any budget), *How many people?*
 
-A payment is entered for everybody in the data set, also where only some take part in a run; it is
+A charge is entered for everybody in the data set, also where only some take part in a run; it is
 a bound for each of them.
 
 Composition takes the noise of different releases as independent, as a real deployment must draw it,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.experiments.learning.classification_spec import EXACT, MODELS, PRIVATE, SUBSPACE
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text
-from pages.parameters.words import percent, plain, title_of
+from pages.parameters.words import percent, plain, title_of, to_learn_with
 
 ERROR_VIEW, SPLIT_VIEW, INSIDE_VIEW = "error", "split", "inside"
 TWO, REST, ALL = "two", "rest", "all"
@@ -25,8 +25,7 @@ CLASSIFICATION: dict[str, Parameter] = {
         control="selectbox",
         title="Private subspace by",
         default="ag",
-        # A site alone trains on nobody else, and "pooled" is Analyze Gauss by another name.
-        options=("ag", "modsulq", "sulq", "ppca", "dpdis", "full", "cape"),
+        options=to_learn_with,
         label=title_of,
     ),
     "class_model": OneOf(

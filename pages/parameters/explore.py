@@ -18,6 +18,7 @@ from pages.parameters.words import (
     MOST_FEATURES,
     MOST_PEOPLE,
     NUMERIC,
+    of_matrices,
     or_infinity,
     plain,
     title_of,
@@ -28,12 +29,11 @@ MOST_PAIRS, USUAL_PAIRS = 10, 3
 CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 EIGEN_IMAGES: dict[str, Parameter] = {
-    # Pills go on to a second line where a phone, or another protocol, leaves no room for one.
     "method": OneOf(
-        control="pills",
+        control="segmented_control",
         title="Found by",
         default="ag",
-        options=("ag", "dpdis", "full", "local", "cape"),
+        options=of_matrices,
         label=title_of,
     ),
     "epsilons": OneOf(

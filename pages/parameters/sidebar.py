@@ -12,9 +12,14 @@ from dpcore.experiments.engine.control_ranges import (
 )
 from dpcore.experiments.pca.spec import PREPARATIONS, SPLITS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch
-from pages.parameters.words import EVERYBODY, MOST_FEATURES, NUMERIC, plain, title_of
-
-DISTRIBUTED = ("dpdis", "full", "local", "pooled", "cape")
+from pages.parameters.words import (
+    EVERYBODY,
+    MOST_FEATURES,
+    NUMERIC,
+    between_sites,
+    plain,
+    title_of,
+)
 
 FIRST: dict[str, Parameter] = {
     "dataset": OneOf(
@@ -29,7 +34,7 @@ FIRST: dict[str, Parameter] = {
         control="pills",
         title="Protocols",
         default=["dpdis", "full", "local", "pooled"],
-        options=DISTRIBUTED,
+        options=between_sites,
         label=title_of,
         several=True,
         words="protocols of the list",
@@ -125,6 +130,14 @@ ADVANCED: dict[str, Parameter] = {
             ),
         )
     },
+    "dropped_sites": Number(
+        control="number_input",
+        title="Sites that drop out",
+        help="So many never answer; which ones is drawn. A chain loses what they were handed.",
+        low=0,
+        high=MOST_SITES - 1,
+        default=0,
+    ),
     "concentration": OneOf(
         control="select_slider",
         title="Dirichlet concentration (small is skewed)",

@@ -8,8 +8,7 @@ from dpcore.data import dataset_status
 from dpcore.experiments.papers.dpdispca_figures import FIGURES
 from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, of_page
-from pages.parameters.sidebar import DISTRIBUTED
-from pages.parameters.words import title_of
+from pages.parameters.words import between_sites, title_of
 
 WANTED = {
     "epsilon": "the smallest ε",
@@ -58,7 +57,7 @@ PLAN = {
         control="selectbox",
         title="Protocol",
         default="dpdis",
-        options=DISTRIBUTED,
+        options=between_sites,
         label=title_of,
     ),
 }

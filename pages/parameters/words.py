@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from dpcore.data.catalog import CATALOG
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.pca.protocols.entry import Where
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary
 
 EVERYBODY = "all"
@@ -20,8 +21,28 @@ ON_A_BUTTON = {
 }
 
 
+def between_sites() -> tuple[str, ...]:
+    """Protocols that start from rows at sites, as the register is now."""
+    return tuple(key for key, entry in PROTOCOLS.items() if entry.has_sites)
+
+
+def of_matrices() -> tuple[str, ...]:
+    """Protocols that release eigenvalues too, by everybody's rows or by sites."""
+    return ("ag", *(key for key, entry in PROTOCOLS.items() if entry.is_distributed))
+
+
+def to_learn_with() -> tuple[str, ...]:
+    """Protocols that find a subspace for a classifier.
+
+    A site alone trains on nobody else, and "pooled" is Analyze Gauss by another name.
+    """
+    where = (Where.HOLDER, Where.EVERY_SITE)
+    found = [k for k, entry in PROTOCOLS.items() if entry.noise and entry.where in where]
+    return ("ag", *(key for key in found if key != "ag"))
+
+
 def title_of(key: str) -> str:
-    return METHODS[key].title
+    return PROTOCOLS[key].title
 
 
 def plain(number: float) -> str:

@@ -45,6 +45,9 @@ def selected(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
             f"R = {fields['intermediate_dim']} is below K = {fields['components']}: each site "
             "sends fewer directions than are wanted, and only different sites can make up for it."
         )
+    if fields["dropped_sites"] >= sites:
+        notes.append(f"Of {sites} sites at most {sites - 1} can drop out: somebody has to answer.")
+        fields["dropped_sites"] = sites - 1
     fields["protocols"] = tuple(fields["protocols"])
     if not fields["protocols"]:
         fields["protocols"] = ("dpdis",)

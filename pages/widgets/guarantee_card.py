@@ -10,9 +10,9 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
-from dpcore.experiments.ledger.promises import promised
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
 from dpcore.privacy.card import CardRow
 from pages.server import result_cache
@@ -95,7 +95,7 @@ def promised_cards(
     st.markdown("##### What it promises")
     try:
         cards = {
-            METHODS[key].title: result_cache.shown(
+            PROTOCOLS[key].title: result_cache.shown(
                 ("promised", spec, key, dataset.n_samples),
                 partial(promised, spec, key, dataset),
             )

@@ -13,12 +13,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import streamlit as st
 
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.ledger.account import Account, Payment
+from dpcore.experiments.ledger.account import Account, Charge
 from dpcore.experiments.ledger.pca_charges import COMPONENTS, of_rows, of_run
-from dpcore.experiments.ledger.promises import promised_with
-from dpcore.experiments.pca.methods import METHODS, NO_PROMISE
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap
 from dpcore.privacy.card import say_number
 from pages.server import result_cache
@@ -57,11 +57,11 @@ def accounts() -> dict[str, Account]:
     return {
         name: found
         for name, found in st.session_state.get(_ACCOUNTS, {}).items()
-        if found.payments or found.uncovered
+        if found.charges or found.uncovered
     }
 
 
-def pay(payments: Iterable[Payment]) -> None:
+def pay(charges: Iterable[Charge]) -> None:
     """Enter what is about to be shown; what is known already is not paid again.
 
     Raises
@@ -69,7 +69,7 @@ def pay(payments: Iterable[Payment]) -> None:
     BeyondCap
         If there is a cap that this would exceed: it must not be shown then.
     """
-    by_dataset = _by_dataset(payments)
+    by_dataset = _by_dataset(charges)
     for dataset, theirs in by_dataset.items():
         account(dataset).require_room(*theirs)
     for dataset, theirs in by_dataset.items():
@@ -85,7 +85,7 @@ def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)
     settings = spec.settings(problem.n_features, problem.default_components)
     sites = problem.moments.n_samples.tolist()
     guarantees = {
-        key: promised_with(key, settings, sites, problem.n_features) for key in spec.protocols
+        key: PROTOCOLS[key].promise(settings, sites, problem.n_features) for key in spec.protocols
     }
     pay(of_run(spec, guarantees, problem.n_samples, draws, what))
     _record_what_read_rows(spec.dataset, spec.preparation)
@@ -99,13 +99,14 @@ def pay_rows(rows: Sequence[Row]) -> None:
     for dataset, preparation in dict.fromkeys((r["dataset"], r["preparation"]) for r in rows):
         _record_what_read_rows(dataset, preparation)
     for row in filter(_broke_its_promise, rows):
-        uncovered(row["dataset"], METHODS[row["protocol"]].title, "a draw that promises nothing")
+        uncovered(row["dataset"], PROTOCOLS[row["protocol"]].title, "a draw that promises nothing")
 
 
-Charge = Callable[[], Iterable[Payment]] | None
+# Gives what a whole run will cost; None where that depends on what it finds.
+Planned = Callable[[], Iterable[Charge]] | None
 
 
-def has_room(charge: Charge) -> bool:
+def has_room(charge: Planned) -> bool:
     """Whether a run that goes on beside the page fits under the cap; says so if it does not.
 
     Parameters
@@ -120,30 +121,30 @@ def has_room(charge: Charge) -> bool:
             raise BeyondCap(
                 "What this run will cost is not known before it ends, and no cap can admit that."
             )
-        for dataset, payments in _by_dataset(charge()).items():
-            account(dataset).require_room(*payments)
+        for dataset, charges in _by_dataset(charge()).items():
+            account(dataset).require_room(*charges)
     except BeyondCap as refused:
         say_refused(refused)
         return False
     return True
 
 
-def pay_ahead(charge: Charge) -> None:
+def pay_ahead(charge: Planned) -> None:
     """Under a cap, pay for a run that has room before it begins."""
     if cap() is not None and charge is not None:
         pay(charge())
 
 
-def _by_dataset(payments: Iterable[Payment]) -> dict[str, list[Payment]]:
-    found: dict[str, list[Payment]] = {}
-    for payment in payments:
-        found.setdefault(payment.release.dataset, []).append(payment)
+def _by_dataset(charges: Iterable[Charge]) -> dict[str, list[Charge]]:
+    found: dict[str, list[Charge]] = {}
+    for charge in charges:
+        found.setdefault(charge.release.dataset, []).append(charge)
     return found
 
 
 def _broke_its_promise(row: Row) -> bool:
-    promise = METHODS[row["protocol"]].promise
-    asked = promise != NO_PROMISE and math.isfinite(row["epsilon"])
+    promises = PROTOCOLS[row["protocol"]].kind is not Kind.NONE
+    asked = promises and math.isfinite(row["epsilon"])
     return asked and math.isinf(row["exact_epsilon"])
 
 
@@ -209,7 +210,7 @@ def so_far(dataset: str, title: str, delta: float) -> None:
 def sentence(dataset: str, title: str, delta: float) -> str:
     """What has been shown of a data set, and what it would have cost at this delta."""
     book = account(dataset)
-    if not book.payments:
+    if not book.charges:
         return f"Nothing private has been shown of {title} yet."
     # Mixed ledgers get the quick bound here and the exact one on their page.
     spent = book.spent_by_person()

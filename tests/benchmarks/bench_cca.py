@@ -39,9 +39,7 @@ def main() -> None:
     rows = np.hstack([views.X, views.Y])
     rows /= np.linalg.norm(rows, axis=1).max()
     moments = site_moments(rows, (np.arange(len(rows)),))
-    settings = ReleaseSettings(
-        PrivacyBudget(1.0, 0.01), 5, 20, calibration="analytic", noise="isometric"
-    )
+    settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 5, 20, truncation="svd")
 
     def fit():
         return distributed_cca(moments, N_X, settings, protocol="pooled", repetition=Repetition(0))
@@ -59,8 +57,7 @@ def main() -> None:
         5,
         epsilon=1.0,
         delta=0.01,
-        x_norm_bound=views.x_norm_bound,
-        y_norm_bound=views.y_norm_bound,
+        row_norm_bound=(views.x_norm_bound, views.y_norm_bound),
         random_state=0,
     )
     sigma = pairs.sigma_of_average

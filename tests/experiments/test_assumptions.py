@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.cca import PROTOCOLS
+from dpcore.cca import PROTOCOLS as CCA_PROTOCOLS
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.two_views import synthetic_views
 from dpcore.experiments.cca.runs import draw_pairs
@@ -14,9 +14,10 @@ from dpcore.experiments.learning.classification_problem import local_learning_pr
 from dpcore.experiments.learning.classification_promises import total_guarantee
 from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.entry import Where
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Assumption, Guarantee
 from dpcore.statistics import MECHANISMS, private_histogram, private_mean
 
@@ -32,7 +33,7 @@ def assumed(guarantee: Guarantee) -> set[Assumption]:
     return set(guarantee.assumptions)
 
 
-@pytest.mark.parametrize("key", METHODS)
+@pytest.mark.parametrize("key", PROTOCOLS)
 def test_components(key):
     spec = RunSpec(protocols=(key,), sites=3, components=2, delta=1e-3)
     guarantee = draw_subspaces(spec, local_problem(spec.problem_key()), 0)[key].guarantee
@@ -40,21 +41,21 @@ def test_components(key):
     if not guarantee.is_private or guarantee.mechanism == "data-independent":
         return
     assert {Assumption.ONE_ROW_A_PERSON, Assumption.SECRET_SEED} <= found
-    assert (TRUSTED <= found) == (not METHODS[key].distributed)
-    assert (Assumption.HONEST_SITES in found) == METHODS[key].distributed
-    assert (Assumption.DISJOINT_SITES in found) == (key in ("dpdis", "full", "cape"))
-    assert (MASKED <= found) == (key == "cape")
+    assert (found >= TRUSTED) == (not PROTOCOLS[key].is_distributed)
+    assert (Assumption.HONEST_SITES in found) == PROTOCOLS[key].is_distributed
+    assert (Assumption.DISJOINT_SITES in found) == (PROTOCOLS[key].where is Where.EVERY_SITE)
+    assert (found >= MASKED) == (key == "cape")
     assert (Assumption.EXACT_DRAWS in found) == (key == "ppca")
     assert (Assumption.VERDICT_WITH_HOLDER in found) == (key == "ppca")
 
 
-@pytest.mark.parametrize("key", PROTOCOLS)
+@pytest.mark.parametrize("key", CCA_PROTOCOLS)
 def test_canonical_pairs(key):
     views = synthetic_views(200, 4, 4, 2, 0.5, rng=np.random.default_rng(0))
     spec = CcaSpec(protocols=(key,), sites=2, components=1)
     found = assumed(draw_pairs(spec, build_cca_problem(views, spec), key, 0).guarantee)
-    assert (TRUSTED <= found) == (key == "pooled")
-    assert (MASKED <= found) == (key == "cape")
+    assert (found >= TRUSTED) == (key == "pooled")
+    assert (found >= MASKED) == (key == "cape")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -11,9 +11,10 @@ from dpcore.cca import PrivateCCA, bound_views, distributed_cca
 from dpcore.experiments.audit.attack import cases_by_family, named_cases
 from dpcore.experiments.audit.cases import audit_cases
 from dpcore.experiments.audit.flawed_cases import flawed_cases
-from dpcore.experiments.pca.methods import METHODS, NO_PROMISE
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.noisy_sites import noise_of
+from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase
 from dpcore.privacy.audit_scores import audit
@@ -21,7 +22,11 @@ from dpcore.spectra import site_moments
 from dpcore.streams import Repetition, root_of_release
 
 SOUND = audit_cases(include_flawed=False)
-BUYS_A_MEAN = {f"pca.{key}" for key in ("dpdis", "full", "local", "pooled", "cape")}
+BUYS_A_MEAN = {
+    f"pca.{key}"
+    for key, entry in PROTOCOLS.items()
+    if entry.noise is not None and "mean_share" in entry.noise.settings
+}
 # Chance that this file, run once with whatever seed, calls a sound mechanism broken.
 FALSE_ALARM = 1e-6
 
@@ -36,7 +41,7 @@ def registered() -> set[str]:
     ]
     released = [name for name in statistics.__all__ if name.startswith("private_")]
     return {
-        *(f"pca.{key}" for key, method in METHODS.items() if method.promise != NO_PROMISE),
+        *(f"pca.{key}" for key, entry in PROTOCOLS.items() if entry.kind is not Kind.NONE),
         *(f"cca.{key}" for key in cca.PROTOCOLS),
         *(f"statistics.{name}.{noise}" for name in released for noise in statistics.MECHANISMS),
         *(f"classification.{n}.{how}" for n in classifiers for how in classification.METHODS),
@@ -54,9 +59,9 @@ def released() -> dict[str, Guarantee]:
     moments = site_moments(rows, np.array_split(np.arange(60), 3))
     settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 1, 2, calibration="analytic")
     found = {
-        f"pca.{key}": method.release(Draw(moments, settings, Repetition(0))).guarantee
-        for key, method in METHODS.items()
-        if method.promise != NO_PROMISE
+        f"pca.{key}": entry.release(Draw(moments, settings, Repetition(0))).guarantee
+        for key, entry in PROTOCOLS.items()
+        if entry.kind is not Kind.NONE
     }
     for key in cca.PROTOCOLS:
         pairs = distributed_cca(moments, 2, settings, protocol=key, repetition=Repetition(0))
@@ -98,7 +103,7 @@ def test_whoever_buys_a_private_mean_is_attacked_with_and_without():
 
 
 def test_a_pca_that_promises_nothing_needs_none():
-    assert [key for key in METHODS if f"pca.{key}" not in registered()] == ["exact"]
+    assert [key for key in PROTOCOLS if f"pca.{key}" not in registered()] == ["exact"]
 
 
 def trials(case: AuditCase) -> int:

@@ -123,7 +123,7 @@ def test_bounds_are_silent_where_their_theorem_is():
     anchor = {"protocol": "modsulq", "features": 10, "samples": 1000}
     rows = bounds(close, DIMENSIONS, [anchor])
     assert {row["bound"] for row in rows} == {"theorem 3", "theorem 4", "theorem 5"}
-    assert [r["samples"] for r in rows if r["bound"] == "theorem 5"][0] == pytest.approx(1000)
+    assert next(r["samples"] for r in rows if r["bound"] == "theorem 5") == pytest.approx(1000)
 
 
 def test_growth_wants_two_points():

@@ -13,16 +13,17 @@ from dpcore.experiments.learning.classification_problem import local_learning_pr
 from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import PIPELINES, ClassificationSpec
-from dpcore.experiments.ledger.promises import promised
-from dpcore.experiments.pca.methods import APPROXIMATE, METHODS
+from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetition
 from dpcore.experiments.pca.spec import PREPARATIONS, RunSpec
+from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian_epsilon
 
 (DIGITS,) = (status for status in list_datasets() if status.name == "digits")
 
 
-@pytest.mark.parametrize("key", METHODS)
+@pytest.mark.parametrize("key", PROTOCOLS)
 @pytest.mark.parametrize(
     "change",
     [
@@ -42,7 +43,7 @@ def test_a_promise_is_what_a_run_comes_with(key, change):
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("preparation", PREPARATIONS)
 @pytest.mark.parametrize(
-    "protocol", [key for key in METHODS if METHODS[key].promise == APPROXIMATE]
+    "protocol", [key for key in PROTOCOLS if PROTOCOLS[key].kind is Kind.APPROXIMATE]
 )
 def test_one_sigma_from_the_noise_to_the_card(protocol, preparation, calibration):
     """What was drawn with, what a row says and what the card says, before and after a run."""

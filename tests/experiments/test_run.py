@@ -14,10 +14,10 @@ import pytest
 
 from dpcore.data import Dataset, prepare
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.problem import build_problem, sites_of
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import captured_energy
 
 # DESIGN section 3: what figures, sweeps and readers of the JSON rely on.
@@ -42,7 +42,7 @@ SCHEMA = {
     "seconds": float,
 }
 # Chains are long, and tested where they are made.
-QUICK = tuple(key for key in METHODS if key != "ppca")
+QUICK = tuple(key for key in PROTOCOLS if key != "ppca")
 PUBLISHED = Path(__file__).parent / "../../../shared/reference/published_curves.json"
 
 

@@ -83,6 +83,7 @@ def test_the_problem_depends_on_the_data_side_alone():
         "concentration": 0.1,
         "masks": "wide",
         "encoding": "float16",
+        "dropped_sites": 1,
         "honest_sites": 2,
         "reference": "all",
         "resample": True,

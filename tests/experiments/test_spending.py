@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.ledger.account import Account, Payment
+from dpcore.experiments.ledger.account import Account, Charge
 from dpcore.experiments.ledger.pca_charges import of_run
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem
 from dpcore.experiments.pca.spec import RunSpec
@@ -43,8 +43,8 @@ def guarantees(spec: RunSpec) -> dict[str, Guarantee]:
 def shown(*specs: RunSpec, draws: int = 1) -> Account:
     account = Account("digits")
     for spec in specs:
-        for payment in of_run(spec, guarantees(spec), PEOPLE, draws):
-            account.pay(payment)
+        for charge in of_run(spec, guarantees(spec), PEOPLE, draws):
+            account.pay(charge)
     return account
 
 
@@ -64,7 +64,7 @@ def test_protocols_that_read_the_same_noise_share_a_payment():
 
 def test_noise_of_their_own_is_paid_by_itself():
     account = shown(replace(SPEC, protocols=("dpdis", "pooled", "cape")))
-    mus = [payment.release.mu for payment in account.payments.values()]
+    mus = [charge.release.mu for charge in account.charges.values()]
     assert len(mus) == 3
     expected = gaussian_epsilon(DELTA, 1.0, composed_mu(*mus))
     assert epsilon(account) == pytest.approx(expected, rel=1e-9)
@@ -124,7 +124,7 @@ def test_a_site_alone_costs_nothing_more_once_all_have_sent():
 
 
 def test_what_promises_nothing_or_reads_nothing_is_no_payment():
-    assert not shown(replace(SPEC, protocols=("exact", "random"))).payments
+    assert not shown(replace(SPEC, protocols=("exact", "random"))).charges
 
 
 mus = st.floats(0.01, 2.0)
@@ -148,7 +148,7 @@ def test_running_totals_are_those_of_the_ledger_of_all_draws(entries):
             partition=EVERYONE if site is None else "split",
             sites=None if site is None else (site,),
         )
-        account.pay(Payment(release, frozenset(range(draws))))
+        account.pay(Charge(release, frozenset(range(draws))))
         releases += [replace(release, key=f"{number}-{draw}") for draw in range(draws)]
         total = account.rows(DELTA)[-1]["total_epsilon"]
         expected = Ledger(tuple(releases)).spent_by_person("digits").epsilon(DELTA)
@@ -158,7 +158,7 @@ def test_running_totals_are_those_of_the_ledger_of_all_draws(entries):
 def test_mixed_noise_composes_to_no_more_than_the_quick_bound():
     account = shown(replace(SPEC, protocols=("dpdis",)))
     laplace = Guarantee(None, 0.5, 0.0, "laplace", "the curator")
-    account.pay(Payment(Release.of(laplace, key="mean", label="", dataset="digits"), THREE))
+    account.pay(Charge(Release.of(laplace, key="mean", label="", dataset="digits"), THREE))
     spent = account.spent_by_person()
     assert spent.epsilon(DELTA) <= spent.added_up(DELTA)
     assert spent.added_up(DELTA) == pytest.approx(2.5, rel=1e-6)
@@ -167,27 +167,27 @@ def test_mixed_noise_composes_to_no_more_than_the_quick_bound():
 CAP = Cap(2.0, DELTA)
 
 
-def laplace(key: str, amount: float) -> Payment:
-    return Payment(Release(key, key, "digits", "laplace", amount, 0.0))
+def laplace(key: str, amount: float) -> Charge:
+    return Charge(Release(key, key, "digits", "laplace", amount, 0.0))
 
 
-def gaussian(key: str, amount: float, draws: int = 1, **who) -> Payment:
+def gaussian(key: str, amount: float, draws: int = 1, **who) -> Charge:
     mu = gaussian_mu(PrivacyBudget(amount, DELTA))
     release = Release(key, key, "digits", "gaussian", amount, DELTA, mu, **who)
-    return Payment(release, frozenset(range(draws)))
+    return Charge(release, frozenset(range(draws)))
 
 
 def test_what_would_exceed_the_cap_is_refused_and_nothing_is_entered():
     account = Account("digits", cap=CAP)
     account.pay(gaussian("first", 1.0))
-    entered = dict(account.payments)
+    entered = dict(account.charges)
     with pytest.raises(BeyondCap, match=r"asks for ε = 2\.02, and ε = 1\.49 is left"):
         account.pay(gaussian("small", 0.1), gaussian("large", 2.0))
-    assert account.payments == entered
+    assert account.charges == entered
     with pytest.raises(BeyondCap):
         account.require_room(gaussian("large", 2.0))
     account.require_room(gaussian("small", 0.1))
-    assert account.payments == entered
+    assert account.charges == entered
     assert account.pay(gaussian("small", 0.1))
 
 
@@ -242,5 +242,5 @@ def test_for_whoever_stops_when_it_suits():
     bound = account.ledger().bound_by_person("digits")
     assert account.odometer_epsilon(DELTA) == odometer_epsilon(bound.mu, DELTA) > total
     assert account.odometer_epsilon(0.0) == math.inf
-    account.pay(Payment(Release("c", "c", "digits", "composed", 0.1, 1e-6)))
+    account.pay(Charge(Release("c", "c", "digits", "composed", 0.1, 1e-6)))
     assert account.odometer_epsilon(DELTA) == math.inf

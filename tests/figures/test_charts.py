@@ -8,11 +8,11 @@ import xml.etree.ElementTree as ET
 import plotly.graph_objects as go
 import pytest
 
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.figures.families.network import network_svg
 from dpcore.figures.plot_parts import PERCENT_RANGE
-from dpcore.figures.style import LOOKS, faded, log_ticks, look_of
+from dpcore.figures.style import FREE_LOOKS, faded, log_ticks, look_of
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
+from dpcore.pca.protocols.register import PROTOCOLS
 
 EPSILONS = (0.1, 1.0, 10.0)
 RATIOS = {"dpdis": (0.2, 0.5, 0.9), "pooled": (0.6, 0.8, 1.0)}
@@ -74,9 +74,9 @@ def test_curves_have_floor_ceiling_titles_and_a_point_a_value(dark):
     rows = rows_at()
     figure = energy_curves(rows, "epsilon", axis_title="asked ε", marker=1.0, dark=dark)
     lines = {trace.name: trace for trace in figure.data if trace.name}
-    for key in RATIOS:
+    for key, ratios in RATIOS.items():
         assert list(lines[look_of(key).label].x) == list(EPSILONS)
-        assert list(lines[look_of(key).label].y) == pytest.approx([r + 0.005 for r in RATIOS[key]])
+        assert list(lines[look_of(key).label].y) == pytest.approx([r + 0.005 for r in ratios])
     assert {0.15, 1.0} <= set(levels(figure, "y"))
     assert 1.0 in [shape.x0 for shape in figure.layout.shapes if shape.x0 == shape.x1]
     assert figure.layout.xaxis.title.text == "asked ε"
@@ -104,15 +104,16 @@ def test_one_draw_has_no_band():
 
 
 def test_every_algorithm_has_a_look_that_does_not_rest_on_colour():
-    assert set(METHODS) <= set(LOOKS)
-    marks = [(look.symbol, look.dash) for look in LOOKS.values()]
+    looks = [look_of(key) for key, entry in PROTOCOLS.items() if entry.look]
+    marks = [(look.symbol, look.dash) for look in (*looks, *FREE_LOOKS[::2])]
     assert len(set(marks)) == len(marks)
+    assert not {look.colour for look in looks} & {look.colour for look in FREE_LOOKS}
     assert look_of("exact", dark=True).colour != look_of("exact").colour
 
 
 def test_titles_on_figures_and_in_the_register_agree():
-    assert {key: METHODS[key].title for key in METHODS} == {
-        key: LOOKS[key].label for key in METHODS
+    assert {key: entry.title for key, entry in PROTOCOLS.items()} == {
+        key: look_of(key).label for key in PROTOCOLS
     }
 
 

@@ -34,10 +34,10 @@ def moments(rows, labels) -> SiteMoments:
 
 @pytest.fixture
 def settings_with():
-    """Settings with K = 4, R = 6, and what the test is about."""
+    """As published, with K = 4, R = 6, and what the test is about."""
 
     def make(epsilon: float = 1.0, delta: float = 0.01, **changes) -> ReleaseSettings:
         values = {"n_components": 4, "intermediate_dim": 6} | changes
-        return ReleaseSettings(PrivacyBudget(epsilon, delta), **values)
+        return ReleaseSettings.published(PrivacyBudget(epsilon, delta), **values)
 
     return make

@@ -26,11 +26,11 @@ from dpcore.pca import (
     ReleaseSettings,
     SulqPCA,
 )
-from dpcore.pca.estimators.base import bounded_rows
-from dpcore.pca.estimators.distributed import PROTOCOLS
+from dpcore.pca.estimators.private_pca import bounded_rows
 from dpcore.pca.exponential import ppca as ppca_release
 from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.protocols.distributed import dpdis
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 from dpcore.spectra import projector_distance, site_moments
@@ -43,7 +43,7 @@ NOISY = tuple(estimator for estimator in ESTIMATORS if estimator is not Exponent
 
 @parametrize_with_checks(
     [
-        *(DistributedPCA(protocol=protocol) for protocol in PROTOCOLS),
+        *(DistributedPCA(protocol=key) for key, entry in PROTOCOLS.items() if entry.has_sites),
         *(estimator() for estimator in CENTRAL),
     ]
 )
@@ -51,7 +51,9 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("protocol", [key for key in PROTOCOLS if key != "local"])
+@pytest.mark.parametrize(
+    "protocol", [k for k, entry in PROTOCOLS.items() if entry.has_sites and not entry.is_alone]
+)
 def test_without_noise_the_pooled_subspace_is_exact(rows, labels, protocol):
     """R = D, ε = ∞ (issue: 1e-8 in projector distance)."""
     pca = DistributedPCA(4, epsilon=math.inf, intermediate_dim=12, protocol=protocol)
@@ -175,7 +177,7 @@ def test_pipeline_clone_pickle(rows, labels, estimator):
 def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, release):
     found = estimator(3, epsilon=5.0, random_state=4).fit(rows)
     delta = 0.0 if estimator is ExponentialPCA else found.delta
-    settings = ReleaseSettings(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
+    settings = ReleaseSettings.published(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
     everybody = site_moments(rows, [np.arange(len(rows))])
     noise = ("ppca", 3) if estimator is ExponentialPCA else (release.__name__,)
     root = root_of_release(4, *noise, noise_of(settings), [len(rows)], 12, "float64")

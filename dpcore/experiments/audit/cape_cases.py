@@ -41,7 +41,7 @@ from dpcore.spectra import SiteMoments
 from dpcore.streams import Repetition
 
 _D, _N_SITES = 4, 3
-_SETTINGS = ReleaseSettings(BUDGET, 1, _D, calibration="analytic", noise="isometric")
+_SETTINGS = ReleaseSettings(BUDGET, 1, _D)
 # Every site counted on: then the site that takes part is the worse of the two.
 _WIDE = replace(_SETTINGS, masks="wide", honest_sites=_N_SITES)
 _WITH_MEAN = replace(_SETTINGS, mean_share=0.1, intermediate_dim=1)

@@ -87,8 +87,7 @@ def cca_case(
         BUDGET,
         n_components=1,
         intermediate_dim=_N_X + _N_Y,
-        calibration="analytic",
-        noise="isometric",
+        truncation="svd",
         masks="wide",
         mean_share=mean_share,
     )

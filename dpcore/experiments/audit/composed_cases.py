@@ -21,8 +21,8 @@ from dpcore.experiments.audit.worst_neighbours import (
     capped,
     one_by_one,
 )
-from dpcore.experiments.pca.methods import method
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.protocols.register import protocol
 from dpcore.privacy import Guarantee, Ledger, Release
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.spectra import SiteMoments, site_moments
@@ -32,7 +32,7 @@ from dpcore.streams import Purpose, Repetition
 FAMILY = "Composed releases"
 _DATASET = "audit"
 _D = 3
-_SETTINGS = ReleaseSettings(BUDGET, _D, _D, calibration="analytic", noise="isometric")
+_SETTINGS = ReleaseSettings(BUDGET, _D, _D, truncation="svd")
 _EVERYTHING = "all results"
 
 
@@ -111,8 +111,8 @@ def components_and_mean_case() -> AuditCase:
     def likelihood_ratio(releases: FloatArray) -> FloatArray:
         matrices, means = releases[:, :-1], releases[:, -1]
         gaussian: FloatArray = (matrices - middle) @ change / sigma**2
-        nearer: FloatArray = (np.abs(means - exact_prime) - np.abs(means - exact)) / released.scale
-        return gaussian + nearer
+        nearer: FloatArray = np.abs(means - exact_prime) - np.abs(means - exact)
+        return gaussian + nearer / released.noise_scale
 
     return AuditCase(
         name="components and a mean, Laplace noise",
@@ -165,7 +165,7 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
         for data in (values, values_prime)
     )
     drawn = released(values, BUDGET.epsilon, Repetition(0))
-    scales = np.array([each.scale for each in drawn])
+    scales = np.array([each.noise_scale for each in drawn])
     delta = BUDGET.delta if mechanism == "gaussian" else 0.0
     return AuditCase(
         name=f"mean and variance, {mechanism.capitalize()} noise",
@@ -210,7 +210,7 @@ def _components(
     moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
 ) -> tuple[FloatArray, Guarantee, float]:
     """The matrix that a pooled release with K = D gives back, its guarantee and its sigma."""
-    released = method("pooled").release(
+    released = protocol("pooled").release(
         Draw(moments, settings, repetition, proxies=False, average=False)
     )
     matrix = (released.components.T * released.eigenvalues) @ released.components

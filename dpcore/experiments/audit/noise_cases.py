@@ -84,7 +84,7 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
     Truncation can only hide, so the bound may stay well below the promise.
     """
     settings = ReleaseSettings(
-        BUDGET, n_components=2, intermediate_dim=3, calibration="analytic", truncation=truncation
+        BUDGET, n_components=2, intermediate_dim=3, noise="triangle", truncation=truncation
     )
     moment, moment_prime = worst_second_moments(n_features, N_SAMPLES)
     score = along(moment - moment_prime)

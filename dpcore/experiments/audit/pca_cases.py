@@ -8,6 +8,7 @@ own guarantee.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,80 +25,88 @@ from dpcore.experiments.audit.worst_neighbours import (
     claim,
     one_by_one,
     seen_by_a_site,
-    worst_second_moments,
 )
-from dpcore.experiments.pca.methods import method
 from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
 from dpcore.pca.exponential import PpcaRelease, ppca
-from dpcore.privacy import Adversary, PrivacyBudget
+from dpcore.pca.protocols.entry import Kind, Protocol, Where
+from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
 from dpcore.streams import Purpose, Repetition
 
 CENTRAL = "Central PCA"
 _D = 3
-SETTINGS = ReleaseSettings(BUDGET, _D, _D, calibration="analytic", noise="isometric")
+SETTINGS = ReleaseSettings(BUDGET, _D, _D, truncation="svd")
 # Rows arrive in other units and too long: preparation brings them under the bound.
 _UNITS, _TOO_LONG = 5.0, 3.0
 
 
-def distributed_cases() -> tuple[AuditCase, ...]:
-    """The result of one site, whose noise nobody else's hides; then two sites, where the
-    aggregator reads both messages, and the second site takes its own off the result."""
-    wide = replace(SETTINGS, masks="wide")
-    alone = protocol_case("local", "one site alone", SETTINGS, n_sites=2)
-    return (
-        protocol_case("dpdis", "DPdisPCA", SETTINGS),
-        protocol_case("full", "full matrices", SETTINGS),
-        *(
-            two_sites_case(key, name, adversary)
-            for key, name in (("dpdis", "DPdisPCA"), ("full", "full matrices"))
-            for adversary in (Adversary.AGGREGATOR, Adversary.SITE)
-        ),
-        alone,
-        seen_by_a_site(alone),
-        protocol_case("cape", "CAPE average, wide masks", wide, n_sites=4),
-    )
+def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
+    """A case of each adversary that a protocol's own guarantee does not trust, whatever it is.
 
-
-def central_cases() -> tuple[AuditCase, ...]:
-    """SuLQ's noise is far above what it promises: at these asked epsilons about 1 is left.
-
-    Whoever adds the noise holds all rows and is trusted; the others see the result.
+    The result of one site, whose noise nobody else's hides; then two sites, where an aggregator
+    reads both messages, and the second site takes its own off the result. A site that adds no
+    noise knows no more than anybody with the result.
     """
-    drawn = (
-        protocol_case("pooled", "pooled, trusted", SETTINGS, n_sites=2),
-        protocol_case("ag", "Analyze Gauss", SETTINGS),
-        protocol_case("sulq", "SuLQ", replace(SETTINGS, budget=PrivacyBudget(15.0, 0.01))),
-        protocol_case("modsulq", "MOD-SuLQ", replace(SETTINGS, budget=PrivacyBudget(5.0, 0.01))),
-        ppca_case(),
+    if entry.kind is Kind.NONE:
+        return ()
+    case = direction_case(entry) if entry.kind is Kind.PURE else matrix_case(entry)
+    cases = [case]
+    for adversary in untrusted(case.guarantee):
+        if adversary is Adversary.OUTSIDER:
+            continue
+        if entry.where is not Where.EVERY_SITE:
+            cases.append(seen_by_a_site(case))
+        elif not entry.neighbours.has_own_cases:
+            cases.append(two_sites_case(entry, adversary))
+    return tuple(cases)
+
+
+def untrusted(guarantee: Guarantee | None) -> tuple[Adversary, ...]:
+    """Those against whom something is promised; nobody where it names none."""
+    against = () if guarantee is None else guarantee.against
+    return tuple(each.adversary for each in against if not each.is_trusted)
+
+
+def settings_of(entry: Protocol) -> ReleaseSettings:
+    """The audit's settings, as a protocol wants them to be attacked at its worst."""
+    asked = entry.neighbours.epsilon or BUDGET.epsilon
+    changes: dict[str, Any] = dict(entry.neighbours.settings)
+    return replace(SETTINGS, budget=PrivacyBudget(asked, BUDGET.delta), **changes)
+
+
+def drawn(
+    entry: Protocol, moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
+) -> Draw:
+    """A draw with what this protocol asks of the sites, and no more."""
+    return Draw(
+        moments,
+        settings,
+        repetition,
+        proxies=entry.wants_proxies,
+        average=entry.wants_average,
     )
-    return (*drawn, *map(seen_by_a_site, drawn), ppca_by_chains_case(), random_case())
 
 
-def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: int = 1) -> AuditCase:
-    """A protocol of the register that releases a noisy matrix, from raw rows on."""
-    protocol = method(key)
+def family_of(entry: Protocol) -> str:
+    return DISTRIBUTED if entry.is_distributed else CENTRAL
+
+
+def matrix_case(entry: Protocol) -> AuditCase:
+    """A protocol that releases a noisy matrix, from raw rows on."""
+    n_sites, settings = entry.neighbours.n_sites, settings_of(entry)
     moments, moments_prime = (prepared_sites(axis, n_sites) for axis in np.eye(_D)[:2])
 
     def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
-        return protocol.release(
-            Draw(
-                moments,
-                settings,
-                repetition,
-                proxies=protocol.wants_proxies,
-                average=protocol.wants_average,
-            )
-        )
+        return entry.release(drawn(entry, moments, settings, repetition))
 
     def sampler(moments: SiteMoments) -> Sampler:
         return one_by_one(lambda repetition: rebuilt(release(moments, repetition)))
 
     return AuditCase(
-        name=name,
-        family=DISTRIBUTED if protocol.distributed else CENTRAL,
-        covers=f"pca.{key}",
+        name=entry.title,
+        family=family_of(entry),
+        covers=f"pca.{entry.key}",
         n_trials=PROTOCOL_TRIALS,
         **claim(release(moments, Repetition(0)).guarantee),
         sampler_d=sampler(moments),
@@ -108,29 +117,27 @@ def protocol_case(key: str, name: str, settings: ReleaseSettings, *, n_sites: in
     )
 
 
-def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
+def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     """One of two sites is attacked, by whoever reads what it sends or by the other site.
 
     A release is what that adversary makes of its view: the two matrices it has been sent, or the
     result and, from its own rows and its own stream, what it sent itself.
     """
-    protocol, whole = method(key), key == "full"
+    whole, settings = not entry.wants_proxies, settings_of(entry)
     moments, moments_prime = (prepared_sites(axis, 2) for axis in np.eye(_D)[:2])
 
     def sent(moments: SiteMoments, repetition: Repetition, site: int) -> FloatArray:
         message = site_message(
             moments.second_moments[site],
             int(moments.n_samples[site]),
-            SETTINGS,
+            settings,
             rng=repetition.rng(Purpose.SITE_NOISE, site),
             whole=whole,
         ).values
         return message if whole else message @ message.T
 
     def result(moments: SiteMoments, repetition: Repetition) -> Subspace:
-        return protocol.release(
-            Draw(moments, SETTINGS, repetition, proxies=not whole, average=whole)
-        )
+        return entry.release(drawn(entry, moments, settings, repetition))
 
     def view(moments: SiteMoments, repetition: Repetition) -> FloatArray:
         if adversary is Adversary.AGGREGATOR:
@@ -150,9 +157,9 @@ def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
 
     by_aggregator = adversary is Adversary.AGGREGATOR
     return AuditCase(
-        name=name,
-        family=DISTRIBUTED,
-        covers=f"pca.{key}",
+        name=entry.title,
+        family=family_of(entry),
+        covers=f"pca.{entry.key}",
         n_trials=PROTOCOL_TRIALS,
         **claim(result(moments, Repetition(0)).guarantee, adversary),
         sees="every site's message" if by_aggregator else RESULT_AND_OWN_NOISE,
@@ -164,9 +171,11 @@ def two_sites_case(key: str, name: str, adversary: Adversary) -> AuditCase:
     )
 
 
-def ppca_case(*, epsilon: float = 3.0) -> AuditCase:
-    """One direction in the plane. Somebody on the second axis already makes the first one rare
-    enough to tell, and not too rare to be seen: e^2 to 1 at best, of the e^3 that is promised.
+def direction_case(entry: Protocol, *, epsilon: float = 3.0) -> AuditCase:
+    """A protocol that releases a subspace alone: one direction in the plane.
+
+    Somebody on the second axis already makes the first one rare enough to tell, and not too rare
+    to be seen: e^2 to 1 at best, of the e^3 that is promised.
     """
     settings = replace(SETTINGS, budget=PrivacyBudget(epsilon), n_components=1, intermediate_dim=1)
     moments, moments_prime = (
@@ -174,15 +183,15 @@ def ppca_case(*, epsilon: float = 3.0) -> AuditCase:
     )
 
     def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
-        return method("ppca").release(Draw(moments, settings, repetition))
+        return entry.release(drawn(entry, moments, settings, repetition))
 
     def sampler(moments: SiteMoments) -> Sampler:
         return one_by_one(lambda repetition: release(moments, repetition).components)
 
     return AuditCase(
-        name="PPCA, one component",
-        family=CENTRAL,
-        covers="pca.ppca",
+        name=entry.title,
+        family=family_of(entry),
+        covers=f"pca.{entry.key}",
         n_trials=PROTOCOL_TRIALS,
         **claim(release(moments, Repetition(0)).guarantee),
         sampler_d=sampler(moments),
@@ -217,33 +226,6 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
             np.square(frames[:, :, 0]).sum(1) - np.square(frames[:, :, 1]).sum(1)
         ),
         neighbours=f"{TURN} One other person is there, one on the third.",
-    )
-
-
-def random_case() -> AuditCase:
-    """A direction that nobody's row has a say in."""
-    moments = [
-        SiteMoments(moment[None], np.zeros((1, 2)), np.array([50]))
-        for moment in worst_second_moments(2, 50)
-    ]
-    settings = replace(SETTINGS, n_components=1, intermediate_dim=1)
-
-    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
-        return method("random").release(Draw(moments, settings, repetition))
-
-    def sampler(moments: SiteMoments) -> Sampler:
-        return one_by_one(lambda repetition: release(moments, repetition).components)
-
-    return AuditCase(
-        name="random subspace",
-        family=CENTRAL,
-        covers="pca.random",
-        n_trials=PROTOCOL_TRIALS,
-        **claim(release(moments[0], Repetition(0)).guarantee),
-        sampler_d=sampler(moments[0]),
-        sampler_d_prime=sampler(moments[1]),
-        statistic=lambda directions: np.square(directions[:, 0, 0]),
-        neighbours=TURN,
     )
 
 

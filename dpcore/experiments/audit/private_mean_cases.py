@@ -14,7 +14,14 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.audit.pca_cases import CENTRAL, SETTINGS, prepared_sites, rebuilt
+from dpcore.experiments.audit.pca_cases import (
+    SETTINGS,
+    drawn,
+    family_of,
+    prepared_sites,
+    rebuilt,
+    untrusted,
+)
 from dpcore.experiments.audit.worst_neighbours import (
     DISTRIBUTED,
     PRIVATE_MEAN,
@@ -23,10 +30,8 @@ from dpcore.experiments.audit.worst_neighbours import (
     claim,
     one_by_one,
 )
-from dpcore.experiments.pca.methods import method
 from dpcore.pca import Draw, site_message
-from dpcore.pca.protocols.cape import noisy_mean_of_messages
-from dpcore.pca.protocols.distributed import noisy_mean_of_holder
+from dpcore.pca.protocols.entry import Protocol, Where
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments
@@ -36,35 +41,25 @@ _SHARE, _D = 0.1, 3
 _RESULT_AND_MEAN = "the result, and the noisy mean that it is centred around"
 
 
-def private_mean_cases() -> tuple[AuditCase, ...]:
-    """Every protocol that buys a mean; one site where its messages are read."""
-
-    def of_the_first(draw: Draw) -> FloatArray:
-        return draw.noisy_means[0]
-
-    return (
-        private_mean_case("full", "full matrices", of_the_first, who=Adversary.AGGREGATOR),
-        private_mean_case("dpdis", "DPdisPCA", of_the_first, who=Adversary.AGGREGATOR),
-        private_mean_case("local", "one site alone", of_the_first, n_sites=2),
-        private_mean_case("cape", "CAPE average", noisy_mean_of_messages, n_sites=3),
-        private_mean_case("pooled", "pooled, trusted", noisy_mean_of_holder, n_sites=2),
-        seen_by_second_site_case("full", "full matrices"),
-        seen_by_second_site_case("dpdis", "DPdisPCA"),
-    )
+def private_mean_cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
+    """A protocol that buys a mean: with the aggregator, where one reads messages, and with a site
+    that adds noise of its own."""
+    if entry.neighbours.noisy_mean is None:
+        return ()
+    cases = [private_mean_case(entry, entry.neighbours.noisy_mean)]
+    if entry.where is Where.EVERY_SITE and not entry.neighbours.has_own_cases:
+        cases.append(seen_by_second_site_case(entry))
+    return tuple(cases)
 
 
-def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE) -> AuditCase:
+def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> AuditCase:
     """The first of two sites is attacked by the second, which knows what it sent itself.
 
     The means come back to the sites, to centre by. A view is the result, the second site's own
     part of it, and both noisy means.
     """
-    protocol, settings = method(key), replace(SETTINGS, mean_share=mean_share)
+    settings = replace(SETTINGS, mean_share=mean_share)
     moments, moments_prime = (prepared_sites(row, 2) for row in worst_rows(mean_share))
-
-    def drawn(moments: SiteMoments, repetition: Repetition) -> Draw:
-        wanted = {"proxies": protocol.wants_proxies, "average": protocol.wants_average}
-        return Draw(moments, settings, repetition, **wanted)
 
     def sent_by_the_second(draw: Draw) -> FloatArray:
         message = site_message(
@@ -72,15 +67,15 @@ def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE)
             int(draw.moments.n_samples[1]),
             settings,
             rng=draw.repetition.rng(Purpose.SITE_NOISE, 1),
-            whole=not protocol.wants_proxies,
+            whole=not entry.wants_proxies,
             means=(draw.noisy_means[1], draw.moments.weights @ draw.noisy_means),
         ).values
-        return message @ message.T if protocol.wants_proxies else message
+        return message @ message.T if entry.wants_proxies else message
 
     def sampler(moments: SiteMoments) -> Sampler:
         def view(repetition: Repetition) -> FloatArray:
-            draw = drawn(moments, repetition)
-            result = rebuilt(protocol.release(draw))
+            draw = drawn(entry, moments, settings, repetition)
+            result = rebuilt(entry.release(draw))
             return np.vstack([result, sent_by_the_second(draw), draw.noisy_means])
 
         return one_by_one(view)
@@ -98,12 +93,13 @@ def seen_by_second_site_case(key: str, name: str, *, mean_share: float = _SHARE)
         around_zero = around_zero + cross + cross.swapaxes(1, 2) - outer
         return moment_score(around_zero) + mean_score(first)
 
+    guarantee = entry.release(drawn(entry, moments, settings, Repetition(0))).guarantee
     return AuditCase(
-        name=f"{name}, private mean",
+        name=f"{entry.title}, private mean",
         family=DISTRIBUTED,
-        covers=f"pca.{key}",
+        covers=f"pca.{entry.key}",
         n_trials=PROTOCOL_TRIALS,
-        **claim(protocol.release(drawn(moments, Repetition(0))).guarantee, Adversary.SITE),
+        **claim(guarantee, Adversary.SITE),
         sees="the result, the means that come back, its own rows and its own noise",
         preparation=PRIVATE_MEAN,
         sampler_d=sampler(moments),
@@ -121,26 +117,19 @@ def worst_rows(mean_share: float) -> FloatArray:
 
 
 def private_mean_case(
-    key: str,
-    name: str,
+    entry: Protocol,
     noisy_mean: Callable[[Draw], FloatArray],
     *,
-    n_sites: int = 1,
-    who: Adversary = Adversary.OUTSIDER,
     mean_share: float = _SHARE,
 ) -> AuditCase:
     """A protocol's matrix and the mean behind it, seen together."""
-    protocol, settings = method(key), replace(SETTINGS, mean_share=mean_share)
+    settings, n_sites = replace(SETTINGS, mean_share=mean_share), entry.neighbours.n_sites
     moments, moments_prime = (prepared_sites(row, n_sites) for row in worst_rows(mean_share))
-
-    def drawn(moments: SiteMoments, repetition: Repetition) -> Draw:
-        wanted = {"proxies": protocol.wants_proxies, "average": protocol.wants_average}
-        return Draw(moments, settings, repetition, **wanted)
 
     def sampler(moments: SiteMoments) -> Sampler:
         def release(repetition: Repetition) -> FloatArray:
-            draw = drawn(moments, repetition)
-            return np.column_stack([rebuilt(protocol.release(draw)), noisy_mean(draw)])
+            draw = drawn(entry, moments, settings, repetition)
+            return np.column_stack([rebuilt(entry.release(draw)), noisy_mean(draw)])
 
         return one_by_one(release)
 
@@ -154,13 +143,15 @@ def private_mean_case(
         around_zero = centred + means[:, :, None] * means[:, None, :]
         return moment_score(around_zero) + mean_score(means)
 
-    is_read = who is Adversary.AGGREGATOR
+    guarantee = entry.release(drawn(entry, moments, settings, Repetition(0))).guarantee
+    # Of one site, whose noise nobody else's hides, the result is the message.
+    is_read = n_sites == 1 and Adversary.AGGREGATOR in untrusted(guarantee)
     return AuditCase(
-        name=f"{name}, private mean",
-        family=DISTRIBUTED if protocol.distributed else CENTRAL,
-        covers=f"pca.{key}",
+        name=f"{entry.title}, private mean",
+        family=family_of(entry),
+        covers=f"pca.{entry.key}",
         n_trials=PROTOCOL_TRIALS,
-        **claim(protocol.release(drawn(moments, Repetition(0))).guarantee, who),
+        **claim(guarantee, Adversary.AGGREGATOR if is_read else Adversary.OUTSIDER),
         sees="every site's message and noisy mean" if is_read else _RESULT_AND_MEAN,
         preparation=PRIVATE_MEAN,
         sampler_d=sampler(moments),

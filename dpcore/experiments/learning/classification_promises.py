@@ -19,10 +19,10 @@ from dpcore.experiments.learning.classification_spec import (
     SUBSPACE,
     ClassificationSpec,
 )
-from dpcore.experiments.ledger.promises import promised_with
-from dpcore.experiments.pca.methods import METHODS, PURE
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.guarantees import EVERY_SITE, HOLDER
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import (
     Guarantee,
     Ledger,
@@ -49,8 +49,8 @@ def promised_stages(spec: ClassificationSpec, problem: LearningProblem) -> dict[
     budget = stage_budgets(spec)[1] if reads_rows else None
     if budget is not None:
         settings = pca_settings(spec, problem, budget, bound)
-        guarantees[PCA] = promised_with(
-            spec.protocol, settings, problem.moments.n_samples, problem.X.shape[1]
+        guarantees[PCA] = PROTOCOLS[spec.protocol].promise(
+            settings, problem.moments.n_samples.tolist(), problem.X.shape[1]
         )
     epsilon = training_epsilon(spec)
     if math.isfinite(epsilon):
@@ -125,7 +125,7 @@ def stage_budgets(spec: ClassificationSpec) -> tuple[float, PrivacyBudget | None
     in mu squared, which is what adds up. A pure PCA takes its epsilon, and the mean its own.
     """
     centring, pca = spec.centring_share * spec.epsilon, spec.pca_share * spec.epsilon
-    if METHODS[spec.protocol].promise == PURE:
+    if PROTOCOLS[spec.protocol].kind is Kind.PURE:
         mean_mu = gaussian_mu(PrivacyBudget(centring, spec.delta)) if centring > 0 else 0.0
         return mean_mu, PrivacyBudget(pca) if pca > 0 else None
     if centring == 0:
@@ -148,7 +148,7 @@ def mean_guarantee(spec: ClassificationSpec, problem: LearningProblem) -> Guaran
     mu, _ = stage_budgets(spec)
     smallest = int(problem.moments.n_samples.min())
     budget = _budget_of(mu)
-    distributed = METHODS[spec.protocol].distributed
+    distributed = PROTOCOLS[spec.protocol].is_distributed
     trust = EVERY_SITE if distributed else HOLDER
     return Guarantee(
         asked=budget,

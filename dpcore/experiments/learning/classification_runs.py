@@ -35,8 +35,8 @@ from dpcore.experiments.learning.classification_spec import (
     ClassificationSpec,
     LearningKey,
 )
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.pca import Draw
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import site_moments
 from dpcore.streams import Purpose, Repetition
@@ -214,7 +214,7 @@ def _components(
 ) -> np.ndarray:
     budget = stage_budgets(spec)[1] if spec.pipeline in (SUBSPACE, PRIVATE) else None
     key = EXACT if spec.pipeline == EXACT else RANDOM if budget is None else spec.protocol
-    chosen = METHODS[key]
+    chosen = PROTOCOLS[key]
     settings = pca_settings(spec, problem, budget or PrivacyBudget(math.inf), bound)
     moments = problem.moments
     if origin.any():

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import require_counts
-from dpcore.experiments.pca.methods import METHODS, NO_PROMISE, method
+from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.privacy import PrivacyBudget
 
 EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
@@ -50,7 +51,7 @@ class ClassificationSpec:
         Nothing private; a private subspace and a classifier that is not; everything private; a
         random subspace and a classifier that is not, or one that has the whole budget.
     protocol : str
-        Key of `dpcore.experiments.pca.methods.METHODS` for the private subspace.
+        Key of `dpcore.pca.protocols.register.PROTOCOLS` for the private subspace.
     epsilon, delta : float
         Asked of everything released together, under replace-one.
     pca_share, centring_share : float
@@ -108,9 +109,9 @@ class ClassificationSpec:
         if len(self.classes) > 2 or len(set(self.classes)) < len(self.classes):
             raise ParameterError("classes", "at most two different ones", self.classes)
         require_counts(self, sites=1, repetitions=1, seed=0)
-        if method(self.protocol).promise == NO_PROMISE:
+        if protocol(self.protocol).kind is Kind.NONE:
             raise ParameterError("protocol", "one that keeps a promise", self.protocol)
-        if self.protocol == "local":
+        if protocol(self.protocol).is_alone:
             # The classifier learns from everybody, and so does the point they are centred around.
             raise ParameterError("protocol", "one in which all sites take part", self.protocol)
 
@@ -125,7 +126,7 @@ class ClassificationSpec:
             self.dataset,
             self.classes,
             self.samples,
-            self.sites if METHODS[self.protocol].distributed else 1,
+            self.sites if PROTOCOLS[self.protocol].is_distributed else 1,
             self.seed,
         )
 

@@ -136,7 +136,7 @@ def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) ->
         bias = abs(
             float(clipping_bias(values, bounds=(bounded.low, bounded.high), statistic=spec.kind))
         )
-        scale = float(release(values, bounded).scale)
+        scale = float(release(values, bounded).noise_scale)
         noise = float(error_law(spec.mechanism, scale).std())
         error = math.hypot(bias, noise)
         rows.append({"high": bounded.high, "bias": bias, "noise": noise, "error": error})

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import (
@@ -29,7 +30,7 @@ _NOBODY = -1
 
 
 @dataclass(frozen=True)
-class Payment:
+class Charge:
     """Draws of one kind of noise at one setting.
 
     Parameters
@@ -46,7 +47,7 @@ class Payment:
         Whether sites added the noise, each to what its own people gave.
     stream : str
         Unit noise that the laboratory holds while settings move, from the same seed; empty where
-        the noise is of this payment alone.
+        the noise is of this charge alone.
     """
 
     release: Release
@@ -60,15 +61,17 @@ class Payment:
     def draws(self) -> int:
         return len(self.numbers)
 
-    def merged(self, other: Payment) -> Payment:
+    def merged(self, other: Charge) -> Charge:
         """Both of the same key: the draws of either, paid by everybody who pays for either."""
         ours, theirs = self.release, other.release
         dearer = max(ours, theirs, key=lambda release: release.epsilon)
         if EVERYONE in (ours.partition, theirs.partition):
             dearer = replace(dearer, partition=EVERYONE, sites=None)
         else:
-            dearer = replace(dearer, sites=tuple(sorted({*ours.sites, *theirs.sites})))
-        return Payment(
+            dearer = replace(
+                dearer, sites=tuple(sorted({*(ours.sites or ()), *(theirs.sites or ())}))
+            )
+        return Charge(
             dearer,
             self.numbers | other.numbers,
             tuple(dict.fromkeys((*self.what, *other.what))),
@@ -89,33 +92,33 @@ class Payment:
 
 @dataclass
 class Account:
-    """Everything shown about one data set: payments by key, and what no budget covers.
+    """Everything shown about one data set: charges by key, and what no budget covers.
 
     Parameters
     ----------
     dataset : str
-    payments : dict of str to Payment
+    charges : dict of str to Charge
     uncovered : dict of str to str
         What was shown that no guarantee covers, and why.
     cap : Cap or None
         The most that may be spent on a person from `before` on.
-    before : dict of str to Payment
+    before : dict of str to Charge
         What had been paid when the cap was set.
     """
 
     dataset: str
-    payments: dict[str, Payment] = field(default_factory=dict)
+    charges: dict[str, Charge] = field(default_factory=dict)
     uncovered: dict[str, str] = field(default_factory=dict)
     cap: Cap | None = None
-    before: dict[str, Payment] = field(default_factory=dict)
+    before: dict[str, Charge] = field(default_factory=dict)
     _spent: Spent | None = field(default=None, repr=False, compare=False)
 
     def set_cap(self, cap: Cap | None) -> None:
         """From now on nothing may be paid beyond this cap; what was paid before is outside it."""
-        self.cap, self.before = cap, dict(self.payments)
+        self.cap, self.before = cap, dict(self.charges)
 
-    def pay(self, *payments: Payment) -> bool:
-        """Enter all of these payments, or none; False if they were known and nothing is added.
+    def pay(self, *charges: Charge) -> bool:
+        """Enter all of these charges, or none; False if they were known and nothing is added.
 
         Raises
         ------
@@ -124,33 +127,33 @@ class Account:
         BeyondCap
             If there is a cap that they would exceed together; nothing is entered then.
         """
-        entries, is_new = self._with(payments)
+        entries, is_new = self._with(charges)
         if is_new:
             self._require_room(entries)
             self._spent = None
-        self.payments = entries
+        self.charges = entries
         return is_new
 
-    def require_room(self, *payments: Payment) -> None:
+    def require_room(self, *charges: Charge) -> None:
         """Raise what `pay` would, and enter nothing."""
-        entries, is_new = self._with(payments)
+        entries, is_new = self._with(charges)
         if is_new:
             self._require_room(entries)
 
-    def _with(self, payments: Iterable[Payment]) -> tuple[dict[str, Payment], bool]:
-        entries = dict(self.payments)
-        for payment in payments:
-            release = payment.release
+    def _with(self, charges: Iterable[Charge]) -> tuple[dict[str, Charge], bool]:
+        entries = dict(self.charges)
+        for charge in charges:
+            release = charge.release
             if release.dataset != self.dataset:
                 raise ParameterError("dataset", f"the account's, {self.dataset}", release.dataset)
             known = entries.get(release.key)
-            entries[release.key] = payment if known is None else known.merged(payment)
-        return entries, bool(_beyond(entries, self.payments))
+            entries[release.key] = charge if known is None else known.merged(charge)
+        return entries, bool(_beyond(entries, self.charges))
 
-    def _require_room(self, entries: dict[str, Payment]) -> None:
+    def _require_room(self, entries: dict[str, Charge]) -> None:
         if self.cap is not None:
             drawn = _unit_draws(entries.values())
-            if any(drawn[draw] > 1 for draw in _unit_draws(_beyond(entries, self.payments))):
+            if any(drawn[draw] > 1 for draw in _unit_draws(_beyond(entries, self.charges))):
                 raise BeyondCap(
                     "This scales noise that another release has scaled, and from both the data can "
                     "be solved for: no cap admits them together. Redraw the noise first."
@@ -158,15 +161,15 @@ class Account:
             self.cap.require(
                 self.bound_under_cap(),
                 self._bound(_beyond(entries, self.before)),
-                self._bound(_beyond(entries, self.payments)),
+                self._bound(_beyond(entries, self.charges)),
             )
 
-    def _bound(self, payments: Iterable[Payment]) -> Bound:
-        return _ledger_of(payments).bound_by_person(self.dataset)
+    def _bound(self, charges: Iterable[Charge]) -> Bound:
+        return _ledger_of(charges).bound_by_person(self.dataset)
 
     def bound_under_cap(self) -> Bound:
         """What the cap counts as spent."""
-        return self._bound(_beyond(self.payments, self.before))
+        return self._bound(_beyond(self.charges, self.before))
 
     def odometer_epsilon(self, delta: float) -> float:
         """A bound on everybody's privacy loss that holds whenever one stops.
@@ -174,7 +177,7 @@ class Account:
         Infinite at ``delta=0`` unless everything is pure, and for approximate releases that are
         not Gaussian, which it does not cover.
         """
-        bound = self._bound(self.payments.values())
+        bound = self._bound(self.charges.values())
         if bound.delta > 0:
             return math.inf
         # The loss of pure releases is never larger than their epsilons together.
@@ -182,28 +185,28 @@ class Account:
 
     @property
     def n_releases(self) -> int:
-        return sum(payment.draws for payment in self.payments.values())
+        return sum(charge.draws for charge in self.charges.values())
 
     def holds_noise(self, others: Iterable[Account] = ()) -> bool:
-        """Whether one draw of unit noise serves several payments, of this account or of others.
+        """Whether one draw of unit noise serves several charges, of this account or of others.
 
         Whoever has both solves for what the noise should hide: together they promise nothing,
         and their sum is that of fresh draws.
         """
-        drawn = _unit_draws(self.payments.values())
+        drawn = _unit_draws(self.charges.values())
         for other in others:
             if other is not self:
-                elsewhere = _unit_draws(other.payments.values())
+                elsewhere = _unit_draws(other.charges.values())
                 drawn.update({draw: elsewhere[draw] for draw in drawn if draw in elsewhere})
         return max(drawn.values(), default=0) > 1
 
     @property
     def has_sites(self) -> bool:
         """Whether anything has been released by sites."""
-        return any(payment.by_sites for payment in self.payments.values())
+        return any(charge.by_sites for charge in self.charges.values())
 
     def ledger(self) -> Ledger:
-        return _ledger_of(self.payments.values())
+        return _ledger_of(self.charges.values())
 
     def spent_by_person(self) -> Spent:
         """A bound for everybody in the data set; worked out again only once something is paid."""
@@ -229,32 +232,33 @@ class Account:
             for site in (*named, None)
         }
 
-    def rows(self, delta: float) -> list[dict[str, object]]:
-        """One row a payment, in order, with the total after it and the plain sum of epsilons.
+    def rows(self, delta: float) -> list[dict[str, Any]]:
+        """One row a charge, in order, with the total after it and the plain sum of epsilons.
 
         The last total is the smallest known. Those before it are quick bounds where kinds of
         noise are mixed, and never above the last.
         """
-        rows, added_up = [], 0.0
+        rows: list[dict[str, Any]] = []
+        added_up = 0.0
         # Composing every prefix anew would take seconds after an hour of redraws.
         by_everybody, by_some = Spent(), Account(self.dataset)
-        for key, payment in self.payments.items():
-            release = payment.release
-            added_up += payment.draws * release.epsilon
+        for key, charge in self.charges.items():
+            release = charge.release
+            added_up += charge.draws * release.epsilon
             if release.partition == EVERYONE:
-                one = Ledger(payment.composed()).spent_by_person(self.dataset)
+                one = Ledger(charge.composed()).spent_by_person(self.dataset)
                 by_everybody = by_everybody.and_then(one)
             else:
-                by_some.payments[key] = payment
+                by_some.charges[key] = charge
             so_far = by_everybody.and_then(by_some.spent_by_person())
             rows.append(
                 {
-                    "released": ", ".join(payment.what),
+                    "released": ", ".join(charge.what),
                     "noise_on": release.label,
-                    "seen_as": ", ".join(payment.seen),
+                    "seen_as": ", ".join(charge.seen),
                     "who_pays": who_pays(release),
                     "mechanism": release.mechanism,
-                    "draws": payment.draws,
+                    "draws": charge.draws,
                     "epsilon": release.epsilon,
                     "delta": release.delta,
                     "mu": release.mu,
@@ -271,35 +275,32 @@ class Account:
         return rows
 
 
-def _ledger_of(payments: Iterable[Payment]) -> Ledger:
-    return Ledger(tuple(release for payment in payments for release in payment.composed()))
+def _ledger_of(charges: Iterable[Charge]) -> Ledger:
+    return Ledger(tuple(release for charge in charges for release in charge.composed()))
 
 
-def _unit_draws(payments: Iterable[Payment]) -> Counter[tuple[str, int]]:
-    """How many payments scale each draw of unit noise, where it may be held."""
+def _unit_draws(charges: Iterable[Charge]) -> Counter[tuple[str, int]]:
+    """How many charges scale each draw of unit noise, where it may be held."""
     return Counter(
-        (payment.stream, number)
-        for payment in payments
-        if payment.stream
-        for number in payment.numbers
+        (charge.stream, number) for charge in charges if charge.stream for number in charge.numbers
     )
 
 
-def _beyond(payments: dict[str, Payment], known: dict[str, Payment]) -> list[Payment]:
+def _beyond(charges: dict[str, Charge], known: dict[str, Charge]) -> list[Charge]:
     """What has been paid besides what was known: new draws, and old ones that others now pay."""
     new = []
-    for key, payment in payments.items():
+    for key, charge in charges.items():
         earlier = known.get(key)
-        if earlier is None or earlier.release != payment.release:
-            new.append(payment)
-        elif payment.numbers - earlier.numbers:
-            new.append(replace(payment, numbers=payment.numbers - earlier.numbers))
+        if earlier is None or earlier.release != charge.release:
+            new.append(charge)
+        elif charge.numbers - earlier.numbers:
+            new.append(replace(charge, numbers=charge.numbers - earlier.numbers))
     return new
 
 
 def who_pays(release: Release) -> str:
     """The people who pay, in words."""
-    if release.partition == EVERYONE:
+    if release.sites is None:
         return "everybody"
     numbers = ", ".join(str(site + 1) for site in release.sites)
     return f"people of site{'s' if len(release.sites) > 1 else ''} {numbers}"

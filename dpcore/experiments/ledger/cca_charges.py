@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.cca.views import CutViews, ViewSource
-from dpcore.experiments.ledger.account import Payment
+from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.pca_charges import (
     held_stream,
     identity,
-    is_paid,
+    is_charged,
     joined,
     label_of,
     matrix_of,
     people_of,
     together,
 )
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EVERYONE, Guarantee, Release
 
 
@@ -28,15 +28,15 @@ def of_pairs(
     guarantees: Mapping[str, Guarantee],
     n_samples: int,
     draws: int,
-) -> list[Payment]:
-    """What canonical pairs cost: one payment for each noisy joint moment, as `of_run`."""
-    payments = []
+) -> list[Charge]:
+    """What canonical pairs cost: one charge for each noisy joint moment, as `of_run`."""
+    charges = []
     cell = vars(spec) | {"samples": n_samples, "resample": False}
     bounds = (source, spec.x_share, spec.x_norm_bound, spec.y_norm_bound)
     for protocol, guarantee in guarantees.items():
-        if not is_paid(guarantee):
+        if not is_charged(guarantee):
             continue
-        alone = protocol == "local"
+        entry = PROTOCOLS[protocol]
         matrix = matrix_of(cell, protocol).replace("moment", "joint moment")
         key = ("pairs", *bounds, *identity(cell | {"norm_bound": None}, protocol))
         release = Release.of(
@@ -44,20 +44,20 @@ def of_pairs(
             key=joined(*key),
             label=label_of(cell, protocol, matrix),
             dataset=dataset_of(source),
-            partition=joined("pairs", source, *people_of(cell)) if alone else EVERYONE,
-            sites=(0,) if alone else None,
+            partition=joined("pairs", source, *people_of(cell)) if entry.is_alone else EVERYONE,
+            sites=(0,) if entry.is_alone else None,
         )
-        payments.append(
-            Payment(
+        charges.append(
+            Charge(
                 release,
                 frozenset(range(draws)),
                 ("canonical pairs",),
                 (f"CCA: {TITLES[protocol]}",),
-                METHODS[protocol].distributed,
+                entry.is_distributed,
                 held_stream(protocol, spec.seed),
             )
         )
-    return together(payments)
+    return together(charges)
 
 
 def dataset_of(source: ViewSource) -> str:

@@ -17,17 +17,15 @@ from dpcore.experiments.learning.classification_spec import (
     canonical,
 )
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, StatisticSpec
-from dpcore.experiments.ledger.account import Payment
+from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.pca_charges import (
     COMPONENTS,
-    GAUSSIAN,
-    READS,
-    held_stream,
-    is_paid,
+    is_charged,
     joined,
     matrix_of,
+    noise_of,
 )
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Guarantee, Release
 
 TYPED_NUMBERS = "the typed numbers"
@@ -37,7 +35,7 @@ _MODELS = {"svm": "an SVM", "logistic": "a logistic regression"}
 
 def of_statistic(
     dataset: str | None, identity: tuple, name: str, spec: StatisticSpec, guarantee: Guarantee
-) -> Payment:
+) -> Charge:
     """What one mean, variance or histogram costs.
 
     Parameters
@@ -66,12 +64,12 @@ def of_statistic(
     )
     # Of typed numbers nothing keys the noise but how many there are.
     stream = "" if dataset else joined("typed", len(identity), *settings)
-    return Payment(release, what=(spec.kind,), seen=(name,), stream=stream)
+    return Charge(release, what=(spec.kind,), seen=(name,), stream=stream)
 
 
 def of_pipeline(
     spec: ClassificationSpec, guarantees: Mapping[str, Guarantee], draws: int
-) -> list[Payment]:
+) -> list[Charge]:
     """What the stages of a classifier cost: a mean, a noisy moment, the training.
 
     Parameters
@@ -85,18 +83,19 @@ def of_pipeline(
     if not guarantees:
         return []
     spec = canonical(spec)
+    entry = PROTOCOLS[spec.protocol]
     mean_mu, pca = stage_budgets(spec)
-    people = ("classification", *vars(spec.key()).values(), METHODS[spec.protocol].distributed)
+    people = ("classification", *vars(spec.key()).values(), entry.is_distributed)
     noise = ()
     if pca is not None:
-        reads = {name: getattr(spec, name, None) for name in READS.get(spec.protocol, GAUSSIAN)}
+        reads = {name: getattr(spec, name, None) for name in noise_of(spec.protocol).settings}
         noise = (matrix_of(vars(spec), spec.protocol), pca.epsilon, pca.delta, *reads.values())
     everything = tuple(value for name, value in vars(spec).items() if name != "repetitions")
-    matrix, title = matrix_of(vars(spec), spec.protocol), METHODS[spec.protocol].title
+    matrix = matrix_of(vars(spec), spec.protocol)
     found = "random" if spec.pipeline == RANDOM_PRIVATE else "private"
     stages = {
         CENTRING: ((mean_mu,), "the mean of those who learn", "mean", "centring"),
-        PCA: ((mean_mu, *noise), f"{matrix} of those who learn", COMPONENTS, title),
+        PCA: ((mean_mu, *noise), f"{matrix} of those who learn", COMPONENTS, entry.title),
         TRAINING: (
             everything,
             f"training {_MODELS[spec.model]} on {found} components",
@@ -104,9 +103,9 @@ def of_pipeline(
             "training",
         ),
     }
-    payments = []
+    charges = []
     for stage, guarantee in guarantees.items():
-        if not is_paid(guarantee):
+        if not is_charged(guarantee):
             continue
         settings, label, what, seen = stages[stage]
         release = Release.of(
@@ -115,8 +114,8 @@ def of_pipeline(
             label=f"{label}, ε = {spec.epsilon:g} in all, seed {spec.seed}",
             dataset=spec.dataset,
         )
-        by_sites = stage != TRAINING and METHODS[spec.protocol].distributed
+        by_sites = stage != TRAINING and entry.is_distributed
         seen = (f"Classification: {seen}",)
-        stream = held_stream(spec.protocol if stage == PCA else stage, spec.seed)
-        payments.append(Payment(release, frozenset(range(draws)), (what,), seen, by_sites, stream))
-    return payments
+        stream = joined(noise_of(entry.key).words if stage == PCA else stage, spec.seed)
+        charges.append(Charge(release, frozenset(range(draws)), (what,), seen, by_sites, stream))
+    return charges

@@ -1,48 +1,53 @@
 """What private components cost: which draws of which noise they were computed from.
 
-DPdisPCA, whole matrices and one site alone read the same noisy second moments, and K, R,
-truncation and encoding only cut them differently, so all of those share a payment. A key names
-the people, the settings of the noise and the seed, and nothing that is chosen afterwards.
+Protocols whose entries name the same noise read the same draw of it, and K, R, truncation and
+encoding only cut it differently, so all of those share a charge. A key names the people, the
+settings of the noise and the seed, and nothing that is chosen afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from dpcore.data import dataset_status
+from dpcore.data import DatasetStatus, dataset_status, split_sites
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.ledger.account import Payment
-from dpcore.experiments.ledger.promises import promised
-from dpcore.experiments.pca.methods import METHODS, PURE
+from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.noisy_sites import sites_that_answer
+from dpcore.pca.protocols.entry import Kind, NoiseIdentity
+from dpcore.pca.protocols.register import protocol
 from dpcore.privacy import EVERYONE, Guarantee, Release
+from dpcore.streams import Purpose, Repetition, stream
 
 COMPONENTS = "components"
 
-# Whose noisy matrix a protocol reads. PPCA reads none: it draws its subspace.
-_NOISY_MATRIX = {
-    "dpdis": "the moments of {sites}",
-    "full": "the moments of {sites}",
-    "local": "the moments of {sites}",
-    "pooled": "the pooled moment",
-    "ag": "the pooled moment",
-    "cape": "the average moment of {sites}",
-    "sulq": "the pooled moment, by SuLQ",
-    "modsulq": "the pooled moment, by MOD-SuLQ",
-    "ppca": "the choice of a subspace",
-}
-# What shapes the noise besides the people and epsilon: most protocols read the first, others
-# have formulas of their own. Chains that ran together are another draw in other company.
-GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
-READS = {
-    "cape": (*GAUSSIAN, "masks", "honest_sites"),
-    "sulq": ("delta",),
-    "modsulq": ("delta",),
-    "ppca": ("components", "chains"),
-}
+# A spec or a row: the settings of a release by the names of their fields.
+Cell = Mapping[str, Any]
+
+
+def promised(spec: RunSpec, key: str, dataset: DatasetStatus) -> Guarantee:
+    """The guarantee that a run of the spec's first draw would come with, no row being read.
+
+    Raises
+    ------
+    ParameterError
+        If the spec cannot run.
+    """
+    n_samples = dataset.n_samples if spec.samples is None else spec.samples
+    # Sites skewed by label have equal sizes.
+    sites = split_sites(
+        n_samples,
+        spec.sites,
+        how="random" if spec.split == "random" else "equal",
+        rng=stream(spec.seed, Purpose.SPLIT, 0),
+    )
+    settings = spec.settings(dataset.n_features, dataset.default_components)
+    there = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
+    n_there = [len(sites[number]) for number in there]
+    return protocol(key).promise(settings, n_there, dataset.n_features)
 
 
 def of_run(
@@ -51,8 +56,8 @@ def of_run(
     n_samples: int,
     draws: int,
     what: tuple[str, ...] = (COMPONENTS,),
-) -> list[Payment]:
-    """What a spec's protocols cost: one payment for each noisy matrix they read.
+) -> list[Charge]:
+    """What a spec's protocols cost: one charge for each noise they read.
 
     Parameters
     ----------
@@ -67,22 +72,15 @@ def of_run(
     """
     cell = vars(spec) | {"samples": n_samples}
     return together(
-        Payment(
-            _release_of_components(cell, protocol, guarantee),
-            frozenset(range(draws)),
-            what,
-            (METHODS[protocol].title,),
-            METHODS[protocol].distributed,
-            held_stream(protocol, spec.seed),
-        )
-        for protocol, guarantee in guarantees.items()
-        if is_paid(guarantee)
+        _of_components(cell, key, guarantee, frozenset(range(draws)), what)
+        for key, guarantee in guarantees.items()
+        if is_charged(guarantee)
     )
 
 
-def of_plan(specs: Iterable[RunSpec]) -> list[Payment]:
+def of_plan(specs: Iterable[RunSpec]) -> list[Charge]:
     """What runs will cost, no row being read; those that cannot run cost nothing."""
-    payments = []
+    charges: list[Charge] = []
     for spec in specs:
         dataset = dataset_status(spec.dataset)
         n_samples = dataset.n_samples if spec.samples is None else spec.samples
@@ -91,89 +89,87 @@ def of_plan(specs: Iterable[RunSpec]) -> list[Payment]:
             guarantees = {key: promised(spec, key, dataset) for key in spec.protocols}
         except ParameterError:
             continue
-        payments += of_run(spec, guarantees, n_samples, spec.repetitions)
-    return together(payments)
+        charges += of_run(spec, guarantees, n_samples, spec.repetitions)
+    return together(charges)
 
 
-def of_rows(rows: Iterable[Row], what: tuple[str, ...] = (COMPONENTS,)) -> list[Payment]:
+def of_rows(rows: Iterable[Cell], what: tuple[str, ...] = (COMPONENTS,)) -> list[Charge]:
     """What the runs behind some tidy rows cost, over all their data sets."""
-    numbers: dict[tuple, set[int]] = {}
-    examples: dict[tuple, Row] = {}
+    numbers: dict[tuple[object, ...], set[int]] = {}
+    examples: dict[tuple[object, ...], Cell] = {}
     for row in rows:
         # Settings after the noise differ from row to row of a sweep; one of each will do.
-        same = (row["protocol"], row["dataset"], row.get("task"), row["exact_epsilon"],
-                row["epsilon"], *identity(row, row["protocol"]))  # fmt: skip
+        same = (row["protocol"], row["dataset"], row["exact_epsilon"],
+                *identity(row, row["protocol"]))  # fmt: skip
         numbers.setdefault(same, set()).add(row["repetition"])
         examples.setdefault(same, row)
-    payments = []
-    for same, row in examples.items():
-        guarantee = _guarantee_of(row)
-        if is_paid(guarantee):
-            method = METHODS[row["protocol"]]
-            release = _release_of_components(row, method.key, guarantee)
-            drawn = frozenset(numbers[same])
-            stream = held_stream(method.key, row["seed"])
-            payments.append(
-                Payment(release, drawn, what, (method.title,), method.distributed, stream)
-            )
-    return together(payments)
+    return together(
+        _of_components(row, row["protocol"], guarantee, frozenset(numbers[same]), what)
+        for same, row in examples.items()
+        if is_charged(guarantee := _guarantee_of(row))
+    )
 
 
-def is_paid(guarantee: Guarantee) -> bool:
+def is_charged(guarantee: Guarantee) -> bool:
     """Whether anything is promised, and anything spent: neither exact nor random components are."""
     return guarantee.is_private and (guarantee.epsilon, guarantee.delta) != (0, 0)
 
 
-def together(payments: Iterable[Payment]) -> list[Payment]:
-    """One payment for each noise; equal keys in two data sets are two."""
-    found: dict[tuple[str, str], Payment] = {}
-    for payment in payments:
-        key = payment.release.identity
-        found[key] = found[key].merged(payment) if key in found else payment
+def together(charges: Iterable[Charge]) -> list[Charge]:
+    """One charge for each noise; equal keys in two data sets are two."""
+    found: dict[tuple[str, str], Charge] = {}
+    for charge in charges:
+        key = charge.release.identity
+        found[key] = found[key].merged(charge) if key in found else charge
     return list(found.values())
 
 
-def identity(cell: Mapping[str, object], protocol: str) -> tuple:
+def noise_of(key: str) -> NoiseIdentity:
+    """What a protocol reads; of one that reads nothing noisy, its own name."""
+    return protocol(key).noise or NoiseIdentity(key, key, ())
+
+
+def identity(cell: Cell, key: str) -> tuple[object, ...]:
     """What tells this noise on these people from any other."""
     is_private = cell["preparation"] == "private"
     reads = (
         cell.get(name) if is_private or name != "mean_share" else 0.0
-        for name in READS.get(protocol, GAUSSIAN)
+        for name in noise_of(key).settings
     )
     return (
-        matrix_of(cell, protocol),
+        matrix_of(cell, key),
         cell.get("task"),
         cell["preparation"],
         cell["norm_bound"] if is_private else None,
         cell["epsilon"],
         *reads,
-        *(people_of(cell) if METHODS[protocol].distributed else people_of(cell)[:3]),
+        *(people_of(cell) if protocol(key).is_distributed else people_of(cell)[:3]),
     )
 
 
-def people_of(cell: Mapping[str, object]) -> tuple:
+def people_of(cell: Cell) -> tuple[object, ...]:
     """Who takes part, and, from the fourth on, who is where."""
     skew = cell["concentration"] if cell["split"] == "dirichlet" else None
     who = (cell["samples"], cell["seed"], cell["resample"])
     return (*who, cell["sites"], cell["split"], skew)
 
 
-def matrix_of(cell: Mapping[str, object], protocol: str) -> str:
+def matrix_of(cell: Cell, key: str) -> str:
     """What a protocol adds its noise to, in words that tell its noise from that of others."""
-    return _NOISY_MATRIX.get(protocol, protocol).format(sites=counted(cell["sites"], "site"))
+    return noise_of(key).of(counted(cell["sites"], "site"))
 
 
-def label_of(cell: Mapping[str, object], protocol: str, matrix: str) -> str:
+def label_of(cell: Cell, key: str, matrix: str) -> str:
     """What a person would call draws of one noise."""
-    reads = READS.get(protocol, GAUSSIAN)
+    reads = noise_of(key).settings
     settings = [cell[name] for name in ("calibration", "noise") if name in reads]
     told = ", ".join([*settings, f"seed {cell['seed']}"])
     return f"{matrix}, {cell['samples']:,} people, ε = {cell['epsilon']:g}, {told}"
 
 
-def held_stream(protocol: str, seed: int) -> str:
+def held_stream(key: str, seed: object) -> str:
     """The unit noise that repetitions of a seed scale, whatever people and settings it is for."""
-    return joined(_NOISY_MATRIX.get(protocol, protocol), seed)
+    return joined(noise_of(key).words, seed)
 
 
 def joined(*parts: object) -> str:
@@ -181,25 +177,26 @@ def joined(*parts: object) -> str:
     return "|".join(map(str, parts))
 
 
-def _release_of_components(
-    cell: Mapping[str, object], protocol: str, guarantee: Guarantee
-) -> Release:
+def _of_components(
+    cell: Cell, key: str, guarantee: Guarantee, drawn: frozenset[int], what: tuple[str, ...]
+) -> Charge:
+    entry = protocol(key)
     # Where every site releases, everybody pays through one; only a site alone spares the others,
-    # unless who is there is drawn anew each time.
-    alone = protocol == "local" and not cell["resample"]
-    return Release.of(
+    # unless who is there, or which site is the first to be there, is drawn anew each time.
+    alone = entry.is_alone and not cell["resample"] and not cell["dropped_sites"]
+    release = Release.of(
         guarantee,
-        key=joined(*identity(cell, protocol)),
-        label=label_of(cell, protocol, matrix_of(cell, protocol)),
+        key=joined(*identity(cell, key)),
+        label=label_of(cell, key, matrix_of(cell, key)),
         dataset=cell["dataset"],
         partition=joined(*people_of(cell)) if alone else EVERYONE,
         sites=(0,) if alone else None,
     )
+    stream_held = held_stream(key, cell["seed"])
+    return Charge(release, drawn, what, (entry.title,), entry.is_distributed, stream_held)
 
 
-def _guarantee_of(row: Row) -> Guarantee:
-    if METHODS[row["protocol"]].promise == PURE:
+def _guarantee_of(row: Cell) -> Guarantee:
+    if protocol(row["protocol"]).kind is Kind.PURE:
         return Guarantee(None, row["exact_epsilon"], 0.0, "exponential", "")
-    # Draws stored before rows had it are charged by their epsilon.
-    mu = row.get("mu")
-    return Guarantee(None, row["exact_epsilon"], row["delta"], "gaussian", "", mu=mu)
+    return Guarantee(None, row["exact_epsilon"], row["delta"], "gaussian", "", mu=row["mu"])

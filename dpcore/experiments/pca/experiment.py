@@ -8,12 +8,11 @@ from typing import Any
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Experiment
-from dpcore.experiments.pca.methods import APPROXIMATE, METHODS, method
 from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.experiments.pca.runs import PcaRow, run_repetitions
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca.messages.names import check_encoding
-from dpcore.privacy import second_moment_sigma
+from dpcore.pca.protocols.register import protocol
 
 # R is at most the number of features, and that in the thousands.
 _LARGEST_RATIO = 100_000
@@ -32,23 +31,22 @@ def check_feasible(spec: RunSpec) -> None:
         Saying what is wrong with which parameter.
     """
     status = dataset_status(spec.dataset)
-    if status.default_components is None and spec.components is None:
-        raise ParameterError("components", f"given for {spec.dataset}", None)
     if spec.samples is not None and spec.samples > status.n_samples:
         here = " in the part that is here" if status.is_part else ""
         most = f"at most the {status.n_samples:,} people of {spec.dataset}{here}"
         raise ParameterError("samples", most, spec.samples)
     settings = spec.settings(status.n_features, status.default_components)
-    protocols = [method(key) for key in spec.protocols]
-    for protocol in protocols:
-        for whole in (False,) * protocol.wants_proxies + (True,) * protocol.wants_average:
+    entries = [protocol(key) for key in spec.protocols]
+    for entry in entries:
+        for whole in (False,) * entry.wants_proxies + (True,) * entry.wants_average:
             check_encoding(spec.encoding, whole=whole)
     n_samples = status.n_samples if spec.samples is None else spec.samples
     if n_samples < 2 * spec.sites:
         raise ParameterError("sites", f"at most half the {n_samples:,} people", spec.sites)
-    if any(protocol.promise == APPROXIMATE for protocol in protocols):
-        people = n_samples // spec.sites
-        second_moment_sigma(settings.budget, people, calibration=settings.calibration)
+    fewest, more = divmod(n_samples, spec.sites)
+    sites = [fewest + 1] * more + [fewest] * (spec.sites - more)
+    for entry in entries:
+        entry.promise(settings, sites, status.n_features)
 
 
 def _with_values(base: RunSpec, values: dict[str, Any]) -> RunSpec:
@@ -80,7 +78,7 @@ def _draw_seconds(spec: RunSpec) -> float:
     at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
     # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise alone.
     sites = sum(
-        spec.sites if METHODS[key].wants_proxies else 1 + spec.sites / 12 for key in spec.protocols
+        spec.sites if protocol(key).wants_proxies else 1 + spec.sites / 12 for key in spec.protocols
     )
     return sites * at_a_site
 

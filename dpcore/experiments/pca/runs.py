@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
-import numpy as np
-
+from dpcore.arrays import FloatArray
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.engine.software import versions
-from dpcore.experiments.pca.methods import method
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
+from dpcore.pca.protocols.register import protocol
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -43,6 +42,7 @@ class PcaRow(TypedDict):
     encoding: str
     masks: str
     honest_sites: int | None
+    dropped_sites: int
     preparation: str
     norm_bound: float | None
     mean_share: float
@@ -60,6 +60,7 @@ class PcaRow(TypedDict):
     exact_epsilon: float
     bytes_sent: int
     bytes_per_site: int
+    n_rounds: int
     people_per_site: float
     intermediate_ratio: float
     seconds: float
@@ -92,25 +93,27 @@ def draw_subspaces_of(
     checkpoint : callable
         Called before each site; what it raises ends the draw.
     """
-    methods = [method(key) for key in specs[0].protocols]
+    protocols = [protocol(key) for key in specs[0].protocols]
     draws = Draw.several(
         problem.moments,
         [spec.settings(problem.n_features, problem.default_components) for spec in specs],
         Repetition(specs[0].seed, repetition),
-        proxies=any(m.wants_proxies for m in methods),
-        average=any(m.wants_average for m in methods),
+        proxies=any(each.wants_proxies for each in protocols),
+        average=any(each.wants_average for each in protocols),
         threads=threads,
         checkpoint=checkpoint,
     )
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
         found: list[dict[str, Subspace]] = [{} for _ in draws]
         for draw, subspaces in zip(draws, found, strict=True):
-            for m in methods:
-                subspaces[m.key] = m.release(draw)
+            for each in protocols:
+                subspaces[each.key] = each.release(draw)
         return found
     # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
-    with ThreadPoolExecutor(len(methods)) as pool:
-        pending = [{m.key: pool.submit(m.release, draw) for m in methods} for draw in draws]
+    with ThreadPoolExecutor(len(protocols)) as pool:
+        pending = [
+            {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
+        ]
         return [{key: each.result() for key, each in of.items()} for of in pending]
 
 
@@ -140,9 +143,9 @@ def run_repetitions(
 class _Energies:
     """Captured energies; specs that share a decomposition share its components in memory."""
 
-    def __init__(self, reference: np.ndarray):
+    def __init__(self, reference: FloatArray):
         self._reference = reference
-        self._known: dict[tuple, tuple[float, Subspace]] = {}
+        self._known: dict[Hashable, tuple[float, Subspace]] = {}
 
     def of(self, subspace: Subspace) -> float:
         components = subspace.components
@@ -180,6 +183,7 @@ def row_of(
         "encoding": spec.encoding,
         "masks": spec.masks,
         "honest_sites": spec.honest_sites,
+        "dropped_sites": spec.dropped_sites,
         "preparation": spec.preparation,
         "norm_bound": spec.norm_bound,
         "mean_share": settings.mean_share,
@@ -200,6 +204,7 @@ def row_of(
         "exact_epsilon": guarantee.epsilon,
         "bytes_sent": int(subspace.bytes_sent.sum()),
         "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),
+        "n_rounds": subspace.n_rounds,
         "people_per_site": problem.n_samples / spec.sites,
         "intermediate_ratio": settings.intermediate_dim / settings.n_components,
         "seconds": seconds,

@@ -21,8 +21,8 @@ SPLITS = ("equal", "random", "dirichlet")
 REFERENCES = ("sites", "all")
 # Algorithm 1 as printed, whose noise does not keep every promise (docs), and the choices that keep
 # it, with less noise and no mistaken directions.
-PUBLISHED = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
-RECOMMENDED = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
+PUBLISHED: dict[str, Any] = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
+RECOMMENDED: dict[str, Any] = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RunSpec:
     ----------
     dataset : str
     protocols : tuple of str
-        Keys of `dpcore.experiments.pca.methods.METHODS`.
+        Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
     epsilon, delta : float
         Asked of each protocol, under replace-one.
     sites : int
@@ -63,7 +63,7 @@ class RunSpec:
         K; None takes the data set's default.
     intermediate_dim : int or None
         R; None takes 2 K, or the number of features if that is smaller.
-    calibration, noise, truncation, masks, honest_sites, encoding
+    calibration, noise, truncation, masks, honest_sites, encoding, dropped_sites
         As in `dpcore.pca.ReleaseSettings`.
     preparation : {"published", "private"}
         Published centring and scaling read the rows and are not private. Private clips to a
@@ -105,6 +105,7 @@ class RunSpec:
     masks: str = "published"
     honest_sites: int | None = None
     encoding: str = "native"
+    dropped_sites: int = 0
     reference: str = "sites"
     resample: bool = False
     repetitions: int = 10
@@ -121,7 +122,11 @@ class RunSpec:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
         if not self.protocols:
             raise ParameterError("protocols", "at least one", self.protocols)
-        require_counts(self, sites=1, repetitions=1, seed=0)
+        require_counts(self, sites=1, repetitions=1, seed=0, dropped_sites=0)
+        if self.dropped_sites >= self.sites:
+            raise ParameterError(
+                "dropped_sites", f"fewer than the {self.sites} there are", self.dropped_sites
+            )
         if self.samples is not None:
             if self.samples < 2 * self.sites:
                 raise ParameterError(
@@ -160,15 +165,17 @@ class RunSpec:
             drawing=repetition if self.resample else 0,
         )
 
-    def settings(self, n_features: int, default_components: int) -> ReleaseSettings:
+    def settings(self, n_features: int, default_components: int | None) -> ReleaseSettings:
         """The release settings, with K and R filled in for this many features.
 
         Raises
         ------
         ParameterError
-            If K or R is not in [1, n_features].
+            If K or R is not in [1, n_features], or K is left to a data set that has no default.
         """
         components = default_components if self.components is None else self.components
+        if components is None:
+            raise ParameterError("components", f"given for {self.dataset}", None)
         intermediate = self.intermediate_dim
         if intermediate is None:
             intermediate = min(2 * components, n_features)
@@ -186,6 +193,7 @@ class RunSpec:
             masks=self.masks,
             honest_sites=self.honest_sites,
             encoding=self.encoding,
+            dropped_sites=self.dropped_sites,
         )
 
 

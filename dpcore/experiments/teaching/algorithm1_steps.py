@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, SiteMessage
@@ -39,7 +40,7 @@ class Panel:
     """
 
     name: str
-    matrix: np.ndarray
+    matrix: FloatArray
     limit: float
     private: bool
 
@@ -89,12 +90,12 @@ class Walk:
     """
 
     steps: tuple[Step, ...]
-    eigenvalues: np.ndarray
-    exact_eigenvalues: np.ndarray
+    eigenvalues: FloatArray
+    exact_eigenvalues: FloatArray
     n_kept: int
     message: SiteMessage
-    components: np.ndarray
-    exact_components: np.ndarray
+    components: FloatArray
+    exact_components: FloatArray
 
 
 def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
@@ -126,7 +127,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     proxy = message.values
     cut = proxy @ proxy.T
 
-    def kept_by(directions: np.ndarray) -> float:
+    def kept_by(directions: FloatArray) -> float:
         optimum = float(problem.optimum[n_components - 1])
         return captured_energy(directions[:n_components], problem.reference) / optimum
 
@@ -227,6 +228,6 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     )
 
 
-def _strength(matrix: np.ndarray) -> float:
+def _strength(matrix: FloatArray) -> float:
     """A size that all but the largest hundredth of the entries stay below."""
     return float(np.quantile(np.abs(matrix), 0.99)) or 1.0

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
 from dpcore.figures.plot_parts import legend_above
-from dpcore.figures.style import LOOKS, base_figure, faded, look_of
+from dpcore.figures.style import PROTOCOLS, base_figure, faded, look_of
 
 _MOST_FEATURES = 15
 
@@ -26,8 +26,8 @@ def loading_bars(
     Parameters
     ----------
     loadings : mapping of str to ndarray of shape (n_features,)
-        By title, the exact component first, with signs aligned. A title of `LOOKS` takes its
-        colour; others, as the same protocol at several ε, share that of `protocol`.
+        By title, the exact component first, with signs aligned. The title of a protocol
+        takes its colour; others, as the same protocol at several ε, share that of `protocol`.
     feature_names : tuple of str
     protocol : str
         Whose colour those others take, palest first.
@@ -58,7 +58,7 @@ def loading_bars(
 
 
 def _colours(titles: tuple[str, ...], protocol: str, dark: bool) -> dict[str, str]:
-    keys = {look.label: key for key, look in LOOKS.items()}
+    keys = {entry.title: key for key, entry in PROTOCOLS.items()}
     others = [title for title in titles if title not in keys]
     shared = look_of(protocol, dark=dark).colour
     return {

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
@@ -43,7 +44,18 @@ def noise_of_masked_sites(
     """What stays of each site's noise when the masks have cancelled, for sites of so many people.
 
     Its sensitivity is that of S n_s / N times what a site holds, the same at every site.
+
+    Raises
+    ------
+    ParameterError
+        If a site drops out: the masks of the others would stay in the average.
     """
+    if settings.dropped_sites > 0:
+        raise ParameterError(
+            "dropped_sites",
+            "0 for CAPE, whose masks cancel only where every site answers",
+            settings.dropped_sites,
+        )
     n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
     sigma, weight = scales.noise_sigma, mean_weight(settings.mean_share, settings.row_norm_bound)
     l2_sensitivity = _noise_alone(settings, n_samples, calibrate).l2_sensitivity
@@ -67,7 +79,7 @@ def release_scales(
 
 
 def promised_by_masked_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """What holds against the aggregator who reads every message, and against a site."""
     return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])
@@ -102,11 +114,11 @@ def masked_average(draw: Draw) -> NoisyAverage:
     the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
     """
     n_sites, settings = draw.moments.n_sites, draw.settings
-    noise = noise_of_masked_sites(settings, draw.moments.n_samples, draw.calibrate)
+    noise = noise_of_masked_sites(settings, draw.n_samples, draw.calibrate)
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
     left = noise.moment / math.sqrt(n_sites)
 
-    def noisy_average() -> np.ndarray:
+    def noisy_average() -> FloatArray:
         average = draw.pooled_moment
         if left > 0:
             average = average + draw.pooled_noise(left, Purpose.MASK)
@@ -124,9 +136,9 @@ def masked_average(draw: Draw) -> NoisyAverage:
     )
 
 
-def noisy_mean_of_messages(draw: Draw) -> np.ndarray:
+def noisy_mean_of_messages(draw: Draw) -> FloatArray:
     """(D,) average of the masked means, with the noise that stays in it."""
-    noise = noise_of_masked_sites(draw.settings, draw.moments.n_samples, draw.calibrate)
+    noise = noise_of_masked_sites(draw.settings, draw.n_samples, draw.calibrate)
     return draw.noisy_pooled_mean(noise.mean / math.sqrt(draw.moments.n_sites), Purpose.MASK)
 
 
@@ -145,9 +157,9 @@ class MaskedRound:
         `cape` goes on with, in law.
     """
 
-    masks: np.ndarray
-    noises: np.ndarray
-    messages: np.ndarray
+    masks: FloatArray
+    noises: FloatArray
+    messages: FloatArray
 
 
 def masked_round(
@@ -165,7 +177,7 @@ def masked_round(
     """
     n_features = moments.n_features
 
-    def drawn(sigma: float, rng: np.random.Generator) -> np.ndarray:
+    def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:
         return symmetric_gaussian_noise(n_features, sigma, shape=noise, rng=rng)
 
     return _round(moments, moments.second_moments, scales, drawn, (_MASKS, _NOISES), repetition)
@@ -186,7 +198,7 @@ def masked_mean_round(
     repetition : Repetition
     """
 
-    def drawn(sigma: float, rng: np.random.Generator) -> np.ndarray:
+    def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:
         return sigma / weight * rng.standard_normal(moments.n_features)
 
     return _round(moments, moments.means, scales, drawn, (_MEAN_MASKS, _MEAN_NOISES), repetition)
@@ -194,9 +206,9 @@ def masked_mean_round(
 
 def _round(
     moments: SiteMoments,
-    exact: np.ndarray,
+    exact: FloatArray,
     scales: CapeScales,
-    drawn: Callable[[float, np.random.Generator], np.ndarray],
+    drawn: Callable[[float, np.random.Generator], FloatArray],
     streams: tuple[int, int],
     repetition: Repetition,
 ) -> MaskedRound:

@@ -8,9 +8,11 @@ protocols and not luck.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.pca.draw import Draw
 from dpcore.pca.noisy_sites import Received
 from dpcore.pca.protocols.guarantees import (
@@ -36,21 +38,21 @@ def noise_of_holder(
 
 
 def promised_by_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """Every site of so many people releases its own noisy second moment."""
     return noise_guarantee(settings, EVERY_SITE, noise_of_sites(settings, n_samples))
 
 
 def promised_by_first_site(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """The first site alone; nobody else's people are read."""
     return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
 
 
 def promised_by_holder(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """Somebody who holds the rows of all sites adds noise once."""
     return noise_guarantee(settings, HOLDER, [noise_of_holder(settings, n_samples)])
@@ -71,7 +73,7 @@ def local(draw: Draw) -> Subspace:
 
     Nothing travels, and no other site's row has a say in it.
     """
-    return first_site_alone(draw).subspace(draw.settings)
+    return replace(first_site_alone(draw).subspace(draw.settings), n_rounds=0)
 
 
 def pooled(draw: Draw) -> Subspace:
@@ -115,9 +117,9 @@ def first_site_alone(draw: Draw) -> NoisyAverage:
 def noisy_pool(draw: Draw) -> NoisyAverage:
     """What the holder of `pooled` has."""
     settings = draw.settings
-    scales = noise_of_holder(settings, draw.moments.n_samples, draw.calibrate)
+    scales = noise_of_holder(settings, draw.n_samples, draw.calibrate)
 
-    def noisy() -> np.ndarray:
+    def noisy() -> FloatArray:
         noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
         if settings.mean_share > 0:
             mean = noisy_mean_of_holder(draw)
@@ -133,15 +135,15 @@ def noisy_pool(draw: Draw) -> NoisyAverage:
     )
 
 
-def noisy_mean_of_holder(draw: Draw) -> np.ndarray:
+def noisy_mean_of_holder(draw: Draw) -> FloatArray:
     """(D,) mean of everybody's rows, with the noise that `pooled` adds to it."""
-    scales = noise_of_holder(draw.settings, draw.moments.n_samples, draw.calibrate)
+    scales = noise_of_holder(draw.settings, draw.n_samples, draw.calibrate)
     return draw.noisy_pooled_mean(scales.mean, Purpose.POOLED_NOISE)
 
 
 def exact(draw: Draw) -> Subspace:
     """PCA of the pooled rows without any noise: the optimum, and no promise to anybody."""
-    moments = draw.moments
+    moments = draw.everybody
     spectrum = draw.decomposed(
         "exact", (moments.centred() if draw.settings.mean_share else moments).pooled
     )

@@ -8,7 +8,7 @@ from dpcore.data import DatasetStatus
 from dpcore.experiments.analysis.byte_frontier import RatePoint, rate_points, rate_sweeps
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.run_cost import RunCost
-from dpcore.experiments.ledger.account import Payment
+from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.pca.spec import RunSpec
@@ -34,7 +34,7 @@ def cost_of(spec: RunSpec) -> RunCost:
     return visitors_jobs.cost_of(rate_sweeps(spec))
 
 
-def charge_of(spec: RunSpec) -> list[Payment]:
+def charge_of(spec: RunSpec) -> list[Charge]:
     """What all of it is charged: every message is computed from the same noise."""
     cells = (cell for sweep in rate_sweeps(spec) for cell in sweep.cells())
     return of_plan(cell.spec for cell in cells if cell.spec is not None)

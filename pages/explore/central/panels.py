@@ -14,11 +14,11 @@ from dpcore.experiments.central.runs import VARIANTS, CentralSpec, nearest_basis
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Points
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.families.central import variant_dots
 from dpcore.figures.tradeoffs.energy import energy_curves
 from dpcore.pca import Subspace
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
 from pages.parameters.words import plain
 from pages.server import central_cache, result_cache
@@ -139,7 +139,7 @@ def components(spec: CentralSpec, dataset: DatasetStatus, found: dict[str, Subsp
     """The components as pictures or bars, beside the exact ones."""
     exact = central_cache.problem(spec.problem_key()).exact_components
     shown = {"Exact PCA": exact[: spec.components or dataset.default_components]} | {
-        METHODS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
+        PROTOCOLS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
         if key == "ppca"
         else subspace.components
         for key, subspace in found.items()
@@ -152,7 +152,7 @@ def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
     everywhere = set.intersection(*(set(s.guarantee.assumptions) for s in found.values()))
     lines, besides = [], []
     for key, subspace in found.items():
-        guarantee, method = subspace.guarantee, METHODS[VARIANTS[key].protocol]
+        guarantee, method = subspace.guarantee, PROTOCOLS[VARIANTS[key].protocol]
         besides += [
             f"{method.title} also assumes {assumed(each)}"
             for each in guarantee.assumptions
@@ -161,7 +161,7 @@ def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
         lines.append(
             {
                 "Algorithm": VARIANTS[key].label,
-                "Promise": method.promise,
+                "Promise": str(method.kind),
                 "Asked ε": plain(spec.epsilon),
                 "Exact ε": _number(guarantee.epsilon),
                 "At δ": plain(guarantee.delta),

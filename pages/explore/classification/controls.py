@@ -8,7 +8,7 @@ from dpcore.data.held_out import Halves
 from dpcore.experiments.analysis.budget_split import people_steps
 from dpcore.experiments.learning.classification_problem import asked_about
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
-from dpcore.experiments.pca.methods import METHODS
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.classification import ALL, REST, SHARES
 from pages.parameters.table import ask
 from pages.sidebar.controls import redraw_noise
@@ -80,7 +80,7 @@ def _more(n_learners: int, protocol: str) -> dict[str, object]:
         left.caption(f"Centring gets {room[-1]:.0%}: training needs something.")
     people = {"everybody": None} | {f"{n:,}": n for n in people_steps(n_learners)[:-1]}
     values["samples"] = people[ask("class_people", middle, options=tuple(people), index=0)]
-    if METHODS[protocol].distributed:
+    if PROTOCOLS[protocol].is_distributed:
         values["sites"] = ask("class_sites", middle)
     values["regularization"] = ask("class_regularization", middle)
     values["repetitions"] = ask("class_draws", right)

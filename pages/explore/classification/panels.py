@@ -26,10 +26,10 @@ from dpcore.experiments.learning.classification_spec import (
 from dpcore.experiments.learning.export import classification_notebook, classification_script
 from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
 from dpcore.experiments.ledger.learning_charges import of_pipeline
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.components.images import component_strip, picture_strip
 from dpcore.figures.families.classification import confusion, decision_plane, error_curves
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import align_signs
 from pages.parameters.table import ask
 from pages.server import learning_cache, visitors_jobs
@@ -180,7 +180,7 @@ def promises(spec: ClassificationSpec) -> None:
     cards(private)
     if len(spec.classes) == 2:
         st.caption("How many people are of these two classes is taken as public.")
-    if METHODS[spec.protocol].distributed:
+    if PROTOCOLS[spec.protocol].is_distributed:
         st.caption(
             "Sites protect the subspace themselves; training is done by somebody who holds the "
             "projected rows and is trusted with them."
@@ -199,15 +199,15 @@ def cards(spec: ClassificationSpec) -> None:
 
 def pay(specs: Iterable[ClassificationSpec]) -> None:
     """Pay for the draws of some pipelines before they are shown."""
-    payments = []
+    charges = []
     for spec in map(canonical, specs):
         guarantees = promised_stages(spec, learning_cache.problem(spec.key()))
-        payments += of_pipeline(spec, guarantees, spec.repetitions)
+        charges += of_pipeline(spec, guarantees, spec.repetitions)
         if spec.pipeline in (EXACT, SUBSPACE, RANDOM):
             session_ledger.uncovered(
                 spec.dataset, "Classifiers trained without noise", "they were fitted to the rows"
             )
-    session_ledger.pay(payments)
+    session_ledger.pay(charges)
 
 
 def enter(choice: Selection) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import percent
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.eigen_images import spectrum_panels
 from pages.parameters.table import ask
 from pages.parameters.words import or_infinity as say
@@ -20,9 +20,9 @@ from pages.widgets.messages import dataset_ready, errors_shown, not_private
 choice = current()
 dataset = choice.dataset
 st.title("Eigen-images")
-left, right = st.columns(2)
-method = ask("method", left)
-epsilons = ask("epsilons", right)
+# Not in columns: there, what has no room in a line is cut off.
+method = ask("method")
+epsilons = ask("epsilons")
 for note in choice.notes:
     st.warning(note)
 if not dataset_ready(dataset):
@@ -42,7 +42,7 @@ with errors_shown():
         strictest = min(specs)
         kept = result_cache.rows(replace(specs[strictest], repetitions=1))[0]["energy_ratio"]
         st.markdown(
-            f"#### At ε = {say(strictest)}, {METHODS[method].title} keeps {percent(kept)} of the "
+            f"#### At ε = {say(strictest)}, {PROTOCOLS[method].title} keeps {percent(kept)} of the "
             "energy of exact PCA."
         )
     rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}

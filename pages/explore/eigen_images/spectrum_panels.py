@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
@@ -19,6 +18,10 @@ from dpcore.figures.components.images import picture_strip
 from dpcore.figures.components.scree import scree
 from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
+from dpcore.pca.noisy_sites import sites_that_answer
+from dpcore.pca.protocols.entry import Where
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.streams import Repetition
 from pages.parameters.table import ask
 from pages.server import result_cache
 from pages.widgets.charts import chart, is_dark
@@ -76,11 +79,14 @@ def scree_of(
         subspace = result_cache.subspaces(wide)[method]
         private[f"ε = {say(epsilon)}"] = subspace.eigenvalues
     strictest = specs[min(specs)]
+    weights = np.ones(1)
+    if PROTOCOLS[method].where is Where.EVERY_SITE:
+        settings = wide.settings(problem.n_features, problem.default_components)
+        there = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
+        weights = problem.moments.at(there).weights
     edge = noise_edge(
         subspace.sigma,
-        problem.moments.weights
-        if METHODS[method].distributed and method != "local"
-        else np.ones(1),
+        weights,
         problem.n_features,
         noise=strictest.noise,
     )

@@ -7,9 +7,9 @@ from base64 import b64encode
 import streamlit as st
 
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.figures.families.network import network_svg
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.widgets.charts import is_dark
 
 
@@ -33,15 +33,16 @@ def travelled(rows: list[Row], whole: int, raw: int) -> None:
     )
     lines = (
         (
-            METHODS[row["protocol"]].title,
+            PROTOCOLS[row["protocol"]].title,
             bytes_in_words(row["bytes_per_site"]),
             bytes_in_words(row["bytes_sent"]),
+            str(row["n_rounds"]),
             _share(row["bytes_sent"], whole),
             _share(row["bytes_sent"], raw),
         )
         for row in rows
     )
-    head = ("Protocol", "Each site", "All sites", "Of whole matrices", "Of raw rows")
+    head = ("Protocol", "Each site", "All sites", "Rounds", "Of whole matrices", "Of raw rows")
     table.markdown(
         "\n".join(f"| {' | '.join(line)} |" for line in (head, ("--",) * len(head), *lines))
     )

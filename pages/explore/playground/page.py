@@ -7,11 +7,11 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.experiments.pca.export import notebook_of, script_of
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.runs import reference_bytes
 from dpcore.experiments.pca.sentences import comparison, headline, percent, spread_of
 from dpcore.experiments.pca.spec import as_published
 from dpcore.figures.tradeoffs.energy import protocol_dots
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import energy_charts, presets
 from pages.explore.playground.message_sizes import travelled
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
@@ -30,7 +30,7 @@ from pages.widgets.messages import (
 
 choice = current()
 spec, dataset = choice.spec, choice.dataset
-titles = {key: METHODS[key].title for key in spec.protocols}
+titles = {key: PROTOCOLS[key].title for key in spec.protocols}
 
 for note in choice.notes:
     st.warning(note)
@@ -74,7 +74,7 @@ with errors_shown():
     shown = {key: everything[key] for key in (spec.protocols[0], "local") if key in everything}
     component_images.component_rows(
         {"Exact PCA": problem.exact_components[: problem.default_components]}
-        | {METHODS[key].title: subspace.components for key, subspace in shown.items()},
+        | {PROTOCOLS[key].title: subspace.components for key, subspace in shown.items()},
         problem.exact_components,
         dataset,
         result_cache.feature_names(spec),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dpcore.mechanisms import NOISE_SHAPES
@@ -26,6 +27,7 @@ class Axis:
     whole: bool = False
     logarithmic: bool = True
     grows: bool = True
+    least: float = math.ulp(0.0)
 
     @property
     def kind(self) -> type:
@@ -52,6 +54,10 @@ AXES: dict[str, Axis] = {
     "intermediate_ratio": Axis(
         "R / K", "directions sent for each one wanted, R / K", "R / K = {:g}",
         "0.5, 1, 1.5, 2, 3, 4", logarithmic=False,
+    ),
+    "dropped_sites": Axis(
+        "sites that drop out", "sites that never answer", "{:g} sites dropped out",
+        "0, 1, 2, 3, 4", whole=True, logarithmic=False, grows=False, least=0,
     ),
     "components": Axis(
         "components K", "components K", "K = {:g}", "1, 2, 5, 10, 15, 20",

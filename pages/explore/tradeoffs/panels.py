@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data import dataset_status
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.figures.tradeoffs.panels import energy_panel, legend_html
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.tradeoffs.axes import AXES
 from pages.explore.tradeoffs.sweep_controls import (
     difference,
@@ -32,7 +32,7 @@ def draw_panels(sweeps: Sweeps, progress: SweepProgress) -> None:
         return
     field, others = field_of(sweeps[0]), names_of_others(sweeps)
     ours, *theirs = next(iter(sides.values()))
-    lead = METHODS[ours[0]["protocol"]].title
+    lead = PROTOCOLS[ours[0]["protocol"]].title
     more = difference(ours, dict(zip(others, theirs, strict=True)), field)
     big_number(*finding(ours, field, lead), more)
     several = len(sides) > 1

@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import streamlit as st
 
@@ -80,7 +81,7 @@ def _bases(base: RunSpec, picked: dict[str, list[str]], published: bool) -> tupl
     """
     choices = [picked[field] or [getattr(base, field)] for field in SETTINGS]
     others = [
-        replace(base, **dict(zip(SETTINGS, combination, strict=True)))
+        replace(base, **dict[str, Any](zip(SETTINGS, combination, strict=True)))
         for combination in itertools.product(*choices)
     ]
     bases = tuple(dict.fromkeys([base, *([as_published(base)] if published else []), *others]))
@@ -119,8 +120,9 @@ def parse_values(field: str, text: str) -> tuple[float, ...]:
             raise ParameterError(
                 f"values of {axis.title}", f"{kind} separated by commas", part
             ) from error
-        if not value > 0:
-            raise ParameterError(f"values of {axis.title}", "greater than 0", part)
+        if not value >= axis.least:
+            bound = "at least 0" if axis.least == 0 else "greater than 0"
+            raise ParameterError(f"values of {axis.title}", bound, part)
         if value > LARGEST_COUNT:
             raise ParameterError(f"values of {axis.title}", f"at most {LARGEST_COUNT:,}", part)
         values.add(value)
@@ -233,7 +235,8 @@ def open_row(row: Row) -> None:
     everybody = row["samples"] >= status.n_samples - row["sites"]
     people = min(PEOPLE_PER_SITE, key=lambda n: abs(n - row["people_per_site"]))
     kept = {name: st.session_state[name] for name in DEFAULTS}
-    copied = ("dataset", "calibration", "noise", "truncation", "preparation", "split", "masks")
+    copied = ("dataset", "calibration", "noise", "truncation", "preparation", "split", "masks",
+              "dropped_sites")  # fmt: skip
     set_controls(
         **kept
         | {name: row[name] for name in copied}

@@ -22,7 +22,8 @@ PLACES = {AT_SITE: "at the site", AT_AGGREGATOR: "at the aggregator"}
 
 choice = current()
 dataset = choice.dataset
-spec = replace(choice.spec, protocols=("dpdis",), repetitions=1)
+# Every site is walked through.
+spec = replace(choice.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0)
 st.title("How it works")
 for note in choice.notes:
     st.warning(note)

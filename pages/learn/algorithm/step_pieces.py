@@ -99,9 +99,9 @@ def words_of(step_facts: dict[str, float], key: str) -> str:
     facts: dict[str, object] = dict(step_facts)
     for name in ("bytes", "raw_bytes"):
         if name in facts:
-            facts[name] = bytes_in_words(facts[name])
+            facts[name] = bytes_in_words(step_facts[name])
     if "noise_share" in facts:
-        share = facts["noise_share"]
+        share = step_facts["noise_share"]
         facts["noise_share"] = f"{share:.1f} times that" if share >= 1 else percent(share)
     if "negative_kept" in facts:
         count = facts["negative_kept"]
@@ -160,8 +160,7 @@ def who_knows(words: Words, beside: DeltaGenerator | None) -> None:
     )
     places = st.columns(len(told)) if beside is None else [beside] * len(told)
     for place, (title, text) in zip(places, told, strict=True):
-        height = "stretch" if beside is None else "content"
-        with place.container(border=True, height=height):
+        with place.container(border=True, height="stretch" if beside is None else "content"):
             st.markdown(f"**{title}**\n\n{text}")
 
 

@@ -94,7 +94,7 @@ def _choose_cap(delta: float) -> None:
     cap_delta = st.select_slider(
         "Cap on δ", DELTAS, value=delta, format_func=lambda value: f"{value:g}", key="cap_delta"
     )
-    if any(account.payments for account in session_ledger.accounts().values()):
+    if any(account.charges for account in session_ledger.accounts().values()):
         st.caption(
             "A cap set now counts from now on. It promises nothing about what was shown before, "
             "which comes on top."
@@ -120,7 +120,7 @@ def under_cap(account: Account) -> None:
     share = cap.share(bound)
     st.progress(min(1.0, share), f"{percent(share)} of the cap spent. {left}.")
     if account.before:
-        before = sum(payment.draws for payment in account.before.values())
+        before = sum(charge.draws for charge in account.before.values())
         st.caption(
             f"{counted(before, 'release')} came before the cap. What they cost is not in the bar, "
             "and comes on top of it."
@@ -150,7 +150,7 @@ def running(rows: list[Row], name: str) -> None:
 
 
 def table(rows: list[Row]) -> None:
-    """One line a payment; what bounds a risk is rounded up, as everywhere."""
+    """One line a charge; what bounds a risk is rounded up, as everywhere."""
     st.dataframe(
         [
             row

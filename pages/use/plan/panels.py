@@ -17,10 +17,10 @@ from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS, PEOPLE_PE
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.run_cost import RunCost, cost_of_spec
 from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.energy_map import energy_map
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.table import ask
 from pages.parameters.use import WANTED
 from pages.server import visitors_jobs
@@ -101,7 +101,7 @@ def choose_question(spec: RunSpec, dataset: DatasetStatus) -> Question:
     target = ask("plan_target", left) / 100
     field = ask("plan_find", middle)
     protocol = ask("plan_protocol", right)
-    if field == "intermediate_dim" and not METHODS[protocol].wants_proxies:
+    if field == "intermediate_dim" and not PROTOCOLS[protocol].wants_proxies:
         raise ParameterError("protocol", "DPdisPCA to find R, which no other sends", protocol)
     each = dataset.n_samples // spec.sites
     people = sorted({*(n for n in PEOPLE_PER_SITE if n < each), each})[-_MAP_PEOPLE:]
@@ -116,7 +116,7 @@ def watch(
     dataset: DatasetStatus,
     draw: Callable[[Progress], None],
     count: Callable[[Progress], str],
-    charge: session_ledger.Charge = None,
+    charge: session_ledger.Planned = None,
 ) -> None:
     """Draw a job again and again while it goes on; small data begin by themselves.
 
@@ -190,7 +190,7 @@ def answer_shown(question: Question, progress: Progress) -> None:
         big_number(
             f"{answer.value:,.3g}" if question.field == "epsilon" else f"{answer.value:,}",
             f"is {WANTED[question.field]} that keeps {percent(question.target)} of what exact "
-            f"PCA captures, with **{METHODS[question.protocol].title}**.",
+            f"PCA captures, with **{PROTOCOLS[question.protocol].title}**.",
             f"There it keeps {percent(fmean(hit.energies))} on average, "
             f"{percent(min(hit.energies))} to {percent(max(hit.energies))} over "
             f"{counted(len(hit.energies), 'draw')}.",

@@ -20,8 +20,8 @@ from dpcore.experiments.papers.dpdispca_claims import (
 )
 from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
 from dpcore.experiments.papers.published_points import compare_with_published
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import percent
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.table import ask
 from pages.parameters.use import PANEL_DRAWS, REPAIRED, panel_groups, panel_label
 from pages.server import visitors_jobs
@@ -108,7 +108,7 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
         last = max(row[figure.field] for row in rows)
         return (
             percent(_mean(rows, lead, figure.field, last)),
-            f"of the energy that exact PCA captures is kept by **{METHODS[lead].title}** at the "
+            f"of the energy that exact PCA captures is kept by **{PROTOCOLS[lead].title}** at the "
             f"right end of {figure.name}.",
             "No published number is known for this panel.",
         )
@@ -122,7 +122,7 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
     return (
         f"{compared.largest:.3f}",
         f"is the largest difference between our means and the {compared.points} published ones: "
-        f"{compared.ours:.3f} against {at.mean:.3f} for **{METHODS[at.protocol].title}** at "
+        f"{compared.ours:.3f} against {at.mean:.3f} for **{PROTOCOLS[at.protocol].title}** at "
         f"{figure.axis} = {at.value:g}.",
         caveat,
     )

@@ -10,9 +10,9 @@ import streamlit as st
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.papers.nips2012_figures import FIGURES_2012, Figure2012
 from dpcore.experiments.pca.export import csv_of
-from dpcore.experiments.pca.methods import METHODS
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.tradeoffs.energy import energy_curves
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server.visitors_jobs import SweepProgress
 from pages.use.reproduce.panel_run import say
 from pages.widgets.charts import chart, is_dark
@@ -78,7 +78,7 @@ def _table(figure: Figure2012, rows: Sequence[Row]) -> None:
             cell = f"{100 * fmean(found):.2f} ± {100 * pstdev(found):.2f}" if found else "…"
             if (task, key) in printed:
                 cell += f" (published {printed[task, key]['mean']:.2f})"
-            line[METHODS[key].title] = cell
+            line[PROTOCOLS[key].title] = cell
         lines.append(line)
     st.markdown("#### Accuracy in percent, mean ± spread of the rounds")
     st.dataframe(lines, hide_index=True, width="stretch")

@@ -16,13 +16,13 @@ from dpcore.experiments.central.runs import VARIANTS, central_spec
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
 from dpcore.experiments.learning.statistic_spec import StatisticSpec
-from dpcore.experiments.ledger.account import Account, Payment
+from dpcore.experiments.ledger.account import Account, Charge
 from dpcore.experiments.ledger.cca_charges import of_pairs
 from dpcore.experiments.ledger.learning_charges import of_pipeline, of_statistic
 from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, of_run, together
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.privacy import Guarantee
+from dpcore.privacy import EVERYONE, Guarantee
 
 HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")
 PURE = Guarantee(None, 1.0, 0.0, "laplace", "")
@@ -59,12 +59,12 @@ def of(spec: RunSpec, protocol: str = "dpdis") -> set[tuple[str, str]]:
     return identities(of_run(spec, {protocol: HOLDS}, people, spec.repetitions))
 
 
-def identities(payments: list[Payment]) -> set[tuple[str, str]]:
-    return {payment.release.identity for payment in payments}
+def identities(charges: list[Charge]) -> set[tuple[str, str]]:
+    return {charge.release.identity for charge in charges}
 
 
 def test_every_field_of_a_run_is_sorted():
-    sorted_here = {*RUN_NOISE, *RUN_AFTER, *CAPE_NOISE, "protocols", "repetitions"}
+    sorted_here = {*RUN_NOISE, *RUN_AFTER, *CAPE_NOISE, "dropped_sites", "protocols", "repetitions"}
     assert sorted_here == {field.name for field in fields(RunSpec)}
 
 
@@ -79,6 +79,20 @@ def test_so_is_what_shapes_cape_alone(field):
     change = {field: CAPE_NOISE[field]}
     assert not of(RUN, "cape") & of(replace(RUN, **change), "cape")
     assert of(RUN, "dpdis") == of(replace(RUN, **change), "dpdis")
+
+
+@pytest.mark.parametrize("protocol", ["dpdis", "full", "sequential", "local"])
+def test_a_site_s_noise_is_its_own_whoever_else_answers(protocol):
+    """Only whose noise it is when the first site that is there is alone cannot be told."""
+    fewer = replace(RUN, dropped_sites=2)
+    assert of(RUN, protocol) == of(fewer, protocol)
+    (charge,) = of_run(fewer, {protocol: HOLDS}, 600, 1)
+    assert charge.release.partition == EVERYONE
+
+
+@pytest.mark.parametrize("protocol", ["pooled", "ag", "sulq", "modsulq", "ppca"])
+def test_fewer_people_at_a_holder_are_another_release(protocol):
+    assert not of(RUN, protocol) & of(replace(RUN, dropped_sites=2), protocol)
 
 
 @pytest.mark.parametrize("protocol", ["dpdis", "full", "local", "pooled", "cape", "ag", "sulq"])
@@ -105,7 +119,9 @@ def test_repetitions_are_draws():
     assert (few.draws, many.draws) == (2, 5)
 
 
-CCA = CcaSpec.published(protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600)
+CCA = CcaSpec.published(
+    protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600
+)
 CCA_NOISE = {
     "epsilon": 2.0,
     "delta": 0.001,
@@ -131,7 +147,7 @@ def pairs(spec: CcaSpec = CCA, source=SOURCE, protocol: str = "dpdis") -> set[tu
 
 
 def test_every_field_of_a_cca_run_is_sorted():
-    sorted_here = {*CCA_NOISE, *CCA_AFTER, *CAPE_NOISE, "protocols", "repetitions"}
+    sorted_here = {*CCA_NOISE, *CCA_AFTER, *CAPE_NOISE, "protocols", "repetitions", "source"}
     assert sorted_here == {field.name for field in fields(CcaSpec)}
 
 
@@ -190,8 +206,8 @@ STAGES = ("centring", "PCA", "training")
 
 
 def stages(spec: ClassificationSpec) -> dict[str, tuple[str, str]]:
-    payments = of_pipeline(spec, dict.fromkeys(STAGES, HOLDS), spec.repetitions)
-    return dict(zip(STAGES, (payment.release.identity for payment in payments), strict=True))
+    charges = of_pipeline(spec, dict.fromkeys(STAGES, HOLDS), spec.repetitions)
+    return dict(zip(STAGES, (charge.release.identity for charge in charges), strict=True))
 
 
 def test_every_field_of_a_classifier_is_sorted():
@@ -237,7 +253,7 @@ def statistic(spec=STATISTIC, dataset="digits", column=("digits", 0)) -> tuple[s
 
 
 def test_every_field_of_a_statistic_is_sorted():
-    # Which column it is, or which numbers, a payment is told beside the spec.
+    # Which column it is, or which numbers, a charge is told beside the spec.
     sorted_elsewhere = {"column"}
     assert set(STATISTIC_CHANGES) | sorted_elsewhere == {f.name for f in fields(StatisticSpec)}
 
@@ -259,11 +275,11 @@ def test_a_sweep_over_two_data_sets_of_equal_size_pays_for_both():
         protocols=("ag",), calibration="analytic", samples=400, components=5, repetitions=2
     )
     sweep = Sweep(spec, (("dataset", ("digits", "patches")),))
-    payments = of_rows(collect(sweep).rows)
-    assert {payment.release.dataset for payment in payments} == {"digits", "patches"}
-    for payment in payments:
-        book = Account(payment.release.dataset)
-        assert book.pay(payment)
+    charges = of_rows(collect(sweep).rows)
+    assert {charge.release.dataset for charge in charges} == {"digits", "patches"}
+    for charge in charges:
+        book = Account(charge.release.dataset)
+        assert book.pay(charge)
         assert book.n_releases == 2
 
 
@@ -285,12 +301,12 @@ EVERY_PROTOCOL = RunSpec.published(
 @pytest.mark.parametrize("preparation", ["published", "private"])
 def test_what_a_plan_says_is_what_its_rows_will_cost(split, preparation):
     spec = replace(EVERY_PROTOCOL, split=split, preparation=preparation)
-    planned = {payment.release.identity: payment for payment in of_plan([spec])}
-    paid = {payment.release.identity: payment for payment in of_rows(list(run(spec)))}
+    planned = {charge.release.identity: charge for charge in of_plan([spec])}
+    paid = {charge.release.identity: charge for charge in of_rows(list(run(spec)))}
     assert paid.keys() == planned.keys()
-    for identity, payment in paid.items():
-        assert payment.numbers == planned[identity].numbers
-        assert payment.release.epsilon == pytest.approx(planned[identity].release.epsilon)
+    for identity, charge in paid.items():
+        assert charge.numbers == planned[identity].numbers
+        assert charge.release.epsilon == pytest.approx(planned[identity].release.epsilon)
 
 
 def test_a_plan_of_what_cannot_run_costs_nothing():

@@ -12,16 +12,11 @@ from typing import Self
 from numpy.typing import ArrayLike
 
 from dpcore.errors import ParameterError
-from dpcore.pca.estimators.base import PrivatePCA, rows_of_sites
 from dpcore.pca.estimators.private_estimator import RandomState
-from dpcore.pca.protocols.cape import cape
-from dpcore.pca.protocols.distributed import dpdis, full, local, pooled
+from dpcore.pca.estimators.private_pca import PrivatePCA, rows_of_sites
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
-
-PROTOCOLS = {"dpdis": dpdis, "full": full, "local": local, "pooled": pooled, "cape": cape}
-# These read the same noisy second moments, one at each site: with one seed they are one release.
-_BY_SITES = ("dpdis", "full", "local")
 
 
 class DistributedPCA(PrivatePCA):
@@ -117,7 +112,7 @@ class DistributedPCA(PrivatePCA):
         masks: str = "published",
         honest_sites: int | None = None,
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -148,8 +143,10 @@ class DistributedPCA(PrivatePCA):
         ParameterError
             If a parameter breaks its constraint, or a site holds fewer than 2 people.
         """
-        if self.protocol not in PROTOCOLS:
-            raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", self.protocol)
+        offered = {key: entry for key, entry in PROTOCOLS.items() if entry.has_sites}
+        if self.protocol not in offered:
+            raise ParameterError("protocol", f"one of {', '.join(offered)}", self.protocol)
+        protocol = offered[self.protocol]
         rows = self._bounded(X)
         intermediate_dim = self.intermediate_dim
         if intermediate_dim is None:
@@ -171,11 +168,12 @@ class DistributedPCA(PrivatePCA):
             rows,
             settings,
             members,
-            noise=("sites" if self.protocol in _BY_SITES else self.protocol,),
-            proxies=self.protocol == "dpdis",
-            average=self.protocol == "full",
+            # Protocols that read one noise are one release with one seed.
+            noise=(protocol.noise.name if protocol.noise else protocol.key,),
+            proxies=protocol.wants_proxies,
+            average=protocol.wants_average,
         )
-        subspace = PROTOCOLS[self.protocol](draw)
+        subspace = protocol.release(draw)
         self._keep(subspace, rows.dtype)
         self.bytes_sent_ = int(subspace.bytes_sent.sum())
         return self

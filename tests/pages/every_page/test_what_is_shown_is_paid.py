@@ -29,7 +29,7 @@ from dpcore.experiments.engine.experiment import experiment_of
 from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_spec import canonical
-from dpcore.experiments.ledger.account import Payment
+from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
 from dpcore.experiments.ledger.learning_charges import of_pipeline
 from dpcore.experiments.ledger.pca_charges import joined, of_rows, of_run
@@ -49,46 +49,46 @@ NOISE = {
 CURVES, CHAINS = "Curves beside the result", "Traces of PPCA's chains"
 
 
-def of_subspaces(found, spec, repetition=0) -> list[Payment]:
+def of_subspaces(found, spec, repetition=0) -> list[Charge]:
     guarantees = {key: subspace.guarantee for key, subspace in found.items()}
     people = result_cache.problem(spec.problem_key()).n_samples
     return numbered(of_run(spec, guarantees, people, 1), {repetition})
 
 
-def numbered(payments: list[Payment], numbers: set[int]) -> list[Payment]:
-    return [Payment(p.release, frozenset(numbers), p.what, p.seen) for p in payments]
+def numbered(charges: list[Charge], numbers: set[int]) -> list[Charge]:
+    return [Charge(p.release, frozenset(numbers), p.what, p.seen) for p in charges]
 
 
-def of_walk(found, spec, site) -> list[Payment]:
+def of_walk(found, spec, site) -> list[Charge]:
     return of_subspaces(result_cache.subspaces(spec), spec)
 
 
-def of_found(found, spec, protocol) -> list[Payment]:
+def of_found(found, spec, protocol) -> list[Charge]:
     guarantees = {protocol: found[0][0].guarantee}
     people = int(cca_cache.problem(spec).moments.n_samples.sum())
     return of_pairs(spec.source, spec, guarantees, people, spec.repetitions)
 
 
-def of_learnt(found, specs, **_) -> list[Payment]:
+def of_learnt(found, specs, **_) -> list[Charge]:
     return [
-        payment
+        charge
         for spec in map(canonical, specs)
-        for payment in of_pipeline(
+        for charge in of_pipeline(
             spec, promised_stages(spec, learning_cache.problem(spec.key())), spec.repetitions
         )
     ]
 
 
-def of_outcome(found, spec) -> list[Payment]:
+def of_outcome(found, spec) -> list[Charge]:
     return of_pipeline(canonical(spec), found.guarantees, 1)
 
 
-def of_batch(found, spec) -> list[Payment]:
+def of_batch(found, spec) -> list[Charge]:
     return of_rows(found.rows[:1])
 
 
 # What each function hands over that has to be paid.
-RESULTS: dict[str, Callable[..., list[Payment]]] = {
+RESULTS: dict[str, Callable[..., list[Charge]]] = {
     "result_cache.rows": lambda found, spec: of_rows(found),
     "result_cache.subspaces": of_subspaces,
     "steps_cache.steps": of_walk,
@@ -163,10 +163,10 @@ INSIDE = {
 def public_functions() -> dict[str, object]:
     """Every function that the caches offer to pages, cached ones too."""
     found = {}
-    for module in pkgutil.iter_modules(pages.server.__path__):
-        if not module.name.endswith(("_cache", "visitors_jobs")):
+    for found_module in pkgutil.iter_modules(pages.server.__path__):
+        if not found_module.name.endswith(("_cache", "visitors_jobs")):
             continue
-        module = importlib.import_module(f"pages.server.{module.name}")
+        module = importlib.import_module(f"pages.server.{found_module.name}")
         for name, value in vars(module).items():
             if name.startswith("_") or inspect.isclass(value) or not callable(value):
                 continue
@@ -183,7 +183,7 @@ class Recorder:
     """What pages were handed, and noise that came in no known way."""
 
     def __init__(self):
-        self.due: list[Payment] = []
+        self.due: list[Charge] = []
         self.beyond: set[tuple[str, str]] = set()
         self.statistics: list[tuple] = []
         self.unknown: list[Purpose] = []
@@ -240,14 +240,14 @@ class Recorder:
     def check(self, at) -> None:
         """Everything handed over is paid or entered, by the draw."""
         books = at.session_state["_spent"] if "_spent" in at.session_state else {}
-        for payment in self.due:
-            dataset, key = payment.release.identity
-            paid = books[dataset].payments.get(key) if dataset in books else None
-            assert paid is not None, f"{payment.seen} of {dataset} is not paid: {key}"
-            assert payment.numbers <= paid.numbers, f"not all draws are paid: {key}"
+        for charge in self.due:
+            dataset, key = charge.release.identity
+            paid = books[dataset].charges.get(key) if dataset in books else None
+            assert paid is not None, f"{charge.seen} of {dataset} is not paid: {key}"
+            assert charge.numbers <= paid.numbers, f"not all draws are paid: {key}"
         for dataset, what in self.beyond:
             assert what in books[dataset].uncovered, f"{what} of {dataset} is not entered"
-        keys = [key for book in books.values() for key in book.payments]
+        keys = [key for book in books.values() for key in book.charges]
         for settings in self.statistics:
             assert any(joined(*settings) in key for key in keys), f"{settings} is not paid"
         assert not self.unknown, f"noise drawn by a way the ledger knows nothing of: {self.unknown}"

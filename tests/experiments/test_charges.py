@@ -49,15 +49,15 @@ def of(spec: RunSpec, n_samples: int = PEOPLE):
     return of_run(spec, guarantees, n_samples, spec.repetitions)
 
 
-def account(*payments) -> Account:
+def account(*charges) -> Account:
     book = Account("digits")
-    for payment in payments:
-        book.pay(payment)
+    for charge in charges:
+        book.pay(charge)
     return book
 
 
-def keys(payments) -> set[str]:
-    return {payment.release.key for payment in payments}
+def keys(charges) -> set[str]:
+    return {charge.release.key for charge in charges}
 
 
 @pytest.mark.parametrize(
@@ -80,26 +80,26 @@ def keys(payments) -> set[str]:
 )
 def test_rows_cost_what_the_run_behind_them_costs(change):
     spec = replace(SPEC, protocols=EVERY, **change)
-    by_run = {payment.release.key: payment for payment in of(spec, spec.samples or PEOPLE)}
-    by_rows = {payment.release.key: payment for payment in of_rows(list(run(spec)))}
+    by_run = {charge.release.key: charge for charge in of(spec, spec.samples or PEOPLE)}
+    by_rows = {charge.release.key: charge for charge in of_rows(list(run(spec)))}
     assert by_rows.keys() == by_run.keys()
-    for key, payment in by_rows.items():
+    for key, charge in by_rows.items():
         theirs = by_run[key]
-        assert (payment.numbers, payment.seen, payment.what) == (
+        assert (charge.numbers, charge.seen, charge.what) == (
             theirs.numbers,
             theirs.seen,
             theirs.what,
         )
-        assert payment.release.mu == pytest.approx(theirs.release.mu, rel=1e-12)
-        assert payment.release.partition == theirs.release.partition
+        assert charge.release.mu == pytest.approx(theirs.release.mu, rel=1e-12)
+        assert charge.release.partition == theirs.release.partition
 
 
 def test_a_sweep_over_what_comes_after_the_noise_is_paid_once():
     spec = replace(SPEC, protocols=("dpdis",), repetitions=3)
     sweep = Sweep(spec, (("encoding", ("native", "float16")), ("intermediate_dim", (10, 20, 30))))
-    (payment,) = of_rows(collect(sweep).rows)
-    assert payment.draws == 3
-    assert account(payment, *of(spec)).n_releases == 3
+    (charge,) = of_rows(collect(sweep).rows)
+    assert charge.draws == 3
+    assert account(charge, *of(spec)).n_releases == 3
 
 
 def test_a_sweep_over_epsilon_pays_for_every_value_and_once_for_that_on_the_screen():
@@ -152,21 +152,21 @@ def central_rows(variant: str, repetitions: int = 5, **change):
 
 
 def test_ppca_is_pure_and_counts_the_company_of_its_chains():
-    (payment,) = of_rows(central_rows("ppca"))
-    assert (payment.release.mechanism, payment.release.mu) == ("exponential", None)
-    assert (payment.release.epsilon, payment.release.delta, payment.draws) == (1.0, 0.0, 5)
+    (charge,) = of_rows(central_rows("ppca"))
+    assert (charge.release.mechanism, charge.release.mu) == ("exponential", None)
+    assert (charge.release.epsilon, charge.release.delta, charge.draws) == (1.0, 0.0, 5)
     (fewer,) = of_rows(central_rows("ppca", 3))
     (fewest,) = of_rows(central_rows("ppca", 2))
-    assert fewer.release.key != payment.release.key
+    assert fewer.release.key != charge.release.key
     # Four chains run at least: the first three and the first two are of the same four.
     assert fewer.release.key == fewest.release.key
 
 
 def test_noise_that_delta_alone_would_cover_composes_by_its_sigma():
-    (payment,) = of_rows(central_rows("modsulq"))
+    (charge,) = of_rows(central_rows("modsulq"))
     row = central_rows("modsulq")[0]
-    assert payment.release.epsilon == 0
-    assert payment.release.mu == pytest.approx(math.sqrt(2) / 400 / row["sigma"], rel=1e-12)
+    assert charge.release.epsilon == 0
+    assert charge.release.mu == pytest.approx(math.sqrt(2) / 400 / row["sigma"], rel=1e-12)
 
 
 AGES = np.arange(100.0)
@@ -179,10 +179,10 @@ def statistic(spec: StatisticSpec = MEAN, dataset: str | None = "digits", column
 
 
 def test_a_laplace_mean_is_one_pure_release():
-    payment = statistic()
-    assert (payment.release.epsilon, payment.release.delta) == (1.0, 0.0)
-    assert (payment.release.mechanism, payment.what, payment.draws) == ("laplace", ("mean",), 1)
-    book = account(payment, statistic())
+    charge = statistic()
+    assert (charge.release.epsilon, charge.release.delta) == (1.0, 0.0)
+    assert (charge.release.mechanism, charge.what, charge.draws) == ("laplace", ("mean",), 1)
+    book = account(charge, statistic())
     assert book.n_releases == 1
     # Kairouz, Oh & Viswanath's worst release at delta = 0.01.
     expected = 1 + math.log(1 - DELTA * (1 + math.exp(-1)))
@@ -278,14 +278,14 @@ def test_one_draw_costs_what_its_card_says(protocol, centring_share):
     ],
 )
 def test_each_pipeline_pays_for_what_it_keeps_private(kind, paid):
-    payments = pipeline(replace(PIPELINE, pipeline=kind))
-    assert [payment.release.epsilon for payment in payments] == pytest.approx(paid, rel=1e-6)
+    charges = pipeline(replace(PIPELINE, pipeline=kind))
+    assert [charge.release.epsilon for charge in charges] == pytest.approx(paid, rel=1e-6)
 
 
 def test_fewer_components_of_the_same_moment_are_free_but_training_on_them_is_not():
     book = account(*pipeline(PIPELINE), *pipeline(replace(PIPELINE, components=2)))
-    assert [payment.draws for payment in book.payments.values()] == [3, 3, 3]
-    what = [payment.what for payment in book.payments.values()]
+    assert [charge.draws for charge in book.charges.values()] == [3, 3, 3]
+    what = [charge.what for charge in book.charges.values()]
     assert what == [("components",), ("classifier",), ("classifier",)]
 
 
@@ -308,11 +308,11 @@ def pairs(spec: CcaSpec = PAIRS, source=SOURCE):
 
 
 def test_protocols_that_read_the_same_joint_moments_share_a_payment():
-    payments = pairs()
-    assert [payment.draws for payment in payments] == [2, 2, 2]
-    assert payments[1].seen == ("CCA: Proxies", "CCA: Full moments", "CCA: One site alone")
-    assert all(payment.what == ("canonical pairs",) for payment in payments)
-    assert all(payment.release.dataset == "digits" for payment in payments)
+    charges = pairs()
+    assert [charge.draws for charge in charges] == [2, 2, 2]
+    assert charges[1].seen == ("CCA: Proxies", "CCA: Full moments", "CCA: One site alone")
+    assert all(charge.what == ("canonical pairs",) for charge in charges)
+    assert all(charge.release.dataset == "digits" for charge in charges)
 
 
 @pytest.mark.parametrize("change", [{"components": 1}, {"floor": 0.1}, {"intermediate_dim": 3}])
@@ -357,8 +357,8 @@ def test_noise_that_is_held_while_something_moves_is_owned_up_to(change, holds):
     spec = replace(SPEC, protocols=("dpdis",))
     book = account(*of(spec))
     assert not book.holds_noise()
-    for payment in of(replace(spec, **change)):
-        book.pay(payment)
+    for charge in of(replace(spec, **change)):
+        book.pay(charge)
     assert book.holds_noise() == holds
 
 

@@ -93,11 +93,11 @@ def state(jobs: Jobs, key: str) -> str:
 def test_first_come_first_served(jobs):
     works = {key: Work() for key in "abc"}
     views = {key: jobs.start(key, key, work.parts) for key, work in works.items()}
-    for key in works:
-        wait_until(lambda key=key: works[key].begun)
+    for key, work in works.items():
+        wait_until(lambda work=work: work.begun)
         later = [other for other in works if other > key]
         assert [state(jobs, other) for other in later] == ["waiting"] * len(later)
-        works[key].end()
+        work.end()
         wait_until(lambda key=key: views[key].progress().state == "finished")
 
 

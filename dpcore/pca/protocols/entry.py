@@ -1,0 +1,143 @@
+"""What the register holds for a protocol: its entry, and the parts an entry is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dpcore.arrays import FloatArray
+from dpcore.pca.draw import Draw
+from dpcore.pca.protocols.guarantees import Promise
+from dpcore.pca.subspace import Subspace
+
+
+class Kind(StrEnum):
+    """What kind of guarantee a protocol comes with."""
+
+    PURE = "pure ε"
+    APPROXIMATE = "(ε, δ)"
+    NONE = "none"
+
+
+class Where(StrEnum):
+    """Where the noise is added, and so whose rows are read by whom."""
+
+    EVERY_SITE = "at every site"
+    FIRST_SITE = "at the first site, which alone takes part"
+    AFTER_POOLING = "at an aggregator who was sent the sites' rows"
+    HOLDER = "at a holder of all rows; there are no sites"
+
+
+@dataclass(frozen=True)
+class NoiseIdentity:
+    """Which noisy thing a protocol reads. Protocols with one identity read one draw: for the
+    ledger they are one release, and estimators with one seed draw it once.
+
+    Parameters
+    ----------
+    name : str
+        Part of the root of a release's streams: never renamed.
+    words : str
+        What it is; "{sites}" stands for their number.
+    settings : tuple of str
+        Fields of a row that shape the noise besides the people and epsilon.
+    """
+
+    name: str
+    words: str
+    settings: tuple[str, ...]
+
+    def of(self, sites: str) -> str:
+        """The words with the number of sites filled in, as in "5 sites"."""
+        return self.words.format(sites=sites)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a protocol is drawn: colour, marker and dash, so that none rests on colour alone."""
+
+    colour: str
+    symbol: str
+    dash: str = "solid"
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Where an audit attacks a protocol: on how many sites, and under which settings.
+
+    Parameters
+    ----------
+    n_sites : int
+    epsilon : float, optional
+        Asked, where the audit's own would leave nothing to be found.
+    settings : tuple of (name, value)
+        Fields of `ReleaseSettings` that differ from the audit's.
+    noisy_mean : callable, optional
+        Draw -> the private mean that is seen beside the matrix, for protocols that buy one.
+    has_own_cases : bool
+        Whether sites and aggregators attack in cases written for this protocol.
+    """
+
+    n_sites: int = 1
+    epsilon: float | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    noisy_mean: Callable[[Draw], FloatArray] | None = None
+    has_own_cases: bool = False
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A protocol: a draw in, a subspace out, and what everybody has to know about it.
+
+    Parameters
+    ----------
+    key, title : str
+        The name in specs, addresses and on the command line; the name on a page.
+    summary : str
+        One sentence: who adds noise where, and what is sent.
+    release : callable
+        Draw -> Subspace.
+    promise : callable
+        (ReleaseSettings, people at each site, n_features) -> the Guarantee that `release` comes
+        with, no row being read. Raises `ParameterError` where the protocol cannot run.
+    kind : Kind
+    where : Where
+    noise : NoiseIdentity or None
+        None where nothing noisy is read.
+    wants_proxies, wants_average : bool
+        Which products of the sites `release` reads.
+    look : Look, optional
+        The next free one where there is none.
+    neighbours : Neighbours
+        Of the audit.
+    """
+
+    key: str
+    title: str
+    summary: str
+    release: Callable[[Draw], Subspace]
+    promise: Promise
+    kind: Kind
+    where: Where
+    noise: NoiseIdentity | None = None
+    wants_proxies: bool = False
+    wants_average: bool = False
+    look: Look | None = None
+    neighbours: Neighbours = Neighbours()
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether sites add the noise, each to what its own people gave."""
+        return self.where in (Where.EVERY_SITE, Where.FIRST_SITE)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody's rows are read but those of the first site."""
+        return self.where is Where.FIRST_SITE
+
+    @property
+    def has_sites(self) -> bool:
+        """Whether it starts from rows at sites, wherever noise is added."""
+        return self.where is not Where.HOLDER

@@ -1,0 +1,119 @@
+"""The chain of sites of djICA (Imtiaz, Silva, Baker, Plis, Sarwate & Calhoun 2016, CISS).
+
+Reference 13 of the DPdisPCA paper, which calls it "less fault-tolerant": data go "from one site to
+another in a sequential manner". There is no aggregator. Sites stand in a random order; each joins
+its own noisy proxy to the one it was handed, keeps the top R of both, and hands on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpcore.errors import ParameterError
+from dpcore.pca.draw import Draw
+from dpcore.pca.messages.encoding import sent
+from dpcore.pca.noisy_sites import Received
+from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import SiteMessage, noise_of_sites
+from dpcore.pca.subspace import Subspace
+from dpcore.privacy import Adversary, Guarantee
+from dpcore.streams import Purpose
+
+# What is handed on is made of proxies, each protected by its own site's noise: no coalition of
+# other sites sees more of a person than her site's noisy proxy, which is post-processing.
+CHAIN = Trust(
+    "every site, to its own second moment, before anything is handed on",
+    AT_SITES,
+    {
+        Adversary.SITE: "the proxy handed to it, the result, and its own rows and noise, alone or "
+        "with other sites",
+        Adversary.OUTSIDER: "the result",
+    },
+)
+
+
+def promised_in_a_chain(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """As DPdisPCA, whose noise it reads; there is no aggregator to promise anything against.
+
+    Raises
+    ------
+    ParameterError
+        If K is above R: the last site holds R directions and no more.
+    """
+    if settings.n_components > settings.intermediate_dim:
+        raise ParameterError(
+            "n_components",
+            f"at most intermediate_dim={settings.intermediate_dim} in a chain, whose last site "
+            "holds no more directions",
+            settings.n_components,
+        )
+    return noise_guarantee(settings, CHAIN, noise_of_sites(settings, n_samples))
+
+
+def sequential(draw: Draw) -> Subspace:
+    """Top K of the last site's proxy, of dimension R, in a chain over the sites in random order.
+
+    Site s turns what it was handed, P, and its own P_s into the top R of the average of P P^T and
+    P_s P_s^T, weighted by the people behind each. So S messages of D x R travel one after the
+    other, the last one to whoever takes the top K, in S rounds where DPdisPCA takes one; and what
+    a later site's people would have needed may have been cut before it was their turn.
+
+    A site that drops out takes with it what it was handed. The one after it, who is handed
+    nothing, begins anew; where nobody comes after, whoever waits for the result takes what the
+    last site that is there had handed on.
+    """
+    settings = draw.settings
+    received = draw.proxies()
+    guarantee = promised_in_a_chain(
+        settings, draw.moments.n_samples.tolist(), draw.moments.n_features
+    )
+    order = draw.repetition.rng(Purpose.ORDER).permutation(draw.n_sites)
+    lengths = np.zeros(len(draw.sites), dtype=np.int64)
+    handed: SiteMessage | None = None
+    last = _own(draw, received, 0)
+    for number in order:
+        if number not in draw.sites:
+            handed = None
+            continue
+        site = draw.sites.index(number)
+        own = _own(draw, received, site)
+        joined = own if handed is None else join(handed, own, settings.intermediate_dim)
+        handed, length = sent(joined, settings.encoding)
+        last, lengths[site] = handed, length + draw.mean_bytes
+    _, sizes, directions = np.linalg.svd(last.values.T, full_matrices=False)
+    return Subspace(
+        components=directions[: settings.n_components],
+        eigenvalues=np.square(sizes[: settings.n_components]),
+        guarantee=guarantee,
+        sigma=draw.sigma,
+        bytes_sent=lengths,
+        n_rounds=draw.n_sites * (2 if settings.mean_share > 0 else 1),
+    )
+
+
+def _own(draw: Draw, received: Received, site: int) -> SiteMessage:
+    n_samples = int(draw.moments.n_samples[site])
+    return SiteMessage(received.proxies[site].T, n_samples, float(draw.sigma[site]))
+
+
+def join(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:
+    """The proxy that goes on: the top R of (n P P^T + n_s P_s P_s^T) / (n + n_s).
+
+    The left singular vectors of [sqrt(n) P, sqrt(n_s) P_s], each times its singular value, without
+    any D x D matrix.
+    """
+    n_samples = handed.n_samples + own.n_samples
+    stacked = np.concatenate(
+        [
+            each.values.T * each.values.dtype.type((each.n_samples / n_samples) ** 0.5)
+            for each in (handed, own)
+        ]
+    )
+    _, sizes, directions = np.linalg.svd(stacked, full_matrices=False)
+    kept = sizes[:intermediate_dim, None] * directions[:intermediate_dim]
+    return SiteMessage(kept.T, n_samples, own.sigma)
