@@ -1,1 +1,114 @@
-"""Differentially private distributed PCA and its relatives: a pure numerical core."""
+"""Differentially private distributed PCA and its relatives: a pure numerical core.
+
+Rows are people, neighbours differ in one person's row (replace-one), and a result carries what it
+promises as a `Guarantee`. What is used most is here by name, and everything in its room:
+`dpcore.DistributedPCA` is `dpcore.pca.DistributedPCA`. A room is imported when it is first asked
+for.
+
+>>> import dpcore
+>>> X = dpcore.prepare(dpcore.load_dataset("digits"), mode="private").X
+>>> pca = dpcore.DistributedPCA(10, epsilon=1.0, delta=0.01).fit(X, sites=[0, 1, 2] * 599)
+>>> pca.components_.shape, pca.guarantee_.keeps_asked
+((10, 64), True)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.2.0"
+
+# From the quickest to import to the slowest, which brings scikit-learn.
+_ROOMS = (
+    "errors",
+    "privacy",
+    "data",
+    "mechanisms",
+    "spectra",
+    "statistics",
+    "pca",
+    "cca",
+    "classification",
+)
+
+__all__ = [
+    "AnalyzeGaussPCA",
+    "DataUnavailable",
+    "Dataset",
+    "DistributedPCA",
+    "ExponentialPCA",
+    "Guarantee",
+    "Ledger",
+    "ModSulqPCA",
+    "ParameterError",
+    "PreparationWarning",
+    "PrivacyBudget",
+    "PrivateCCA",
+    "PrivateLogisticRegression",
+    "PrivateSVM",
+    "SulqPCA",
+    "__version__",
+    "aggregate",
+    "captured_energy",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_sigma",
+    "leading_eigenpairs",
+    "list_datasets",
+    "load_dataset",
+    "prepare",
+    "principal_angles",
+    "private_histogram",
+    "private_mean",
+    "private_variance",
+    "sample_matrix_bingham",
+    "second_moment",
+    "site_message",
+    "split_sites",
+    "symmetric_gaussian_noise",
+]
+
+if TYPE_CHECKING:  # for whoever reads types and runs nothing
+    from dpcore.cca import PrivateCCA
+    from dpcore.classification import PrivateLogisticRegression, PrivateSVM
+    from dpcore.data import Dataset, list_datasets, load_dataset, prepare, split_sites
+    from dpcore.errors import DataUnavailable, ParameterError, PreparationWarning
+    from dpcore.mechanisms import sample_matrix_bingham, symmetric_gaussian_noise
+    from dpcore.pca import (
+        AnalyzeGaussPCA,
+        DistributedPCA,
+        ExponentialPCA,
+        ModSulqPCA,
+        SulqPCA,
+        aggregate,
+        site_message,
+    )
+    from dpcore.privacy import (
+        Guarantee,
+        Ledger,
+        PrivacyBudget,
+        gaussian_delta,
+        gaussian_epsilon,
+        gaussian_sigma,
+    )
+    from dpcore.spectra import (
+        captured_energy,
+        leading_eigenpairs,
+        principal_angles,
+        second_moment,
+    )
+    from dpcore.statistics import private_histogram, private_mean, private_variance
+else:
+
+    def __getattr__(name):
+        if name in _ROOMS:
+            return import_module(f"dpcore.{name}")
+        for room in _ROOMS if name in __all__ else ():
+            module = import_module(f"dpcore.{room}")
+            if name in getattr(module, "__all__", vars(module)):
+                return getattr(module, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__():
+        return sorted((*__all__, *_ROOMS))

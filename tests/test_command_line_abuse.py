@@ -38,16 +38,16 @@ def _in_shell(command: str, **variables: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.parametrize(
-    "command, status, said",
+    ("command", "status", "said"),
     [
         ('"$PYTHON" -m dpcore datasets | true', 141, ""),
         ('"$PYTHON" -m dpcore datasets >&-', 1, "dpcore: standard output is closed"),
         ('"$PYTHON" -m dpcore datasets --json >/dev/full', 1, "dpcore: No space left on device"),
         ('"$PYTHON" -m dpcore run --protocol pooled --repetitions 1 2>&- >/dev/null', 0, ""),
         ('"$PYTHON" -m dpcore run --protocol pooled --repetitions 1 2>/dev/full', 0, ""),
-        ('mkdir "$DPCORE_CACHE" && cd "$DPCORE_CACHE" && rmdir "$DPCORE_CACHE" && '
-         'PYTHONPATH="$OLDPWD" "$PYTHON" -m dpcore sweep --protocol pooled --repetitions 1 '
-         "--vary epsilon=1", 0, None),
+        (('mkdir "$DPCORE_CACHE" && cd "$DPCORE_CACHE" && rmdir "$DPCORE_CACHE" && '
+          'PYTHONPATH="$OLDPWD" "$PYTHON" -m dpcore sweep --protocol pooled --repetitions 1 '
+          "--vary epsilon=1"), 0, None),
     ],
     ids=["gone", "closed", "full", "silent", "unheard", "nowhere"],
 )  # fmt: skip
@@ -76,7 +76,7 @@ def test_json_is_ascii(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments, status, said",
+    ("arguments", "status", "said"),
     [
         ([*RUN, "--dataset", "mfeat"], 2, "components must be given for mfeat"),
         ([*SWEEP, "components=10", "--csv", "no/such/folder.csv"], 2, "csv must be a file that"),

@@ -21,7 +21,9 @@ def comparable(rows):
 def test_a_run_gives_the_rows_that_python_gives(capsys):
     assert main(["cca", "--protocol", "pooled, dpdis", "--sites", "3", *SMALL, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    spec = CcaSpec.published(protocols=("pooled", "dpdis"), sites=3, repetitions=2, noise="isometric")
+    spec = CcaSpec.published(
+        protocols=("pooled", "dpdis"), sites=3, repetitions=2, noise="isometric"
+    )
     expected = collect(Sweep(spec)).rows
     assert comparable(document["rows"]) == comparable(expected)
     assert set(document["spec"]) == set(CcaSpec.__dataclass_fields__)

@@ -40,7 +40,9 @@ def test_json_is_alone_on_standard_output(capsys):
     assert main([*SWEEP, "--json"]) == 0
     captured = capsys.readouterr()
     document = json.loads(captured.out)
-    sweep = Sweep(RunSpec.published(repetitions=2, protocols=("dpdis", "local")), (("epsilon", (0.5, 2.0)),))
+    sweep = Sweep(
+        RunSpec.published(repetitions=2, protocols=("dpdis", "local")), (("epsilon", (0.5, 2.0)),)
+    )
     assert numbers(document["rows"]) == numbers(collect(sweep).rows)
     assert document["skipped"] == []
     assert document["vary"] == {"epsilon": [0.5, 2.0]}

@@ -68,7 +68,7 @@ def _started(home: Path, proxy: str, *options: str, display: bool = True) -> Ite
         "PATH": f"{opener.parent}:{os.environ['PATH']}",
         "DPCORE_DATA": str(home / "data"),
         "DPCORE_CACHE": str(home / "cache"),
-        **{name: proxy for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")},
+        **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy),
         **({"DISPLAY": ":99"} if display else {}),
     }
     command = [sys.executable, "-m", *COMMAND.split(), "--server.port", str(port), *options]

@@ -13,9 +13,10 @@ from packaging.version import Version
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 RANGES = {
-    "requirements.txt": PROJECT["dependencies"],
-    "tests/requirements.txt": PROJECT["optional-dependencies"]["cluster"],
+    "requirements.txt": [*PROJECT["dependencies"], *EXTRAS["dashboard"]],
+    "tests/requirements.txt": EXTRAS["cluster"],
 }
 
 

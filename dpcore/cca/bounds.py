@@ -173,15 +173,14 @@ def _published(X: FloatArray, Y: FloatArray, weights: tuple[float, float]) -> Bo
 
 def _as_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
     views = []
-    for name, view in (("X", X), ("Y", Y)):
-        view = np.asarray(view)
+    for name, given in (("X", X), ("Y", Y)):
+        view = np.asarray(given)
         if view.ndim != 2 or 0 in view.shape:
             raise ParameterError(name, "a matrix with people in rows", view.shape)
-        if view.dtype not in (np.float32, np.float64):
-            view = view.astype(np.float64)
-        if not np.isfinite(view).all():
+        is_float = view.dtype in (np.float32, np.float64)
+        views.append(view if is_float else view.astype(np.float64))
+        if not np.isfinite(views[-1]).all():
             raise ParameterError(name, "finite in every entry", "NaN or infinity")
-        views.append(view)
     if len(views[0]) != len(views[1]):
         raise ParameterError(
             "Y", f"a view of the same {len(views[0])} people", f"{len(views[1])} rows"

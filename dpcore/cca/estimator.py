@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from dpcore.arrays import FloatArray
 from dpcore.cca.bounds import bound_views
 from dpcore.cca.distributed import distributed_cca
+from dpcore.data.row_norms import check_norm_bound
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.estimators.private_estimator import PrivateEstimator, RandomState
+from dpcore.pca.estimators.private_estimator import (
+    PrivateEstimator,
+    RandomState,
+    check_long_rows,
+)
 from dpcore.pca.noisy_sites import noise_of
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import site_moments
@@ -53,8 +63,12 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     mean_share : float
         In [0, 1). Share of the budget, in mu squared, for the private mean that centres the
         views. 0 takes X and Y as centred already, as the poster does.
-    x_norm_bound, y_norm_bound : float
-        Public bounds on the Euclidean norm of a row of X and of Y.
+    row_norm_bound : float or (float, float)
+        Public bounds on the Euclidean norm of a row of X and of Y; one number for both.
+    on_long_rows : {"clip", "refuse"}
+        What happens to people whose joined row [x y] is longer than both bounds allow together.
+        Refusing reads the rows, which no guarantee covers: for holders who check their table
+        before they release anything.
     x_share : float
         In (0, 1): part of the squared norm bound of [x y] given to X.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
@@ -72,7 +86,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         The noisy joint moment of the bounded rows, centred.
     floor_ : float
     guarantee_ : Guarantee
-    noise_scale_ : float
+    noise_scale_ : ndarray of shape (1,)
         Standard deviation of the noise in an entry of the joint moment.
     n_features_in_ : int
         Columns of X.
@@ -95,11 +109,11 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         noise: str = "isometric",
         floor: float | str = "auto",
         mean_share: float = 0.1,
-        x_norm_bound: float = 1.0,
-        y_norm_bound: float = 1.0,
         x_share: float = 0.5,
+        row_norm_bound: float | tuple[float, float] = 1.0,
+        on_long_rows: str = "clip",
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -107,12 +121,12 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.noise = noise
         self.floor = floor
         self.mean_share = mean_share
-        self.x_norm_bound = x_norm_bound
-        self.y_norm_bound = y_norm_bound
         self.x_share = x_share
+        self.row_norm_bound = row_norm_bound
+        self.on_long_rows = on_long_rows
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release the joint second moment of [X y] and take its canonical pairs.
 
         Parameters
@@ -131,7 +145,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             If a parameter is outside its range, before any noise is drawn.
         """
         self._warn_of_fitted_preparation()
-        X, y = validate_data(
+        x_rows, y_rows = validate_data(
             self,
             X,
             y,
@@ -140,15 +154,13 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             multi_output=True,
             y_numeric=True,
         )
-        y = _as_columns(y)
+        y_rows = _as_columns(y_rows)
+        x_bound, y_bound = self._norm_bounds()
         views = bound_views(
-            X,
-            y,
-            x_share=self.x_share,
-            x_norm_bound=self.x_norm_bound,
-            y_norm_bound=self.y_norm_bound,
+            x_rows, y_rows, x_share=self.x_share, x_norm_bound=x_bound, y_norm_bound=y_bound
         )
-        n_x = X.shape[1]
+        check_long_rows(self.on_long_rows, views.n_clipped, f"({x_bound:g}, {y_bound:g})")
+        n_x = x_rows.shape[1]
         settings = ReleaseSettings(
             PrivacyBudget(self.epsilon, self.delta),
             n_components=self.n_components,
@@ -160,12 +172,12 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         root = self._root_of_release(
             "joint moment",
             noise_of(settings),
-            (self.x_share, self.x_norm_bound, self.y_norm_bound),
-            (X.shape, y.shape[1]),
+            (self.x_share, x_bound, y_bound),
+            (x_rows.shape, y_rows.shape[1]),
             views.joined.dtype.name,
         )
         pairs = distributed_cca(
-            site_moments(views.joined, (np.arange(len(X)),)),
+            site_moments(views.joined, (np.arange(len(x_rows)),)),
             n_x,
             settings,
             protocol="pooled",
@@ -180,10 +192,22 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.joint_moment_ = pairs.joint_moment
         self.floor_ = pairs.floor
         self.guarantee_ = pairs.guarantee
-        self.noise_scale_ = float(pairs.sigma[0])
+        self.noise_scale_ = pairs.sigma
         return self
 
-    def transform(self, X, y=None):
+    def _norm_bounds(self) -> tuple[float, float]:
+        both = self.row_norm_bound
+        if not isinstance(both, tuple | list):
+            both = (both, both)
+        if len(both) != 2:
+            raise ParameterError("row_norm_bound", "one number or two, for X and for Y", both)
+        for bound in both:
+            check_norm_bound("row_norm_bound", bound)
+        return both[0], both[1]
+
+    def transform(
+        self, X: ArrayLike, y: ArrayLike | None = None
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Scores of people along the private directions. Not private: they are people's rows.
 
         Parameters
@@ -198,25 +222,27 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             Only if `y` is given.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        x_scores = (X - self.x_mean_) @ self.x_rotations_
+        x_rows: FloatArray = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        x_scores: FloatArray = (x_rows - self.x_mean_) @ self.x_rotations_
         if y is None:
             return x_scores
-        y = _as_columns(check_array(y, dtype=(np.float64, np.float32), ensure_2d=False))
-        if y.shape != (len(X), len(self.y_mean_)):
-            raise ParameterError("y", f"of shape {(len(X), len(self.y_mean_))}", y.shape)
-        return x_scores, (y - self.y_mean_) @ self.y_rotations_
+        y_rows = _as_columns(check_array(y, dtype=(np.float64, np.float32), ensure_2d=False))
+        expected = len(x_rows), len(self.y_mean_)
+        if y_rows.shape != expected:
+            raise ParameterError("y", f"of shape {expected}", y_rows.shape)
+        y_scores: FloatArray = (y_rows - self.y_mean_) @ self.y_rotations_
+        return x_scores, y_scores
 
     @property
     def _n_features_out(self) -> int:
-        return self.x_rotations_.shape[1]
+        return len(self.x_rotations_.T)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
 
 
-def _as_columns(view: np.ndarray) -> np.ndarray:
+def _as_columns(view: FloatArray) -> FloatArray:
     return view[:, None] if view.ndim == 1 else view

@@ -38,6 +38,15 @@ def joint_moment_sigma(
     "published" is the poster's tau = sqrt(2) c^2 / (N epsilon) sqrt(2 ln(1.25 / delta)), the
     classic formula at the right sensitivity. That is proven for epsilon <= 1 only; above, what
     it promises is `gaussian_epsilon`. "classic" refuses there, "analytic" is exact everywhere.
+
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    n_samples : float
+        People at the site.
+    calibration : {"analytic", "classic", "published"}
+    row_norm_bound : float
+        c, on a joined row.
     """
     sigma = second_moment_sigma(
         budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound

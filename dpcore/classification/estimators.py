@@ -2,124 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
-from numbers import Integral, Real
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpcore.arrays import FloatArray
 from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
-from dpcore.classification.fitting import check_positive, feature_stream, fit_settings
+from dpcore.classification.fitting import NUMBERS, PrivateLinearClassifier, check_positive
 from dpcore.classification.losses import LOGISTIC, Loss, huber_hinge
-from dpcore.classification.training import winners
 from dpcore.errors import ParameterError
-from dpcore.pca.estimators.private_estimator import PrivateEstimator, root_seed
-from dpcore.streams import Purpose, root_of_release, stream
+from dpcore.pca.estimators.private_estimator import RandomState
 
 KERNELS = ("linear", "gaussian")
 
 
-class _PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
-    """What both classifiers share; the loss and the features are theirs to name."""
-
-    def fit(self, X: ArrayLike, y: ArrayLike):
-        """Train on rows X (n_samples, n_features) and labels y (n_samples,).
-
-        Raises
-        ------
-        ParameterError
-            If a parameter breaks its constraint, y holds fewer than two classes, or `tol` is
-            below what float64 can certify for so many rows.
-        NotConverged
-            If the solver cannot certify `tol` in 1000 Newton steps. No rows are known for which
-            that happens; the guarantee does not cover that it did.
-        ValueError
-            If X holds NaN or infinity, before anything is released. No finite row makes a fit
-            fail.
-        """
-        self._warn_of_fitted_preparation()
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        seed = root_seed(self.random_state)
-        return self._trained(X, y, feature_stream(), self._noise_stream(seed, X.shape, y))
-
-    def fit_drawing(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        feature_rng: np.random.Generator,
-        noise_rng: np.random.Generator,
-    ):
-        """Train as `fit` does, on streams that the caller answers for; `random_state` is not read.
-
-        Streams in the same state at two epsilons give two fits that hide nothing from each other:
-        for a laboratory that holds the noise while something else moves.
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        return self._trained(X, y, feature_rng, noise_rng)
-
-    def _noise_stream(
-        self, seed: int, shape: tuple[int, ...], y: np.ndarray
-    ) -> np.random.Generator:
-        settings = sorted(self.get_params(deep=False).items())
-        released_with = [pair for pair in settings if pair[0] != "random_state"]
-        name, n_classes = type(self).__name__, len(np.unique(y))
-        return stream(
-            root_of_release(seed, name, released_with, shape, n_classes), Purpose.TRAINING
-        )
-
-    def _trained(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        feature_rng: np.random.Generator,
-        noise_rng: np.random.Generator,
-    ):
-        fits = fit_settings(self, X, y, [self.epsilon], feature_rng, [noise_rng])
-        weights = fits.weights[0, 0]
-        self._features = fits.features
-        self.coef_ = weights[:, :-1].copy() if self.fit_intercept else weights
-        self.intercept_ = fits.features.constant * weights[:, -1]
-        self.classes_ = fits.classes
-        self.perturbation_ = fits.perturbations[0]
-        self.guarantee_ = fits.guarantees[0]
-        return self
-
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Scores (n_samples,) for two classes, (n_samples, n_classes) for more."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Labels (n_samples,). Rows longer than the bound are shortened, as in `fit`."""
-        scores = self._scores(X)
-        return self.classes_[winners(scores)]
-
-    def _scores(self, X: ArrayLike) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        features = self._features.of(X)
-        return features[:, : self.coef_.shape[1]] @ self.coef_.T + self.intercept_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # Noise made for thousands of people drowns the dozens in scikit-learn's accuracy checks.
-        tags.classifier_tags.poor_score = self.epsilon != math.inf
-        return tags
-
-    @abstractmethod
-    def loss(self) -> Loss:
-        """What training minimises, on one row's margin."""
-
-    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
-        return BoundedFeatures(float(self.row_norm_bound), bool(self.fit_intercept))
-
-
-class PrivateLogisticRegression(_PrivateLinearClassifier):
+class PrivateLogisticRegression(PrivateLinearClassifier):
     """epsilon-differentially private logistic regression.
 
     Minimises mean log(1 + exp(-y x . w)) + regularization / 2 |w|^2 with noise, by output or
@@ -139,6 +36,9 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
         The intercept is a feature constant at `row_norm_bound`, regularised like the others.
     row_norm_bound : float
         Public bound on the Euclidean norm of a row, in units of X.
+    on_long_rows : {"clip", "refuse"}
+        What happens to longer rows. Refusing reads the rows, which no guarantee covers: for
+        holders who check their table before they release anything.
     tol : float
         Length of the gradient at which the solver may stop, in units of what one row can add to
         it: `row_norm_bound` (the constant of the intercept included) over n_samples. What it
@@ -153,7 +53,10 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
     coef_ : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
-    guarantee_ : dpcore.privacy.Guarantee
+    guarantee_ : Guarantee
+    noise_scale_ : ndarray of shape (1,)
+        Of a task's noise vector b, whose density is proportional to exp(-|b| / scale): in units
+        of the weights under output perturbation, of the rows' sum under objective perturbation.
     perturbation_ : Perturbation
         Of each task: its epsilon, noise rates, extra regularization and certified gradient.
     n_features_in_ : int
@@ -180,43 +83,48 @@ class PrivateLogisticRegression(_PrivateLinearClassifier):
     def __init__(
         self,
         *,
-        epsilon=1.0,
-        method="objective",
-        regularization=1e-4,
-        fit_intercept=True,
-        row_norm_bound=1.0,
-        tol=1e-4,
-        random_state=None,
-    ):
+        epsilon: float = 1.0,
+        method: str = "objective",
+        regularization: float = 1e-4,
+        fit_intercept: bool = True,
+        row_norm_bound: float = 1.0,
+        on_long_rows: str = "clip",
+        tol: float = 1e-4,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.method = method
         self.regularization = regularization
         self.fit_intercept = fit_intercept
         self.row_norm_bound = row_norm_bound
+        self.on_long_rows = on_long_rows
         self.tol = tol
         self.random_state = random_state
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities (n_samples, n_classes): the softmax of the scores for three or more.
 
         Noise can make scores so large that the usual normalised one-against-the-rest chances all
         round to 1; the softmax keeps their order.
         """
         scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return expit(np.hstack([-scores, scores]))
-        return softmax(scores, axis=1)
+        chances: FloatArray = (
+            expit(np.hstack([-scores, scores])) if scores.shape[1] == 1 else softmax(scores, axis=1)
+        )
+        return chances
 
-    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Natural logarithms of `predict_proba`; -inf where that is 0."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            logarithms: FloatArray = np.log(self.predict_proba(X))
+        return logarithms
 
     def loss(self) -> Loss:
+        """The logistic loss."""
         return LOGISTIC
 
 
-class PrivateSVM(_PrivateLinearClassifier):
+class PrivateSVM(PrivateLinearClassifier):
     """epsilon-differentially private support vector machine, with a Huber hinge loss.
 
     As `PrivateLogisticRegression`, whose parameters and attributes it shares, with c = 1 / 2h for
@@ -225,22 +133,21 @@ class PrivateSVM(_PrivateLinearClassifier):
 
     Parameters
     ----------
+    epsilon, method, regularization, fit_intercept, row_norm_bound, on_long_rows, tol, random_state
+        As in `PrivateLogisticRegression`.
     kernel : {"linear", "gaussian"}
     gamma : float
         Of the Gaussian kernel exp(-gamma |x - x'|^2), in units of X to the power -2. Public.
     n_random_features : int
         Even. Features of the Gaussian kernel; `coef_` has as many columns. Their norm is 1 by
-        construction, so `row_norm_bound` is not used.
+        construction, so no row is too long for `row_norm_bound`.
     huber_width : float
         h, in (0, 1].
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one fit to one data set: other rows or labels under the same int
-    and settings get the same noise, which drops out of the difference, and so do folds of one size
-    and the tasks of a OneVsRestClassifier. Whatever it is, it is not saved: what pickle, joblib or
-    copy make has None; `get_params` gives it.
+    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    `PrivateLogisticRegression`.
 
     Examples
     --------
@@ -256,18 +163,19 @@ class PrivateSVM(_PrivateLinearClassifier):
     def __init__(
         self,
         *,
-        epsilon=1.0,
-        method="objective",
-        regularization=1e-4,
-        kernel="linear",
-        gamma=1.0,
-        n_random_features=100,
-        huber_width=0.5,
-        fit_intercept=True,
-        row_norm_bound=1.0,
-        tol=1e-4,
-        random_state=None,
-    ):
+        epsilon: float = 1.0,
+        method: str = "objective",
+        regularization: float = 1e-4,
+        kernel: str = "linear",
+        gamma: float = 1.0,
+        n_random_features: int = 100,
+        huber_width: float = 0.5,
+        fit_intercept: bool = True,
+        row_norm_bound: float = 1.0,
+        on_long_rows: str = "clip",
+        tol: float = 1e-4,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.method = method
         self.regularization = regularization
@@ -277,22 +185,25 @@ class PrivateSVM(_PrivateLinearClassifier):
         self.huber_width = huber_width
         self.fit_intercept = fit_intercept
         self.row_norm_bound = row_norm_bound
+        self.on_long_rows = on_long_rows
         self.tol = tol
         self.random_state = random_state
 
     def loss(self) -> Loss:
-        if not (isinstance(self.huber_width, Real) and 0 < self.huber_width <= 1):
+        """The Huber hinge loss."""
+        if not (isinstance(self.huber_width, NUMBERS) and 0 < self.huber_width <= 1):
             raise ParameterError("huber_width", "in (0, 1]", self.huber_width)
         return huber_hinge(float(self.huber_width))
 
     def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
+        """The rows, or random features of the Gaussian kernel."""
         if self.kernel not in KERNELS:
             raise ParameterError("kernel", f"one of {', '.join(KERNELS)}", self.kernel)
         if self.kernel == "linear":
             return super().bounded_features(n_columns, rng)
         check_positive("gamma", self.gamma)
         count = self.n_random_features
-        if not isinstance(count, Integral) or count < 2 or count % 2:
+        if not isinstance(count, int | np.integer) or count < 2 or count % 2:
             raise ParameterError("n_random_features", "a positive even integer", count)
         frequencies = gaussian_frequencies(n_columns, count, self.gamma, rng)
         return BoundedFeatures(1.0, bool(self.fit_intercept), frequencies)

@@ -1,30 +1,146 @@
-"""From an estimator's settings to fits: one, or a whole sweep of them at once."""
+"""What the classifiers share: from settings to fits, one or a whole sweep of them at once."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
-from numbers import Real
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_X_y
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
+from dpcore.arrays import AnyArray, FloatArray
+from dpcore.classification.features import BoundedFeatures
+from dpcore.classification.losses import Loss
 from dpcore.classification.perturbation import METHODS
-from dpcore.classification.training import PrivateFits, train
-from dpcore.data.row_norms import check_norm_bound
+from dpcore.classification.training import PrivateFits, train, winners
+from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError
+from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows, root_seed
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose, root_of_release, stream
 
-if TYPE_CHECKING:
-    from dpcore.classification.estimators import PrivateLogisticRegression, PrivateSVM
+NUMBERS = (int, float, np.integer, np.floating)
+# A refused release is none, and one that is not refused is the same as a clipped one.
+_NOT_OF_THE_NOISE = ("random_state", "on_long_rows")
+
+
+class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
+    """What both classifiers share; the loss and the features are theirs to name."""
+
+    epsilon: float
+    method: str
+    regularization: float
+    fit_intercept: bool
+    row_norm_bound: float
+    on_long_rows: str
+    tol: float
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Train on rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Raises
+        ------
+        ParameterError
+            If a parameter breaks its constraint, y holds fewer than two classes, or `tol` is
+            below what float64 can certify for so many rows.
+        NotConverged
+            If the solver cannot certify `tol` in 1000 Newton steps. No rows are known for which
+            that happens; the guarantee does not cover that it did.
+        ValueError
+            If X holds NaN or infinity, before anything is released. No finite row makes a fit
+            fail.
+        """
+        self._warn_of_fitted_preparation()
+        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        noise_rng = self._noise_stream(root_seed(self.random_state), rows.shape, labels)
+        return self._trained(rows, labels, feature_stream(), noise_rng)
+
+    def fit_drawing(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        feature_rng: np.random.Generator,
+        noise_rng: np.random.Generator,
+    ) -> Self:
+        """Train as `fit` does, on streams that the caller answers for; `random_state` is not read.
+
+        Streams in the same state at two epsilons give two fits that hide nothing from each other:
+        for a laboratory that holds the noise while something else moves.
+        """
+        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        return self._trained(rows, labels, feature_rng, noise_rng)
+
+    def _noise_stream(self, seed: int, shape: tuple[int, ...], y: AnyArray) -> np.random.Generator:
+        settings = sorted(self.get_params(deep=False).items())
+        released_with = [pair for pair in settings if pair[0] not in _NOT_OF_THE_NOISE]
+        name, n_classes = type(self).__name__, len(np.unique(y))
+        return stream(
+            root_of_release(seed, name, released_with, shape, n_classes), Purpose.TRAINING
+        )
+
+    def _trained(
+        self,
+        X: FloatArray,
+        y: AnyArray,
+        feature_rng: np.random.Generator,
+        noise_rng: np.random.Generator,
+    ) -> Self:
+        fits = fit_settings(self, X, y, [self.epsilon], feature_rng, [noise_rng])
+        weights = fits.weights[0, 0]
+        self._features = fits.features
+        self.coef_: FloatArray = weights[:, :-1].copy() if self.fit_intercept else weights
+        self.intercept_: FloatArray = fits.features.constant * weights[:, -1]
+        self.classes_ = fits.classes
+        self.perturbation_ = fits.perturbations[0]
+        self.noise_scale_ = np.array([1 / self.perturbation_.beta])
+        self.guarantee_ = fits.guarantees[0]
+        return self
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Scores (n_samples,) for two classes, (n_samples, n_classes) for more."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: ArrayLike) -> AnyArray:
+        """Labels (n_samples,). Rows longer than the bound are shortened, whatever `fit` does."""
+        scores = self._scores(X)
+        labels: AnyArray = self.classes_[winners(scores)]
+        return labels
+
+    def _scores(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        features = self._features.of(validate_data(self, X, reset=False, dtype=np.float64))
+        return features[:, : self.coef_.shape[1]] @ self.coef_.T + self.intercept_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        # Noise made for thousands of people drowns the dozens in scikit-learn's accuracy checks.
+        tags.classifier_tags.poor_score = self.epsilon != math.inf
+        return tags
+
+    @abstractmethod
+    def loss(self) -> Loss:
+        """What training minimises, on one row's margin."""
+
+    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
+        """The map from rows of so many columns to features of bounded norm."""
+        return BoundedFeatures(float(self.row_norm_bound), bool(self.fit_intercept))
 
 
 def fit_many(
-    estimator: PrivateLogisticRegression | PrivateSVM,
+    estimator: PrivateLinearClassifier,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -62,15 +178,14 @@ def fit_many(
     >>> fits.score(X, y).shape
     (3, 4)
     """
-    X, y = check_X_y(X, y, dtype=np.float64)
-    feature_rng = feature_stream()
-    return fit_settings(estimator, X, y, epsilons, feature_rng, rngs)
+    rows, labels = check_X_y(X, y, dtype=np.float64)
+    return fit_settings(estimator, rows, labels, epsilons, feature_stream(), rngs)
 
 
 def fit_settings(
-    estimator: PrivateLogisticRegression | PrivateSVM,
-    X: np.ndarray,
-    y: np.ndarray,
+    estimator: PrivateLinearClassifier,
+    X: FloatArray,
+    y: AnyArray,
     epsilons: Sequence[float],
     feature_rng: np.random.Generator,
     rngs: Sequence[np.random.Generator],
@@ -87,11 +202,15 @@ def fit_settings(
     classes, indices = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ParameterError("y", "labels of two classes or more", f"{len(classes)} class")
+    features = estimator.bounded_features(X.shape[1], feature_rng)
+    reads_lengths = estimator.on_long_rows == "refuse" and features.frequencies is None
+    n_long = shorten(X, features.row_norm_bound)[1] if reads_lengths else 0
+    check_long_rows(estimator.on_long_rows, n_long, f"{features.row_norm_bound:g}")
     return train(
         X,
         indices,
         classes,
-        estimator.bounded_features(X.shape[1], feature_rng),
+        features,
         estimator.loss(),
         method=estimator.method,
         regularization=float(estimator.regularization),
@@ -102,7 +221,8 @@ def fit_settings(
 
 
 def check_positive(name: str, value: object) -> None:
-    if not isinstance(value, Real) or not 0 < value < math.inf:
+    """Raise a ParameterError unless the value is a positive finite number."""
+    if not isinstance(value, NUMBERS) or not 0 < value < math.inf:
         raise ParameterError(name, "a positive number", value)
 
 

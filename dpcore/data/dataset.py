@@ -90,8 +90,11 @@ class DatasetStatus:
 
     Attributes
     ----------
+    name, title : str
     n_samples, n_features : int
         As `load_dataset` gives them by default from whole files.
+    default_components : int or None
+    image_shape : tuple of int or None
     ready : bool
         True if `load_dataset` needs no network.
     is_part : bool

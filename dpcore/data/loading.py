@@ -27,6 +27,12 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> tuple[Data
 def dataset_status(name: str, data_home: str | os.PathLike[str] | None = None) -> DatasetStatus:
     """One of `list_datasets`, without looking for the files of the others.
 
+    Parameters
+    ----------
+    name : str
+    data_home : path-like, optional
+        As in `load_dataset`.
+
     Raises
     ------
     ParameterError

@@ -37,8 +37,9 @@ class Prepared:
         Rows that were longer than the bound. Exact, for whoever holds them: not for publication.
     statement : str
         One sentence for a page.
-
-    The rest is as in `Dataset`.
+    name, title, labels, label_names, feature_names, image_shape, default_components
+    provenance, is_part, views, label_columns
+        As in `Dataset`.
     """
 
     name: str

@@ -19,6 +19,11 @@ MIN_PEOPLE = 2
 def draw_people(n_people: int, n_samples: int, *, rng: np.random.Generator) -> IntArray:
     """Choose `n_samples` of `n_people` without replacement.
 
+    Parameters
+    ----------
+    n_people, n_samples : int
+    rng : numpy.random.Generator
+
     Returns
     -------
     ndarray of int, shape (n_samples,), increasing

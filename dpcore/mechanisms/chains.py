@@ -37,7 +37,7 @@ def rank_normalize(draws: np.ndarray) -> np.ndarray:
 
 
 def split_r_hat(draws: np.ndarray) -> float:
-    """Split R-hat on the values as they are (equations 1 to 4), without ranks.
+    """Split R-hat of `draws` (n_chains, n_draws) as they are (equations 1 to 4), without ranks.
 
     Near 1 when every half-chain tells the same story. 1 if nothing moves and all agree,
     infinite if the chains stand still in different places.
@@ -48,7 +48,7 @@ def split_r_hat(draws: np.ndarray) -> float:
 def rank_normalized_r_hat(draws: np.ndarray) -> float:
     """The larger of the bulk and the folded (tail) rank-normalised split R-hat (section 4.1).
 
-    Being built on ranks it sees chains that differ in scale only, and needs no finite variance.
+    Of `draws` (n_chains, n_draws). Being built on ranks it sees chains that differ in scale only, and needs no finite variance.
     """
     halves = split_chains(draws)
     folded = np.abs(halves - np.median(halves))
@@ -71,7 +71,10 @@ def bulk_ess(draws: np.ndarray) -> float:
 
 
 def tail_ess(draws: np.ndarray) -> float:
-    """The smaller effective sample size of the two indicators below the 5 % and 95 % quantiles."""
+    """The smaller effective sample size of the indicators below two quantiles, 5 % and 95 %.
+
+    Of `draws` (n_chains, n_draws).
+    """
     halves = split_chains(draws)
     return min(_ess((halves <= q).astype(float)) for q in np.quantile(halves, [0.05, 0.95]))
 

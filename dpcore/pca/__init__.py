@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 _ESTIMATORS = {
-    "AnalyzeGaussPCA": "central",
-    "DistributedPCA": "distributed",
-    "ExponentialPCA": "central",
-    "ModSulqPCA": "central",
-    "SulqPCA": "central",
+    "AnalyzeGaussPCA": "central_pca",
+    "DistributedPCA": "distributed_pca",
+    "ExponentialPCA": "central_pca",
+    "ModSulqPCA": "central_pca",
+    "SulqPCA": "central_pca",
 }
 
 

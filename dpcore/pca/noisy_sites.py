@@ -179,18 +179,17 @@ class NoisySites:
 
     def _gather(self) -> tuple[Spectrum, dict[Kind, Received]]:
         inboxes = {kind: Inbox(self.moments.weights, self._precision) for kind in self._kinds}
-        first: Spectrum | None = None
+        first: list[Spectrum] = []
         for alone, arrived in self._in_order(range(self.moments.n_sites if inboxes else 1)):
-            first = first or alone
+            first += alone
             for kind, (message, n_bytes) in arrived.items():
                 inboxes[kind].receive(message, n_bytes)
-        assert first is not None
-        return first, {
+        return first[0], {
             kind: Received(average, np.array(inboxes[kind].n_bytes), inboxes[kind].proxies)
             for kind, average in averages(inboxes).items()
         }
 
-    def _in_order(self, sites: range) -> Iterator[tuple[Spectrum | None, Arrived]]:
+    def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
         # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
         workers = min(len(sites), self._threads or os.cpu_count() or 1)
@@ -201,7 +200,7 @@ class NoisySites:
             for start in range(0, len(sites), 4 * workers):
                 yield from pool.map(self._at_site, sites[start : start + 4 * workers])
 
-    def _at_site(self, site: int) -> tuple[Spectrum | None, Arrived]:
+    def _at_site(self, site: int) -> tuple[list[Spectrum], Arrived]:
         self._checkpoint()
         drawn = NoisySite.of(
             self.moments.second_moments[site],
@@ -217,7 +216,7 @@ class NoisySites:
             centred = drawn.centred(own, self.moments.weights @ self.noisy_means)
         arrived = {kind: self._sent(centred, kind, site) for kind in self._kinds}
         self._watch(SiteAtWork(site, drawn, centred, arrived))
-        return alone.spectrum if site == 0 else None, arrived
+        return [alone.spectrum] if site == 0 else [], arrived
 
     def _sent(self, noisy: NoisySite, kind: Kind, site: int) -> tuple[SiteMessage, int]:
         n_directions = kind.intermediate_dim

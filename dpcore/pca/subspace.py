@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Subspace:
     sigma: FloatArray = field(default_factory=lambda: np.zeros(0))
     bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n_rounds: int = 1
-    diagnostics: dict[str, object] = field(default_factory=dict)
+    diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,7 @@ class PrivacyBudget:
 
     @property
     def is_noiseless(self) -> bool:
+        """Whether no noise was asked for."""
         return math.isinf(self.epsilon)
 
 
@@ -105,6 +106,7 @@ class Guarantee:
 
     @property
     def is_private(self) -> bool:
+        """Whether anything is promised at all."""
         return math.isfinite(self.epsilon)
 
     @property

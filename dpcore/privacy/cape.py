@@ -54,7 +54,7 @@ class CapeScales:
 
 
 def default_honest_sites(n_sites: int) -> int:
-    """max(1, S - 1): one site may be in league with whoever reads the messages."""
+    """max(1, n_sites - 1): one site may be in league with whoever reads the messages."""
     return max(1, n_sites - 1)
 
 

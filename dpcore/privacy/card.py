@@ -48,7 +48,7 @@ EXPLANATIONS = {
 
 @dataclass(frozen=True)
 class CardRow:
-    """One line of the card; `explanation` is a key of `EXPLANATIONS`."""
+    """One line of the card, a label and its value; `explanation` is a key of `EXPLANATIONS`."""
 
     label: str
     value: str
@@ -57,7 +57,7 @@ class CardRow:
 
 @dataclass(frozen=True)
 class Badge:
-    """A word or two, with the tone a page colours it by: "good", "bad" or "neutral"."""
+    """A text of a word or two, and the tone a page colours it by: "good", "bad" or "neutral"."""
 
     text: str
     tone: str
@@ -67,7 +67,15 @@ class Badge:
 class GuaranteeCard:
     """What a page says about one guarantee, ready to be laid out.
 
-    `sights` says in a sentence each what those it holds against, or trusts, see.
+    Parameters
+    ----------
+    headline : str
+    rows : tuple of CardRow
+    assumptions : tuple of Assumption
+        What the guarantee rests on.
+    badges : tuple of Badge
+    sights : tuple of str
+        A sentence each: what those it holds against, or trusts, see.
     """
 
     headline: str

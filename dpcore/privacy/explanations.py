@@ -13,7 +13,7 @@ from dpcore.privacy.assumptions import Assumption
 
 @dataclass(frozen=True)
 class Explained:
-    """A paragraph under a title of ASCII letters and blanks, which its anchor is made of.
+    """A text of one paragraph, under a title of ASCII letters that its anchor is made of.
 
     No formulas: a browser fetches what draws them once the page is there, and the paragraph
     somebody was led to would slide away.
@@ -24,6 +24,7 @@ class Explained:
 
     @property
     def anchor(self) -> str:
+        """Where a page's link to it leads."""
         return self.title.lower().replace(" ", "-")
 
 

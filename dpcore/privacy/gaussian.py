@@ -136,7 +136,7 @@ def gaussian_mu(budget: PrivacyBudget) -> float:
 
 
 def composed_mu(*mus: float) -> float:
-    """mu of Gaussian releases about the same people, one after the other: squares add, exactly.
+    """The mu of releases of these `mus` about the same people: their squares add, exactly.
 
     Dong, Roth & Su (2022), "Gaussian differential privacy", corollary 3.3. What later releases
     read may be chosen after seeing earlier ones; their number and their mu are fixed beforehand.
@@ -211,6 +211,13 @@ def published_sigma(budget: PrivacyBudget, n_samples: float, row_norm_bound: flo
     at every epsilon. What it really promises is `gaussian_epsilon` at the replace-one
     sensitivity.
 
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    n_samples : int
+    row_norm_bound : float
+        c.
+
     Raises
     ------
     ParameterError
@@ -227,7 +234,16 @@ def published_sigma(budget: PrivacyBudget, n_samples: float, row_norm_bound: flo
 def second_moment_sigma(
     budget: PrivacyBudget, n_samples: float, *, calibration: str, row_norm_bound: float = 1.0
 ) -> float:
-    """Noise for one site's second moment under any of the three calibrations."""
+    """Noise for one site's second moment under any of the three calibrations.
+
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    n_samples : int
+        People at the site.
+    calibration : {"analytic", "classic", "published"}
+    row_norm_bound : float
+    """
     if calibration not in CALIBRATIONS:
         raise ParameterError("calibration", f"one of {', '.join(CALIBRATIONS)}", calibration)
     if calibration == "published":

@@ -167,7 +167,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Releases in the order they were made."""
+    """What was released, as the tuple `releases` in the order it was made."""
 
     releases: tuple[Release, ...] = field(default=())
 

@@ -85,7 +85,14 @@ def trade_off(type_one: Values, epsilon: float, delta: float = 0.0) -> Values:
 
 
 def guarantee_trade_off(guarantee: Guarantee, type_one: Values) -> Values:
-    """The exact curve for Gaussian noise, that of (epsilon, delta) for everything else."""
+    """The exact curve for Gaussian noise, that of (epsilon, delta) for everything else.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    type_one : float or array
+        As in `guarantee_power`; the result, of the same shape, is the smallest type two error.
+    """
     mu = guarantee_mu(guarantee)
     if mu is None:
         return trade_off(type_one, guarantee.epsilon, guarantee.delta)
@@ -93,7 +100,14 @@ def guarantee_trade_off(guarantee: Guarantee, type_one: Values) -> Values:
 
 
 def guarantee_power(guarantee: Guarantee, type_one: Values) -> Values:
-    """Chance that the most powerful test at this level finds you."""
+    """Chance that the most powerful test at this level finds you.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    type_one : float or array
+        Chance of crying "D" where it was D'.
+    """
     return 1 - guarantee_trade_off(guarantee, type_one)
 
 
@@ -102,6 +116,10 @@ def best_guess(guarantee: Guarantee) -> float:
 
     One half says nothing. The test with equal errors is the best: (1 - delta) / (1 + e^epsilon)
     each under (epsilon, delta), Phi(-mu / 2) under Gaussian noise.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
     """
     mu = guarantee_mu(guarantee)
     if mu is not None:
@@ -113,6 +131,11 @@ def icon_counts(guarantee: Guarantee, n_icons: int = 100) -> tuple[int, int]:
     """For an icon array: guesses out of `n_icons` that may be right, with the release and without.
 
     The first is rounded up, so that the picture never promises too much.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    n_icons : int
     """
     if not n_icons >= 1:
         raise ParameterError("n_icons", "at least 1", n_icons)
@@ -143,6 +166,12 @@ def posterior_after_test(prior: float, type_one: Values, power: Values) -> Value
 
     With the power of the most powerful test it is the bound that a guarantee gives, under
     (epsilon, delta) as well as under Gaussian noise, for conclusions this rare.
+
+    Parameters
+    ----------
+    prior : float
+        In (0, 1): the belief before.
+    type_one, power : float or array
     """
     _require_probability("prior", prior)
     return prior * power / (prior * power + (1 - prior) * type_one)
@@ -153,6 +182,14 @@ def gaussian_posterior(prior: float, mu: float, quantile: Values) -> Values:
 
     Under the true data set the log-odds move by N(mu^2 / 2, mu^2), exactly, for an adversary who
     knows everything but which of D and D' it was.
+
+    Parameters
+    ----------
+    prior : float
+        In (0, 1): the belief before.
+    mu : float
+    quantile : float or array
+        In (0, 1); the result has its shape.
     """
     _require_probability("prior", prior)
     if math.isinf(mu):

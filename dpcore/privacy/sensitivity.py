@@ -72,6 +72,13 @@ def mean_weight(mean_share: float, row_norm_bound: float = 1.0) -> float:
     worst pair of rows: (2 c / n)^2 w^2 against 2 c^4 / n^2. Together they spend less than that
     sum (`l2_sensitivity_of_moment_and_mean`).
 
+    Parameters
+    ----------
+    mean_share : float
+        s, in [0, 1).
+    row_norm_bound : float
+        c.
+
     Raises
     ------
     ParameterError

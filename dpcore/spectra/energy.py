@@ -50,7 +50,13 @@ def cumulative_energy(components: FloatArray, second_moment: FloatArray) -> Floa
 
 
 def random_subspace_energy(second_moment: FloatArray, n_components: int) -> float:
-    """Expected captured energy of a uniformly random subspace, (K / D) tr(A)."""
+    """Expected captured energy of a uniformly random subspace, (K / D) tr(A).
+
+    Parameters
+    ----------
+    second_moment : ndarray of shape (n_features, n_features)
+    n_components : int
+    """
     n_features = len(second_moment)
     return n_components / n_features * float(np.trace(second_moment, dtype=np.float64))
 

@@ -19,10 +19,10 @@ the Gaussian one, Mironov (2012) for what floating point does to the former.
 >>> ages = np.array([23.0, 35.0, 41.0, 62.0, 58.0, 30.0, 104.0, 47.0] * 500)
 >>> rng = np.random.default_rng(0)
 >>> mean = private_mean(ages, bounds=(0, 100), epsilon=1, rng=rng)
->>> abs(float(mean) - 49.5) < 1, mean.scale
+>>> abs(float(mean) - 49.5) < 1, mean.noise_scale
 (True, 0.025)
 >>> counts = private_histogram(ages, edges=[0, 25, 50, 75, 100], epsilon=1, rng=rng)
->>> bool(np.all(abs(counts.value - [500, 2000, 1000, 500]) < 60)), counts.scale
+>>> bool(np.all(abs(counts.value - [500, 2000, 1000, 500]) < 60)), counts.noise_scale
 (True, 2.0)
 >>> people_needed(0.5, bounds=(0, 100), epsilon=1, probability=0.95)
 600

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 
 # Sums and squares of values within such bounds are numbers too, whatever the values.
@@ -17,7 +18,7 @@ def into_bounds(
     *,
     minimum: int,
     parameter: str = "bounds",
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
     """The values moved into their bounds, and the bounds as arrays."""
     values = np.asarray(values, dtype=float)
     if values.ndim not in (1, 2) or len(values) < minimum or values.size == 0:
@@ -33,7 +34,7 @@ def into_bounds(
         )
     except (TypeError, ValueError) as error:
         raise ParameterError(parameter, "a low and a high end, one a column", bounds) from error
-    if not np.all((-LARGEST_END <= low) & (low < high) & (high <= LARGEST_END)):
+    if not np.all((low >= -LARGEST_END) & (low < high) & (high <= LARGEST_END)):
         constraint = f"finite, within {LARGEST_END:g} of 0, the first below the second"
         raise ParameterError(parameter, constraint, bounds)
     return np.clip(values, low, high), (low, high)
@@ -41,7 +42,7 @@ def into_bounds(
 
 def clipping_bias(
     values: ArrayLike, *, bounds: tuple[ArrayLike, ArrayLike], statistic: str = "mean"
-) -> float | np.ndarray:
+) -> float | FloatArray:
     """What moving the values into [a, b] does to their mean or variance, noise apart.
 
     Computed from the values themselves: NOT private, a lesson in choosing bounds.
@@ -51,8 +52,11 @@ def clipping_bias(
     float or ndarray of shape (n_columns,)
         The clipped values' statistic minus the values' own.
     """
-    summary = {"mean": np.mean, "variance": np.var}.get(statistic)
-    if summary is None:
+    if statistic not in ("mean", "variance"):
         raise ParameterError("statistic", "'mean' or 'variance'", statistic)
+    summary = np.mean if statistic == "mean" else np.var
     clipped, _ = into_bounds(values, bounds, minimum=1)
-    return summary(clipped, axis=0) - summary(np.asarray(values, dtype=float), axis=0)
+    bias: float | FloatArray = summary(clipped, axis=0) - summary(
+        np.asarray(values, dtype=float), axis=0
+    )
+    return bias

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.privacy import PrivacyBudget, gaussian_sigma
+
+if TYPE_CHECKING:
+    from scipy.stats.distributions import rv_frozen
 
 MECHANISMS = ("laplace", "gaussian")
 STATISTICS = ("mean", "variance", "share")
@@ -30,7 +35,7 @@ def unit_scale(
 
 def replace_one_sensitivity(
     statistic: str, n_samples: int, bounds: tuple[ArrayLike, ArrayLike] = (0.0, 1.0)
-) -> float | np.ndarray:
+) -> float | FloatArray:
     """How far one person can move a statistic of `n_samples` values in [a, b].
 
     Parameters
@@ -46,24 +51,26 @@ def replace_one_sensitivity(
     float or ndarray of shape (n_columns,)
         In units of the statistic.
     """
-    width = np.asarray(bounds[1], dtype=float) - np.asarray(bounds[0], dtype=float)
-    if statistic == "mean":
-        return (width / n_samples)[()]
-    if statistic == "variance":
-        return (width**2 * (n_samples - 1) / n_samples**2)[()]
     if statistic == "share":
         return 1.0 / n_samples
-    raise ParameterError("statistic", f"one of {', '.join(STATISTICS)}", statistic)
+    width = np.asarray(bounds[1], dtype=float) - np.asarray(bounds[0], dtype=float)
+    if statistic == "mean":
+        moved = width / n_samples
+    elif statistic == "variance":
+        moved = width**2 * (n_samples - 1) / n_samples**2
+    else:
+        raise ParameterError("statistic", f"one of {', '.join(STATISTICS)}", statistic)
+    return moved if np.ndim(moved) else float(moved)
 
 
-def error_law(mechanism: str, scale: float):
+def error_law(mechanism: str, scale: float) -> rv_frozen:
     """The law of a release's error before any post-processing, as a frozen SciPy distribution.
 
     Parameters
     ----------
     mechanism : {"laplace", "gaussian"}
     scale : float
-        Positive; `PrivateStatistic.scale`.
+        Positive; `PrivateStatistic.noise_scale`.
 
     Returns
     -------

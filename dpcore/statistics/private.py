@@ -74,8 +74,19 @@ def private_variance(
 ) -> PrivateStatistic:
     """Differentially private population variance (divisor n) of values in [a, b].
 
-    Parameters as in `private_mean`; `clip_to_range` moves the release into [0, (b - a)^2 / 4].
-    Needs two people or more.
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Of two people or more.
+    bounds, epsilon, delta, mechanism, rng
+        As in `private_mean`.
+    clip_to_range : bool
+        Move the release into [0, (b - a)^2 / 4].
+
+    Raises
+    ------
+    ParameterError
+        As in `private_mean`.
     """
     values, bounds = into_bounds(values, bounds, minimum=2)
     width = bounds[1] - bounds[0]

@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from dpcore.arrays import AnyArray, FloatArray
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, gaussian_epsilon
 from dpcore.statistics.law import unit_scale
 
@@ -30,7 +32,7 @@ class PrivateStatistic:
     value : float or ndarray
         What may be published: a float, (n_columns,) values, or counts of shape (n_bins,) or
         (n_columns, n_bins).
-    scale : float or ndarray of shape (n_columns,)
+    noise_scale : float or ndarray of shape (n_columns,)
         Laplace scale or Gaussian standard deviation, in units of `value`; 0 when noise is off.
     sensitivity : float or ndarray of shape (n_columns,)
         How far one person can move one entry of `value`.
@@ -40,9 +42,9 @@ class PrivateStatistic:
     """
 
     name: str
-    value: float | np.ndarray
-    scale: float | np.ndarray
-    sensitivity: float | np.ndarray
+    value: float | FloatArray
+    noise_scale: float | FloatArray
+    sensitivity: float | FloatArray
     mechanism: str
     n_samples: int
     guarantee: Guarantee
@@ -50,20 +52,20 @@ class PrivateStatistic:
     def __float__(self) -> float:
         return float(self.value)
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
         return np.array(self.value, dtype=dtype)
 
 
 def release(
     name: str,
-    exact: np.ndarray,
-    sensitivity: float | np.ndarray,
+    exact: FloatArray,
+    sensitivity: float | FloatArray,
     moves: tuple[float, float],
     budget: PrivacyBudget,
     mechanism: str,
     *,
     n_samples: int,
-    possible: tuple | None,
+    possible: tuple[ArrayLike, ArrayLike] | None,
     rng: np.random.Generator,
 ) -> PrivateStatistic:
     """Add the noise, say what it promises, and post-process if asked to."""
@@ -79,7 +81,7 @@ def release(
     return PrivateStatistic(
         name=name,
         value=value if np.ndim(value) else float(value),
-        scale=scale if scale.ndim else float(scale),
+        noise_scale=scale if scale.ndim else float(scale),
         sensitivity=sensitivity if np.ndim(sensitivity) else float(sensitivity),
         mechanism=mechanism,
         n_samples=n_samples,
@@ -93,7 +95,7 @@ def _guarantee(
     moves: tuple[float, float],
     n_columns: int,
     unit: float,
-    scale: np.ndarray,
+    scale: FloatArray,
 ) -> Guarantee:
     if budget.is_noiseless:
         return Guarantee(budget, math.inf, 0.0, "none", "nobody")

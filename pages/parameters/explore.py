@@ -9,7 +9,7 @@ from dpcore.data.readers.mfeat import VIEWS
 from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.views import SYNTHETIC
 from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_BOUND
-from dpcore.experiments.learning.statistic_runs import HISTOGRAM, KINDS, MEAN, usual_bounds
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM, KINDS, MEAN, usual_bounds
 from dpcore.statistics import MECHANISMS
 from pages.explore.tradeoffs.axes import AXES, SETTINGS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text, of_page
@@ -29,9 +29,8 @@ MOST_PAIRS, USUAL_PAIRS = 10, 3
 CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 EIGEN_IMAGES: dict[str, Parameter] = {
-    # Pills go on to a second line where a phone, or another protocol, leaves no room for one.
     "method": OneOf(
-        control="pills",
+        control="segmented_control",
         title="Found by",
         default="ag",
         options=of_matrices,

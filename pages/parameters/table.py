@@ -15,6 +15,8 @@ from pages.parameters.learn import LEARN, of_audit
 from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.use import USE
 
+# What each control that was drawn stands at until somebody moves it.
+_USUAL = "_usual"
 DECLARED = SIDEBAR | LEARN | EXPLORE | of_page("classification", CLASSIFICATION) | USE
 
 
@@ -48,18 +50,22 @@ def ask(name: str, place: DeltaGenerator | None = None, **differently: Any) -> A
     """
     parameter = known(name)
     declared = {"label": parameter.title, "help": parameter.help} | parameter.arguments()
-    control = getattr(place or st, parameter.control)
-    return control(**declared | {"key": name, "bind": "query-params"} | differently)
+    given = declared | {"key": name, "bind": "query-params"} | differently
+    usual = given.get("default", given.get("value", parameter.default))
+    if parameter.control == "selectbox":
+        usual = given["options"][given.get("index", 0)]
+    st.session_state.setdefault(_USUAL, {})[name] = usual
+    return getattr(st if place is None else place, parameter.control)(**given)
 
 
 def address() -> str:
     """What restores every control that is drawn, as the address has it; defaults are left out."""
-    said = {name: st.session_state[name] for name in sorted(map(str, st.session_state))}
+    state = st.session_state
     return urlencode(
         [
             (name, part)
-            for name, value in said.items()
-            if (parameter := find(name)) and value is not None and value != parameter.default
-            for part in parameter.spelled(value)
+            for name, usual in sorted(state[_USUAL].items())
+            if name in state and state[name] not in (usual, None)
+            for part in known(name).spelled(state[name])
         ]
     )

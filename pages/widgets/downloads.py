@@ -51,8 +51,8 @@ def take_away(
     if notebook is not None:
         offered.append(("Notebook", notebook, "run.ipynb", "application/x-ipynb+json"))
     with st.container(horizontal=True):
-        for label, data, file, mime in offered:
-            file = f"{name}-{file}"
+        for label, data, ending, mime in offered:
+            file = f"{name}-{ending}"
             st.download_button(label, data, file, mime, on_click="ignore", key=f"save_{file}")
         _link()
     st.caption("The camera in a chart's corner saves it as SVG.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import streamlit as st
 
@@ -54,7 +55,8 @@ def start_button(
     seconds = _seconds(cost)
     asked = st.session_state.get(f"_{page}_asked") == question
     joins = visitors_jobs.goes_on(page, question)
-    begin = _ask if seconds > _ASKED_SECONDS and not joins else start
+    start_now: Callable[..., Any] = start
+    begin = _ask if seconds > _ASKED_SECONDS and not joins else start_now
     run = page, question, parts, charge
     disabled = disabled or bool(refused) or not session_ledger.has_room(charge)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -80,7 +82,9 @@ def start_button(
             f"{time_in_words(seconds)}. It ends by itself two minutes after nobody looks at it any "
             "more, and keeps what arrived."
         )
-        st.button("Start it", on_click=start, args=run, key=f"{page}_do_start", disabled=disabled)
+        st.button(
+            "Start it", on_click=start_now, args=run, key=f"{page}_do_start", disabled=disabled
+        )
     if refused := st.session_state.pop(f"_{page}_refused", None):
         st.error(said(refused))
 

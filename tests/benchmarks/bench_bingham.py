@@ -42,7 +42,7 @@ def squared_coordinate(k: float, slope: float, rng: np.random.Generator) -> floa
 
 def hoff_scan(b: np.ndarray, frame: np.ndarray, rng: np.random.Generator, columns=None) -> None:
     """One Gibbs scan over the columns of `frame` (D, K), in place."""
-    n_features, n_components = frame.shape
+    _n_features, n_components = frame.shape
     for r in rng.permutation(n_components)[:columns]:
         others = np.delete(frame, r, axis=1)
         null = qr(others)[0][:, n_components - 1 :]

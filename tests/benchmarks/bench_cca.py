@@ -57,8 +57,7 @@ def main() -> None:
         5,
         epsilon=1.0,
         delta=0.01,
-        x_norm_bound=views.x_norm_bound,
-        y_norm_bound=views.y_norm_bound,
+        row_norm_bound=(views.x_norm_bound, views.y_norm_bound),
         random_state=0,
     )
     sigma = pairs.sigma_of_average

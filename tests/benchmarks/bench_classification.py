@@ -16,17 +16,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import numpy as np  # noqa: E402
-from scipy import optimize  # noqa: E402
-from scipy.special import expit  # noqa: E402
+import numpy as np
+from scipy import optimize
+from scipy.special import expit
 
-from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many  # noqa: E402
-from dpcore.classification.perturbation import unit_noise  # noqa: E402
-from dpcore.data import load_dataset, prepare  # noqa: E402
-from dpcore.mechanisms import symmetric_gaussian_noise  # noqa: E402
-from dpcore.privacy import PrivacyBudget, second_moment_sigma  # noqa: E402
-from dpcore.spectra import leading_eigenpairs, second_moment  # noqa: E402
-from dpcore.streams import Purpose, stream  # noqa: E402
+from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
+from dpcore.classification.perturbation import unit_noise
+from dpcore.data import load_dataset, prepare
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.privacy import PrivacyBudget, second_moment_sigma
+from dpcore.spectra import leading_eigenpairs, second_moment
+from dpcore.streams import Purpose, stream
 
 EPSILONS = np.geomspace(0.01, 10, 10)
 DRAWS = 10

@@ -80,7 +80,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "pages/explore/playground/page.py",
         "    session_ledger.pay_run(spec, spec.repetitions)\n    rows",
         "    rows",
-        ("tests/pages/test_what_is_shown_is_paid.py",),
+        ("tests/pages/every_page/test_what_is_shown_is_paid.py",),
     ),
     PlantedBug(
         "odometer-is-the-running-total",
@@ -126,8 +126,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "pipelines-go-unnoticed",
         "each row depends on its person alone",
         "dpcore/pca/estimators/private_estimator.py",
-        "return pipeline.steps[:position]",
-        "return pipeline.steps[:0]",
+        "return steps[:position]",
+        "return steps[:0]",
         ("tests/pca/test_preparation_warning.py",),
     ),
     PlantedBug(
@@ -136,12 +136,12 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/pca/protocols/guarantees.py",
         "    Assumption.ROW_OF_ONE_PERSON,\n",
         "",
-        ("tests/experiments/test_assumptions.py", "tests/pages/test_promise.py"),
+        ("tests/experiments/test_assumptions.py", "tests/pages/learn/test_promise.py"),
     ),
     PlantedBug(
         "an-exact-attribute",
         "nothing exact is left in a fitted object",
-        "dpcore/classification/estimators.py",
+        "dpcore/classification/fitting.py",
         "        self.classes_ = fits.classes\n",
         "        self.classes_ = fits.classes\n        self.longest_ = (X**2).sum(1).argmax()\n",
         ("tests/test_fitted_attributes.py",),
@@ -329,7 +329,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "pages/widgets/plain_text.py",
         "if _MADE_LATER.search(word):",
         "if False:",
-        ("tests/pages/test_plainly.py",),
+        ("tests/pages/every_page/test_plainly.py",),
     ),
 )
 

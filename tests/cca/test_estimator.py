@@ -37,8 +37,7 @@ def noiseless(**changes):
         "n_components": 2,
         "epsilon": math.inf,
         "delta": 0.01,
-        "x_norm_bound": 100.0,
-        "y_norm_bound": 50.0,
+        "row_norm_bound": (100.0, 50.0),
     }
     return PrivateCCA(**(parameters | changes))
 
@@ -71,9 +70,9 @@ def test_a_private_fit_captures_most_of_the_correlation():
     X, Y = some_views()
     joint = np.cov(np.hstack([X, Y]).T, bias=True)
     exact = canonical_pairs(joint, 6, 2)[2]
-    ours = PrivateCCA(
-        2, epsilon=1.0, delta=1e-5, x_norm_bound=40.0, y_norm_bound=12.0, random_state=0
-    ).fit(X, Y)
+    ours = PrivateCCA(2, epsilon=1.0, delta=1e-5, row_norm_bound=(40.0, 12.0), random_state=0).fit(
+        X, Y
+    )
     measured = measured_correlations(ours.x_rotations_, ours.y_rotations_, joint)
     assert measured.total > 0.8 * exact.sum()
     assert ours.guarantee_.keeps_asked and ours.guarantee_.epsilon == pytest.approx(1.0)
@@ -113,7 +112,10 @@ def test_it_stands_in_a_pipeline():
         ({"noise": "wishart"}, "noise"),
         ({"mean_share": 1.0}, "mean_share"),
         ({"x_share": 1.0}, "x_share"),
-        ({"y_norm_bound": 0.0}, "y_norm_bound"),
+        ({"row_norm_bound": (1.0, 0.0)}, "row_norm_bound"),
+        ({"row_norm_bound": (1.0,)}, "row_norm_bound"),
+        ({"row_norm_bound": -1.0}, "row_norm_bound"),
+        ({"on_long_rows": "drop"}, "on_long_rows"),
     ],
 )
 def test_refusals_name_the_parameter(changes, parameter):

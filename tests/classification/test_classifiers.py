@@ -1,6 +1,5 @@
 """The estimators: agreement without noise, promises, bounds, randomness, refusals."""
 
-import doctest
 import math
 
 import numpy as np
@@ -11,13 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpcore.classification import (
-    PrivateLogisticRegression,
-    PrivateSVM,
-    estimators,
-    fit_many,
-    fitting,
-)
+from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
 from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
 from dpcore.classification.perturbation import unit_noise
 from dpcore.data import load_dataset, prepare
@@ -40,12 +33,6 @@ BOTH = [PrivateLogisticRegression, PrivateSVM]
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("module", [estimators, fitting], ids=lambda module: module.__name__)
-def test_docstring_examples(module):
-    results = doctest.testmod(module)
-    assert results.attempted > 0 == results.failed
 
 
 def unit_rows(load):

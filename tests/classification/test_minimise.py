@@ -37,12 +37,12 @@ def certified(X, signs, loss, strength, tilt, gradient_norm):
 def test_losses_have_the_slopes_and_curvatures_they_claim(loss):
     z = np.linspace(-30, 30, 60_001)
     step = 1e-5
-    value, slope = loss.value_and_slope(z)
+    _value, slope = loss.value_and_slope(z)
     (above, slope_above), (below, slope_below) = (
         loss.value_and_slope(z + s) for s in (step, -step)
     )
     np.testing.assert_allclose((above - below) / (2 * step), slope, atol=1e-4)
-    assert -1 <= slope.min() and slope.max() <= 0
+    assert slope.min() >= -1 and slope.max() <= 0
     curvature = (slope_above - slope_below) / (2 * step)
     smooth = np.abs(np.abs(1 - z) - 0.5) > 2 * step
     smooth &= np.abs(np.abs(1 - z) - 0.1) > 2 * step

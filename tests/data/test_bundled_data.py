@@ -166,7 +166,7 @@ def test_n_samples_draws_rows_of_the_data_set():
 
 
 @pytest.mark.parametrize(
-    "arguments, complaint",
+    ("arguments", "complaint"),
     [
         (dict(name="imagenet"), "name must be one of digits, .*, mfeat, got 'imagenet'"),
         (dict(name="digits", n_samples=1798), "n_samples must be at most 1797"),

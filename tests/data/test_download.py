@@ -95,7 +95,7 @@ def test_a_file_that_is_there_survives_a_failed_download(tmp_path, server):
     assert (tmp_path / "table.data").read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("word, complaint", [("nan", "finite"), ("4e7", "beyond 100,000")])
+@pytest.mark.parametrize(("word", "complaint"), [("nan", "finite"), ("4e7", "beyond 100,000")])
 def test_numerals_that_cannot_be_are_refused(tmp_path, small_mfeat, word, complaint):
     rows = small_mfeat.files["/mfeat/mfeat-fac"].splitlines()
     rows[4] = rows[4].replace(b"1.5", word.encode(), 1)

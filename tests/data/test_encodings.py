@@ -46,7 +46,7 @@ def test_blocks_leave_no_trace(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "row, complaint",
+    ("row", "complaint"),
     [
         ("3, pink, 0, 1, yes", "table.data .* row 2, column 'colour': 'pink' is no level"),
         ("3, red, 0, 1, perhaps", "column 'label': 'perhaps' is no level"),
@@ -64,7 +64,7 @@ def test_what_is_not_in_the_code_book_is_named(row, complaint):
 
 
 @pytest.mark.parametrize(
-    "columns, dimension",
+    ("columns", "dimension"),
     [
         (kddcup.COLUMNS, 116),
         (localization.COLUMNS, 44),

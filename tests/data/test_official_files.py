@@ -23,7 +23,7 @@ def test_idx_files_are_read_packed_and_plain(tmp_path, write_idx):
 
 
 @pytest.mark.parametrize(
-    "damage, complaint",
+    ("damage", "complaint"),
     [
         (lambda idx: b"\0\0\x0d\x01" + idx[4:], "magic number is 00000d01"),
         (lambda idx: b"<html>", "magic number is 3c68746d"),
@@ -136,7 +136,7 @@ def test_tables_of_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text, complaint",
+    ("text", "complaint"),
     [
         ("1 2 3\n", "it has 1 rows where 2 are expected"),
         ("1 2\n3 4\n", "it has 2 columns where 3 are expected"),

@@ -118,7 +118,7 @@ def test_covertype_is_drawn_without_replacement(small_covtype):
 
 
 @pytest.mark.parametrize(
-    "column, value, complaint",
+    ("column", "value", "complaint"),
     [
         (54, 8, "row 43 has no cover type from 1 to 7"),
         (54, 1.5, "row 43 has no cover type"),
@@ -149,7 +149,7 @@ class Planted:
 
 
 @pytest.mark.parametrize(
-    "name, files",
+    ("name", "files"),
     [
         ("covtype", ("covertype/samples_py3", "covertype/targets_py3")),
         ("kddcup99", ("kddcup99_10-py3/samples", "kddcup99_10-py3/targets")),

@@ -191,7 +191,7 @@ def test_a_data_set_cannot_be_written_to_and_the_callers_array_can():
 
 
 @pytest.mark.parametrize(
-    "X, labels, parameter",
+    ("X", "labels", "parameter"),
     [
         (np.ones((3, 2), dtype=int), None, "X"),
         (np.ones(3), None, "X"),

@@ -18,7 +18,7 @@ from dpcore.data import Dataset, prepare
 from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, ModSulqPCA, SulqPCA
-from dpcore.pca.estimators.base import bounded_rows
+from dpcore.pca.estimators.private_pca import bounded_rows
 from dpcore.spectra import second_moment
 
 DTYPES = [np.float32, np.float64]
@@ -128,7 +128,7 @@ def test_wide_rows_of_the_largest_number():
         X[2] /= np.linalg.norm(X[2])
         rows, _ = shorten(X, 1.0)
         for row in rows:
-            assert 1 - 1e-5 <= math.sqrt(exact_square(row)) and exact_square(row) <= 1
+            assert math.sqrt(exact_square(row)) >= 1 - 1e-5 and exact_square(row) <= 1
 
 
 EXTREME = [
@@ -143,14 +143,14 @@ ESTIMATORS = {
     "sulq": lambda X, Y, y: SulqPCA(1).fit(X),
     "modsulq": lambda X, Y, y: ModSulqPCA(1).fit(X),
     "distributed": lambda X, Y, y: DistributedPCA(1, intermediate_dim=2).fit(X, sites=y),
-    "cca": lambda X, Y, y: PrivateCCA(1, x_norm_bound=1e-3, y_norm_bound=1e3).fit(X, Y),
+    "cca": lambda X, Y, y: PrivateCCA(1, row_norm_bound=(1e-3, 1e3)).fit(X, Y),
     "logistic": lambda X, Y, y: PrivateLogisticRegression(regularization=0.1).fit(X, y),
     "output": lambda X, Y, y: PrivateSVM(method="output", regularization=0.1).fit(X, y),
     "gaussian": lambda X, Y, y: PrivateSVM(kernel="gaussian", gamma=9.0).fit(X, y),
 }
 
 
-@pytest.mark.parametrize("dtype, entry", EXTREME)
+@pytest.mark.parametrize(("dtype", "entry"), EXTREME)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_one_person_cannot_abort_a_release(estimator, dtype, entry):
     rng = np.random.default_rng(2)

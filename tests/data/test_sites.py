@@ -140,7 +140,7 @@ def test_one_stream_gives_one_split():
 
 
 @pytest.mark.parametrize(
-    "arguments, parameter",
+    ("arguments", "parameter"),
     [
         (dict(n_sites=51), "n_sites"),
         (dict(n_sites=0), "n_sites"),

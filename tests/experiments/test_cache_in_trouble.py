@@ -196,7 +196,8 @@ def _rights(path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "rights, of_files", [(0o2775, "0o664"), (0o700, "0o600"), (0o755, "0o644"), (0o1777, "0o666")]
+    ("rights", "of_files"),
+    [(0o2775, "0o664"), (0o700, "0o600"), (0o755, "0o644"), (0o1777, "0o666")],
 )
 def test_what_is_kept_has_the_rights_of_the_folder(tmp_path, rights, of_files):
     shared = tmp_path / "shared"

@@ -114,7 +114,9 @@ def test_a_cell_gives_the_same_numbers_alone_and_in_a_sweep():
 def test_the_problem_measures_on_everybody_and_says_how_rows_were_bounded():
     views = two_views(load_dataset("digits"))
     published = build_cca_problem(views, CcaSpec.published(samples=500))
-    private = build_cca_problem(views, CcaSpec.published(samples=500, preparation="private", sites=5))
+    private = build_cca_problem(
+        views, CcaSpec.published(samples=500, preparation="private", sites=5)
+    )
     Z = np.hstack([views.X, views.Y]).astype(float)
     exact = canonical_pairs(np.cov(Z.T, bias=True), 32, 3)[2]
     assert_allclose(published.exact, exact, atol=1e-6)

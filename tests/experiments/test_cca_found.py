@@ -46,7 +46,7 @@ def test_cuts_as_people_write_them(text, cut):
     assert cut_from_text(text) == cut
 
 
-@pytest.mark.parametrize("text", ["1-:2", "a:b", "1:2:3", ":"])
+@pytest.mark.parametrize("text", ["1-:2", "a:b", "1:2:3", ":", "fou,kar,pix"])
 def test_cuts_that_are_none(text):
     with pytest.raises(ParameterError, match="views must be"):
         cut_from_text(text)
@@ -60,7 +60,7 @@ def test_halves_of_the_columns_and_synthetic_rows_that_repeat():
 
 
 def test_a_draw_is_the_row_and_the_directions_of_the_run():
-    views, problem = digits()
+    _views, problem = digits()
     for row in run_cca_repetition(SPEC, problem, 1):
         found, again = find_pairs(SPEC, problem, row["protocol"], 1)
         assert again | {"seconds": row["seconds"]} == row
@@ -71,7 +71,7 @@ def test_a_draw_is_the_row_and_the_directions_of_the_run():
 
 
 def test_without_noise_a_draw_is_the_exact_answer_turned_the_same_way():
-    views, problem = digits()
+    _views, problem = digits()
     found, _ = find_pairs(replace(SPEC, epsilon=np.inf), problem, "pooled", 0)
     exact = exact_found(problem)
     # Site moments are of rows in double precision here, centred once more by the pooled mean.

@@ -12,18 +12,20 @@ from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.learning.export import statistic_notebook, statistic_script
 from dpcore.experiments.learning.statistic_runs import (
-    KINDS,
-    StatisticSpec,
     bound_trade_off,
     data_driven_edges,
     error_density,
     error_draws,
     error_reached,
-    numbers_in,
     people_for,
     people_rows,
     release,
     truth,
+)
+from dpcore.experiments.learning.statistic_spec import (
+    KINDS,
+    StatisticSpec,
+    numbers_in,
     usual_bounds,
 )
 from dpcore.statistics import error_law
@@ -62,7 +64,7 @@ def test_bounds_have_to_be_bounds(low, high):
 def test_live_errors_follow_the_law_that_is_drawn_over_them(kind, mechanism, false_alarm):
     spec = StatisticSpec(kind, 0, 80, 0.7, 1e-3, mechanism, seed=11)
     errors = error_draws(AGES, spec, 400)
-    scale = float(release(AGES, spec).scale)
+    scale = float(release(AGES, spec).noise_scale)
     law = {"laplace": stats.laplace, "gaussian": stats.norm}[mechanism](scale=scale)
     assert stats.kstest(errors, law.cdf).pvalue > false_alarm
     density = error_density(spec, scale)
@@ -95,7 +97,7 @@ def test_no_two_releases_share_their_noise(mechanism, false_alarm):
         exact = np.ravel(truth(np.clip(values, spec.low, spec.high), spec))[0]
         errors = np.array([np.ravel(each.value)[0] for each in released]) - exact
         # Through their own law to a normal one, for which Student's is exact.
-        noises.append(stats.norm.ppf(error_law(mechanism, released[0].scale).cdf(errors)))
+        noises.append(stats.norm.ppf(error_law(mechanism, released[0].noise_scale).cdf(errors)))
     r = np.corrcoef(noises)[np.triu_indices(len(specs), 1)]
     bound = stats.t.isf(false_alarm / r.size / 2, n - 2)
     assert np.abs(r).max() < bound / np.hypot(bound, np.sqrt(n - 2))

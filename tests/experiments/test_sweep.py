@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from dataclasses import replace
@@ -232,7 +233,7 @@ def test_events_count_draws_and_tell_what_is_left():
     assert {event.total for event in events} == {4}
     assert [event.done for event in events] == [0, 1, 2, 3, 4]
     assert events[-1].seconds_left == 0
-    assert all(later.seconds >= e.seconds for e, later in zip(events, events[1:], strict=False))
+    assert all(later.seconds >= e.seconds for e, later in itertools.pairwise(events))
 
 
 def test_a_stop_is_answered_at_once_and_what_arrived_stays(monkeypatch):

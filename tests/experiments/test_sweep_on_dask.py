@@ -89,6 +89,8 @@ def test_no_scheduler_there_is_one_sentence_and_soon():
 
 def test_a_scheduler_without_workers_is_said(monkeypatch):
     monkeypatch.setattr(cluster_module, "_PATIENCE_FOR_WORKERS", 0.3)
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as empty:
-        with pytest.raises(ParameterError, match="one with workers, of which none came within"):
-            collect(SWEEP, scheduler=empty.scheduler_address)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as empty,
+        pytest.raises(ParameterError, match="one with workers, of which none came within"),
+    ):
+        collect(SWEEP, scheduler=empty.scheduler_address)

@@ -74,9 +74,9 @@ def test_curves_have_floor_ceiling_titles_and_a_point_a_value(dark):
     rows = rows_at()
     figure = energy_curves(rows, "epsilon", axis_title="asked ε", marker=1.0, dark=dark)
     lines = {trace.name: trace for trace in figure.data if trace.name}
-    for key in RATIOS:
+    for key, ratios in RATIOS.items():
         assert list(lines[look_of(key).label].x) == list(EPSILONS)
-        assert list(lines[look_of(key).label].y) == pytest.approx([r + 0.005 for r in RATIOS[key]])
+        assert list(lines[look_of(key).label].y) == pytest.approx([r + 0.005 for r in ratios])
     assert {0.15, 1.0} <= set(levels(figure, "y"))
     assert 1.0 in [shape.x0 for shape in figure.layout.shapes if shape.x0 == shape.x1]
     assert figure.layout.xaxis.title.text == "asked ε"

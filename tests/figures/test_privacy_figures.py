@@ -69,7 +69,7 @@ def test_curves_without_a_label_are_left_out():
 
 def test_beliefs_draw_both_bands_and_the_median():
     prior = np.array([0.1, 0.9])
-    columns = {name: prior for name in ("prior", "least", "greatest", "low", "median", "high")}
+    columns = dict.fromkeys(("prior", "least", "greatest", "low", "median", "high"), prior)
     assert len(beliefs(columns, 0.3, pure_label="pure").data) == 4
 
 

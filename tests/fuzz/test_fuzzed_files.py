@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 from collections.abc import Callable
 from pathlib import Path
@@ -181,10 +182,10 @@ def test_a_damaged_file_is_sound_or_refused_in_one_sentence(tmp_path_factory, na
     folder.mkdir(exist_ok=True)
     load, contents = LOADERS[name]
     files = []
-    for number, content in enumerate(contents):
+    for number, whole in enumerate(contents):
+        content = whole
         if number == which % len(contents):
-            for damage in damages:
-                content = damage(content)
+            content = functools.reduce(lambda left, damage: damage(left), damages, whole)
         path = folder / f"file{number}"
         path.write_bytes(content)
         files.append(LocalFile(path, OfficialFile(path.name, most_bytes=MOST_BYTES)))

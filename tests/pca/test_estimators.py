@@ -26,7 +26,7 @@ from dpcore.pca import (
     ReleaseSettings,
     SulqPCA,
 )
-from dpcore.pca.estimators.base import bounded_rows
+from dpcore.pca.estimators.private_pca import bounded_rows
 from dpcore.pca.exponential import ppca as ppca_release
 from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.protocols.distributed import dpdis

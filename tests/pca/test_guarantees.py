@@ -58,7 +58,7 @@ def test_published_noise_holds_another_epsilon(moments, settings_with, protocol,
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 20.0])
-@pytest.mark.parametrize("protocol", (*GAUSSIAN, cape))
+@pytest.mark.parametrize("protocol", [*GAUSSIAN, cape])
 def test_analytic_noise_holds_what_was_asked(moments, settings_with, protocol, epsilon):
     settings = settings_with(epsilon, 1e-5, calibration="analytic")
     guarantee = protocol(Draw(moments, settings, Repetition(0))).guarantee

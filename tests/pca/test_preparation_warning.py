@@ -26,7 +26,7 @@ from dpcore.pca import (
     ModSulqPCA,
     SulqPCA,
 )
-from dpcore.pca.estimators.base import bounded_rows
+from dpcore.pca.estimators.private_pca import bounded_rows
 from dpcore.privacy import gaussian_epsilon
 
 ROWS = np.random.default_rng(0).uniform(0, 0.3, size=(60, 4))

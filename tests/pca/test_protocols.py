@@ -122,7 +122,7 @@ def test_without_noise_protocols_give_the_exact_pooled_subspace(
     assert not found.guarantee.is_private
 
 
-@pytest.mark.parametrize("protocol", (*EXACT_WITHOUT_NOISE, exact))
+@pytest.mark.parametrize("protocol", [*EXACT_WITHOUT_NOISE, exact])
 def test_a_private_mean_without_noise_gives_centred_pca(rows, moments, settings_with, protocol):
     settings = settings_with(math.inf, intermediate_dim=12, mean_share=0.2)
     found = protocol(Draw(moments, settings, Repetition(0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import mpmath
@@ -103,17 +104,13 @@ def test_solvers_round_towards_privacy(epsilon, delta, sensitivity):
 def test_profile_is_finite_and_monotone_in_epsilon(mu, points):
     values = [gaussian_delta(epsilon, 1.0, mu) for epsilon in sorted(points)]
     assert all(0 <= value <= 1 for value in values)
-    assert all(
-        later <= earlier * (1 + 1e-12) for earlier, later in zip(values, values[1:], strict=False)
-    )
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in itertools.pairwise(values))
 
 
 @given(st.floats(0, 1e3), st.lists(mus, min_size=2, max_size=30))
 def test_profile_is_monotone_in_mu(epsilon, points):
     values = [gaussian_delta(epsilon, 1.0, mu) for mu in sorted(points)]
-    assert all(
-        later >= earlier * (1 - 1e-12) for earlier, later in zip(values, values[1:], strict=False)
-    )
+    assert all(later >= earlier * (1 - 1e-12) for earlier, later in itertools.pairwise(values))
 
 
 @given(st.floats(0.01, 1), st.floats(1e-12, 0.99))

@@ -270,7 +270,7 @@ def test_blocks_before_a_failed_one_stay_as_they_are(rng):
 
 
 def test_what_a_spectrum_shares_cannot_be_written_to(rng):
-    values, vectors = Spectrum(noisy(rng, 120)).leading(5)
+    _values, vectors = Spectrum(noisy(rng, 120)).leading(5)
     with pytest.raises(ValueError, match="read-only"):
         vectors[0] = 0
 
@@ -289,9 +289,11 @@ def test_calls_from_many_threads_do_not_disturb_each_other(rng):
 
 def test_an_error_in_a_thread_reaches_the_caller(rng):
     matrices = np.stack([noisy(rng, 120)] * 3)
-    with mock.patch.object(Spectrum, "leading", side_effect=np.linalg.LinAlgError("no")):
-        with pytest.raises(np.linalg.LinAlgError, match="no"):
-            leading_eigenpairs_of_many(matrices, 2, threads=2)
+    with (
+        mock.patch.object(Spectrum, "leading", side_effect=np.linalg.LinAlgError("no")),
+        pytest.raises(np.linalg.LinAlgError, match="no"),
+    ):
+        leading_eigenpairs_of_many(matrices, 2, threads=2)
 
 
 def test_integers_are_computed_in_float64():

@@ -46,7 +46,7 @@ def test_error_of_single_releases(release, mechanism, delta):
     exact = values.mean() if release is private_mean else values.var()
     asked = dict(bounds=(-3, 5), epsilon=0.7, delta=delta, mechanism=mechanism, rng=rng)
     draws = [release(values, **asked) for _ in range(4000)]
-    law = error_law(mechanism, draws[0].scale)
+    law = error_law(mechanism, draws[0].noise_scale)
     assert_follows([float(draw) - exact for draw in draws], law)
 
 
@@ -59,8 +59,8 @@ def test_error_of_a_joint_release(mechanism, delta):
     out = private_mean(
         values, bounds=(0, high), epsilon=2.0, delta=delta, mechanism=mechanism, rng=rng
     )
-    np.testing.assert_allclose(out.scale / high, out.scale[0] / high[0])
-    assert_follows((out.value - values.mean(axis=0)) / out.scale, error_law(mechanism, 1.0))
+    np.testing.assert_allclose(out.noise_scale / high, out.noise_scale[0] / high[0])
+    assert_follows((out.value - values.mean(axis=0)) / out.noise_scale, error_law(mechanism, 1.0))
 
 
 @pytest.mark.parametrize(("mechanism", "delta"), MECHANISMS)
@@ -72,7 +72,7 @@ def test_error_of_counts(mechanism, delta):
         values, edges=edges, epsilon=0.3, delta=delta, mechanism=mechanism, rng=rng
     )
     exact = np.histogram(values, edges)[0]
-    assert_follows(out.value - exact, error_law(mechanism, out.scale))
+    assert_follows(out.value - exact, error_law(mechanism, out.noise_scale))
 
 
 bounded_rows = st.integers(2, 12).flatmap(
@@ -142,10 +142,10 @@ def test_people_needed_is_the_smallest_number(
         rng = np.random.default_rng(0)
         budget = dict(epsilon=epsilon, delta=delta, mechanism=mechanism, rng=rng)
         if statistic == "share":
-            scale = private_histogram(values, edges=[0, 1, 4], **budget).scale / n_people
+            scale = private_histogram(values, edges=[0, 1, 4], **budget).noise_scale / n_people
         else:
             release = private_mean if statistic == "mean" else private_variance
-            scale = release(values, bounds=(0, 4), **budget).scale
+            scale = release(values, bounds=(0, 4), **budget).noise_scale
         return 2 * error_law(mechanism, scale).cdf(error) - 1 >= probability - 1e-9
 
     if n > 200_000:

@@ -7,17 +7,19 @@ is a lesson about data sets like this one, to be chosen beforehand for the next.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.learning.classification_spec import PRIVATE, ClassificationSpec
-
-Row = dict[str, object]
 
 # 0 is a random subspace. Training cannot go without, so the last share leaves it a twentieth.
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _PARTS = 10
+
+
+Split = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,11 @@ def best_split(rows: Iterable[Row], fields: Sequence[str] = ("pca_share",)) -> B
     fields : sequence of str
         Columns that make up a split.
     """
-    errors: dict[tuple[float, ...], list[float]] = {}
+    errors: dict[Split, list[float]] = {}
     for row in rows:
         errors.setdefault(tuple(row[field] for field in fields), []).append(row["test_error"])
     means = {split: fmean(found) for split, found in errors.items()}
-    best = min(means, key=means.get)
+    best = min(means, key=means.__getitem__)
     ties = tuple(
         split
         for split in sorted(means)
@@ -88,7 +90,7 @@ def best_split(rows: Iterable[Row], fields: Sequence[str] = ("pca_share",)) -> B
     return Best(best, means[best], ties)
 
 
-def _standard_error(errors: dict, split: tuple, best: tuple) -> float:
+def _standard_error(errors: Mapping[Split, Sequence[float]], split: Split, best: Split) -> float:
     """Of the difference of means; draws are paired, because splits share their unit noise."""
     differences = [a - b for a, b in zip(errors[split], errors[best], strict=False)]
     if len(differences) < 2:

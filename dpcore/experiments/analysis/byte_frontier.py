@@ -86,7 +86,7 @@ def rate_points(rows: Sequence[Row]) -> tuple[RatePoint, ...]:
     rows : sequence of dict
         Of "dpdis" and "full", equal but for R and encoding.
     """
-    groups: dict[tuple, list[Row]] = {}
+    groups: dict[tuple[bool, str, int | None], list[Row]] = {}
     for row in rows:
         is_proxy = row["protocol"] == "dpdis"
         rank = row["intermediate_dim"] if is_proxy else None

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
@@ -54,8 +55,8 @@ class NoiseCurve:
         Of each draw.
     """
 
-    multipliers: np.ndarray
-    energies: np.ndarray
+    multipliers: FloatArray
+    energies: FloatArray
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], protocol: str) -> NoiseCurve:
@@ -87,7 +88,7 @@ class NoiseCurve:
         """Whether a multiplier is between points of the curve."""
         return bool(self.multipliers[0] <= multiplier <= self.multipliers[-1])
 
-    def energy(self, multipliers: np.ndarray) -> np.ndarray:
+    def energy(self, multipliers: FloatArray) -> FloatArray:
         """Energy of each draw, shape (n_draws, *multipliers.shape); NaN outside the curve.
 
         Monotone cubic interpolation in log m (Fritsch & Carlson 1980): no overshoot.
@@ -95,16 +96,18 @@ class NoiseCurve:
         curve = PchipInterpolator(
             np.log(self.multipliers), self.energies, axis=1, extrapolate=False
         )
-        return curve(np.log(multipliers))
+        energies: FloatArray = curve(np.log(multipliers))
+        return energies
 
     def map(
         self, epsilons: Sequence[float], deltas: Sequence[float], *, calibration: str = "published"
-    ) -> np.ndarray:
+    ) -> FloatArray:
         """Mean energy over (delta, epsilon), shape (n_deltas, n_epsilons); NaN outside."""
         multipliers = np.array(
             [[noise_multiplier(e, d, calibration) for e in epsilons] for d in deltas]
         )
-        return self.energy(multipliers).mean(axis=0)
+        means: FloatArray = self.energy(multipliers).mean(axis=0)
+        return means
 
     def epsilon_for(
         self, target: float, delta: float, *, calibration: str = "published"

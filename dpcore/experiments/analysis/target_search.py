@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
@@ -103,7 +104,7 @@ def search(
     protocol: str = "dpdis",
     values: Sequence[float] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-    **options: object,
+    **options: Any,
 ) -> Iterator[Tried | Answer]:
     """Look for the cheapest value of a field that reaches a target.
 
@@ -166,7 +167,7 @@ def search(
         if should_stop():
             return
         yield from tried
-    reached = {
+    reached: dict[str, Callable[[Tried], bool]] = {
         "mean": lambda tried: fmean(tried.energies) >= target,
         "luckiest": lambda tried: max(tried.energies) >= target,
         "unluckiest": lambda tried: min(tried.energies) >= target,
@@ -198,28 +199,30 @@ def search(
     )
 
 
-def find(spec: RunSpec, field: str, target: float, **options: object) -> Answer:
+def find(spec: RunSpec, field: str, target: float, **options: Any) -> Answer:
     """The answer of a `search` that nobody stops."""
     *_, answer = search(spec, field, target, **options)
+    if not isinstance(answer, Answer):
+        raise RuntimeError("the search was stopped before it had an answer")
     return answer
 
 
-def smallest_epsilon(spec: RunSpec, target: float, **options: object) -> Answer:
+def smallest_epsilon(spec: RunSpec, target: float, **options: Any) -> Answer:
     """The most private epsilon that reaches a target; as `search`."""
     return find(spec, "epsilon", target, **options)
 
 
-def fewest_people(spec: RunSpec, target: float, **options: object) -> Answer:
+def fewest_people(spec: RunSpec, target: float, **options: Any) -> Answer:
     """The fewest people at each site that reach a target; as `search`."""
     return find(spec, "people_per_site", target, **options)
 
 
-def smallest_intermediate_dim(spec: RunSpec, target: float, **options: object) -> Answer:
+def smallest_intermediate_dim(spec: RunSpec, target: float, **options: Any) -> Answer:
     """The smallest R that reaches a target; as `search`."""
     return find(spec, "intermediate_dim", target, **options)
 
 
-def most_sites(spec: RunSpec, target: float, **options: object) -> Answer:
+def most_sites(spec: RunSpec, target: float, **options: Any) -> Answer:
     """The most sites the same people can be spread over and still reach a target."""
     return find(spec, "sites", target, **options)
 
@@ -231,7 +234,7 @@ def iso_energy_sweep(
     return Sweep(spec, (("people_per_site", tuple(people_per_site)), ("epsilon", tuple(epsilons))))
 
 
-def _middle(feasible: list, known: dict, low: int, high: int) -> int:
+def _middle(feasible: Sequence[float], known: Mapping[float, Tried], low: int, high: int) -> int:
     # What has been run already narrows the interval for nothing.
     inside = [i for i in range(low + 1, high) if feasible[i] in known]
     middle = (low + high) // 2

@@ -111,8 +111,8 @@ def components_and_mean_case() -> AuditCase:
     def likelihood_ratio(releases: FloatArray) -> FloatArray:
         matrices, means = releases[:, :-1], releases[:, -1]
         gaussian: FloatArray = (matrices - middle) @ change / sigma**2
-        nearer: FloatArray = (np.abs(means - exact_prime) - np.abs(means - exact)) / released.scale
-        return gaussian + nearer
+        nearer: FloatArray = np.abs(means - exact_prime) - np.abs(means - exact)
+        return gaussian + nearer / released.noise_scale
 
     return AuditCase(
         name="components and a mean, Laplace noise",
@@ -165,7 +165,7 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
         for data in (values, values_prime)
     )
     drawn = released(values, BUDGET.epsilon, Repetition(0))
-    scales = np.array([each.scale for each in drawn])
+    scales = np.array([each.noise_scale for each in drawn])
     delta = BUDGET.delta if mechanism == "gaussian" else 0.0
     return AuditCase(
         name=f"mean and variance, {mechanism.capitalize()} noise",

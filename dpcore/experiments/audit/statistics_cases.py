@@ -69,7 +69,7 @@ def statistic_case(
     )
     released = release(values, BUDGET.epsilon, rng)
     guarantee = released.guarantee
-    scale = np.atleast_1d(released.scale)
+    scale = np.atleast_1d(released.noise_scale)
 
     def laplace_likelihood_ratio(releases: FloatArray) -> FloatArray:
         nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.cca import CanonicalPairs, measured_correlations
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca.runs import CcaRow, draw_pairs, row_of
@@ -42,14 +43,14 @@ class FoundPairs:
         Covers directions, patterns and `claimed`; None for the exact pairs.
     """
 
-    x_rotations: np.ndarray
-    y_rotations: np.ndarray
-    x_pattern: np.ndarray
-    y_pattern: np.ndarray
-    claimed: np.ndarray
-    measured: np.ndarray
-    x_agreement: np.ndarray
-    y_agreement: np.ndarray
+    x_rotations: FloatArray
+    y_rotations: FloatArray
+    x_pattern: FloatArray
+    y_pattern: FloatArray
+    claimed: FloatArray
+    measured: FloatArray
+    x_agreement: FloatArray
+    y_agreement: FloatArray
     guarantee: Guarantee | None = None
 
 
@@ -100,12 +101,13 @@ def _judged(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:
     )
 
 
-def _correlations(found: np.ndarray, exact: np.ndarray, moment: np.ndarray) -> np.ndarray:
+def _correlations(found: FloatArray, exact: FloatArray, moment: FloatArray) -> FloatArray:
     across = np.einsum("dk,dk->k", found, moment @ exact)
     lengths = np.einsum("dk,dk->k", found, moment @ found) * np.einsum(
         "dk,dk->k", exact, moment @ exact
     )
-    return across / np.sqrt(np.where(lengths > 0, lengths, np.inf))
+    cosines: FloatArray = across / np.sqrt(np.where(lengths > 0, lengths, np.inf))
+    return cosines
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +124,9 @@ class ProjectedPeople:
         this projection. None without labels of at least two groups.
     """
 
-    x_scores: np.ndarray
-    y_scores: np.ndarray
-    labels: np.ndarray | None
+    x_scores: FloatArray
+    y_scores: FloatArray
+    labels: IntArray | None
     nmi: float | None
     calinski_harabasz: float | None
 
@@ -149,13 +151,17 @@ def project_people(
         # As released: the length of a direction says how far its noise can be trusted.
         quality = cluster_scores(np.hstack(scores), labels, rng=stream(seed, Purpose.TRAINING))
     return ProjectedPeople(
-        *(_standard(view) for view in scores),
+        _standard(scores[0]),
+        _standard(scores[1]),
         labels,
         None if quality is None else quality.nmi,
         None if quality is None else quality.calinski_harabasz_of_labels,
     )
 
 
-def _standard(scores: np.ndarray) -> np.ndarray:
+def _standard(scores: FloatArray) -> FloatArray:
     deviations = scores.std(axis=0)
-    return (scores - scores.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
+    standard: FloatArray = (scores - scores.mean(axis=0)) / np.where(
+        deviations > 0, deviations, 1.0
+    )
+    return standard

@@ -53,7 +53,7 @@ class CcaRow(TypedDict):
     exact_total: float
     estimated_total: float
     estimate_error: float
-    sigma: float
+    sigma: float | None
     exact_epsilon: float
     bytes_sent: int
     seconds: float
@@ -100,7 +100,7 @@ def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
             if below is None:
                 return epsilon
             part = (share - below[1]) / (mean - below[1])
-            return below[0] * (epsilon / below[0]) ** part
+            return float(below[0] * (epsilon / below[0]) ** part)
         below = (epsilon, mean)
     return math.inf
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.cca import PROTOCOLS, bound_views, canonical_pairs, measured_correlations
 from dpcore.cca.bounds import MODES
 from dpcore.data import split_sites
@@ -187,11 +188,11 @@ class CcaProblem:
     dataset: str
     n_x: int
     moments: SiteMoments
-    reference: np.ndarray
-    exact_x: np.ndarray
-    exact_y: np.ndarray
-    exact: np.ndarray
-    random: np.ndarray
+    reference: FloatArray
+    exact_x: FloatArray
+    exact_y: FloatArray
+    exact: FloatArray
+    random: FloatArray
     x_scale: float
     y_scale: float
     statement: str
@@ -254,7 +255,7 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
     )
 
 
-def _second_moment_in_double(rows: np.ndarray) -> np.ndarray:
+def _second_moment_in_double(rows: FloatArray) -> FloatArray:
     """The exact answer divides by small eigenvalues, which products in float32 would drown."""
     total = np.zeros((rows.shape[1], rows.shape[1]))
     for start in range(0, len(rows), _BLOCK_ROWS):
@@ -263,9 +264,9 @@ def _second_moment_in_double(rows: np.ndarray) -> np.ndarray:
     return total / len(rows)
 
 
-def _random_spans(reference: np.ndarray, n_x: int, n_components: int, seed: int) -> np.ndarray:
+def _random_spans(reference: FloatArray, n_x: int, n_components: int, seed: int) -> FloatArray:
     rng = stream(seed, Purpose.SUBSPACE)
-    return np.mean(
+    spans: FloatArray = np.mean(
         [
             measured_correlations(
                 rng.standard_normal((n_x, n_components)),
@@ -276,3 +277,4 @@ def _random_spans(reference: np.ndarray, n_x: int, n_components: int, seed: int)
         ],
         axis=0,
     )
+    return spans

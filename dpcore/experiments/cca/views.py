@@ -87,7 +87,10 @@ def cut_from_text(text: str) -> Cut:
             raise ParameterError("views", "two groups of columns with one colon", text)
         return _columns(groups[0]), _columns(groups[1])
     if "," in text:
-        return tuple(name.strip() for name in text.split(","))
+        names = [name.strip() for name in text.split(",")]
+        if len(names) != 2:
+            raise ParameterError("views", "two names with one comma", text)
+        return names[0], names[1]
     return text
 
 

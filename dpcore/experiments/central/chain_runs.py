@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
@@ -40,7 +42,7 @@ class WatchedChains:
         The last split R-hat, and the smaller of bulk and tail effective sample size.
     """
 
-    shares: np.ndarray
+    shares: FloatArray
     starts: tuple[str, ...]
     random_share: float
     converged: bool
@@ -49,7 +51,7 @@ class WatchedChains:
 
     @property
     def n_sweeps(self) -> int:
-        return self.shares.shape[1] - 1
+        return int(self.shares.shape[1] - 1)
 
     def mean_of(self, start: str) -> float:
         """Mean share over the second half of the chains that started there."""
@@ -87,7 +89,9 @@ def watch(
         )
     # Rows have norm at most 1, so that the score moves by at most 1 (theorem 2).
     concentration = problem.n_samples * spec.epsilon / 2
-    forever = {} if n_sweeps is None else {"max_sweeps": n_sweeps, "min_ess": np.inf}
+    limits: dict[str, Any] = {"min_ess": MIN_ESS}
+    if n_sweeps is not None:
+        limits = {"min_ess": np.inf, "max_sweeps": n_sweeps}
     with one_blas_thread():
         draw = sample_matrix_bingham(
             concentration * problem.moments.pooled(),
@@ -95,7 +99,8 @@ def watch(
             rng=Repetition(spec.seed).rng(Purpose.SUBSPACE, _WATCHED),
             method="rotation",
             n_chains=n_chains,
-            **({"max_r_hat": MAX_R_HAT, "min_ess": MIN_ESS} | forever),
+            max_r_hat=MAX_R_HAT,
+            **limits,
         )
     return _watched(draw, problem, settings.n_components, concentration)
 
@@ -127,7 +132,7 @@ def running_diagnostics(chains: WatchedChains, n_points: int = 24) -> list[Row]:
     return [_diagnosed(chains.shares[:, : t + 1]) for t in sweeps.tolist()]
 
 
-def _diagnosed(shares: np.ndarray) -> Row:
+def _diagnosed(shares: FloatArray) -> Row:
     kept = shares[:, shares.shape[1] // 2 :]
     return {
         "sweeps": shares.shape[1] - 1,
@@ -140,5 +145,5 @@ def first_passing(rows: Sequence[Row]) -> int | None:
     """Sweeps at the first of these diagnostics that pass; None if none does."""
     for row in rows:
         if row["r_hat"] < MAX_R_HAT and row["ess"] >= MIN_ESS:
-            return row["sweeps"]
+            return int(row["sweeps"])
     return None

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from dpcore.arrays import FloatArray
 from dpcore.data import Prepared
 from dpcore.experiments.engine.experiment import Experiment
 from dpcore.experiments.engine.once_cache import OnceCache
@@ -118,7 +119,7 @@ def central_spec(spec: RunSpec) -> CentralSpec:
 
 
 def central_problem(
-    key: ProblemKey, prepared: Prepared, whole: Callable[[], np.ndarray] | None = None
+    key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
     """The data side of a central run.
 
@@ -153,12 +154,12 @@ def central_problem(
     )
 
 
-def raw_second_moment(prepared: Prepared) -> np.ndarray:
+def raw_second_moment(prepared: Prepared) -> FloatArray:
     """Second moment around zero of every prepared row, float64."""
     return site_moments(prepared.X, (np.arange(len(prepared.X)),)).pooled()
 
 
-def nearest_basis(components: np.ndarray, exact: np.ndarray) -> np.ndarray:
+def nearest_basis(components: FloatArray, exact: FloatArray) -> FloatArray:
     """The basis of the components' span that lies closest to the exact components.
 
     PPCA's components are uniform within their span, so that only this makes them comparable one
@@ -170,7 +171,8 @@ def nearest_basis(components: np.ndarray, exact: np.ndarray) -> np.ndarray:
     exact : ndarray of shape (at least n_components, n_features), orthonormal rows
     """
     left, _, right = np.linalg.svd(components @ exact[: len(components)].T)
-    return (left @ right).T @ components
+    turned: FloatArray = (left @ right).T @ components
+    return turned
 
 
 def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
@@ -281,7 +283,7 @@ def _problem(key: ProblemKey) -> Problem:
 
 _problems: OnceCache[Problem] = OnceCache(_problem, keep=2)
 
-CENTRAL: Experiment[CentralSpec, ProblemKey, Problem] = replace(
+CENTRAL: Experiment[RunSpec, ProblemKey, Problem] = replace(
     PCA,
     row=CentralRow,
     outline=lambda spec: [

@@ -33,7 +33,7 @@ def require_counts(spec: object, **least: int) -> None:
     """
     for name, smallest in least.items():
         value = getattr(spec, name)
-        if not isinstance(value, Integral) or value < smallest:
+        if not isinstance(value, Integral) or int(value) < smallest:
             raise ParameterError(name, f"a whole number of at least {smallest}", value)
-        if value > (most := 2**63 - 1 if name == "seed" else LARGEST_COUNT):
+        if int(value) > (most := 2**63 - 1 if name == "seed" else LARGEST_COUNT):
             raise ParameterError(name, f"at most {most:,}", value)

@@ -9,10 +9,14 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError
 from threading import Event
+from typing import TYPE_CHECKING
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.software import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit, run_unit
+
+if TYPE_CHECKING:
+    from dask.distributed import Client, as_completed
 
 _ASK_EVERY = 0.05  # seconds between questions whether to stop
 _PATIENCE = 5  # seconds for a scheduler to answer
@@ -44,11 +48,13 @@ def on_cluster(
     with _client(scheduler) as client:
         from dask.distributed import as_completed
         from distributed.client import ClosedClientError
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
         arriving = as_completed(loop=client.loop)
         try:
-            yield from _computed(itertools.chain([first], upcoming), client, arriving, stop)
+            yield from _computed(
+                itertools.chain([first], upcoming), client, arriving, scheduler, stop
+            )
         except (ClosedClientError, CommClosedError, CancelledError) as error:
             raise ParameterError(
                 "scheduler", "reachable until the end; what had arrived is kept", scheduler
@@ -56,11 +62,11 @@ def on_cluster(
 
 
 def _computed(
-    units: Iterator[Unit], client, arriving, stop: Event
+    units: Iterator[Unit], client: Client, arriving: as_completed, scheduler: str, stop: Event
 ) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
     running: dict[object, Unit] = {}
     while not stop.is_set():
-        _wait_for_workers(client, stop)
+        _wait_for_workers(client, scheduler, stop)
         # A few more than can run, so that no worker waits, and no more, so that stopping and
         # sharing with other sessions stay quick.
         room = 2 * max(1, sum(client.nthreads().values())) - len(running)
@@ -75,7 +81,7 @@ def _computed(
             if stop.wait(_ASK_EVERY):
                 return
             if time.monotonic() - asked > 1:
-                _wait_for_workers(client, stop)
+                _wait_for_workers(client, scheduler, stop)
                 asked = time.monotonic()
         future = next(arriving)
         finished = future.result()
@@ -83,24 +89,25 @@ def _computed(
         yield running.pop(future.key), finished
 
 
-def _wait_for_workers(client, stop: Event) -> None:
+def _wait_for_workers(client: Client, scheduler: str, stop: Event) -> None:
     since = time.monotonic()
     while not stop.is_set() and not client.nthreads():
         if time.monotonic() - since > _PATIENCE_FOR_WORKERS:
             raise ParameterError(
                 "scheduler",
                 f"one with workers, of which none came within {_PATIENCE_FOR_WORKERS} seconds",
-                client.scheduler.address,
+                scheduler,
             )
         stop.wait(_ASK_EVERY)
 
 
-def _client(scheduler: str):
+def _client(scheduler: str) -> Client:
     try:
         from dask.distributed import Client
     except ImportError as error:
+        brought = "pip install 'dp-pca-lab[cluster]' brings"
         raise ParameterError(
-            "scheduler", "left out where dask[distributed] is not installed", scheduler
+            "scheduler", f"left out without dask, which {brought}", scheduler
         ) from error
     _knock(scheduler)
     # What Dask has to say of an answer that is no scheduler's is said below in a sentence.

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 _lock = Lock()
 _users: list[object] = []
-_limits: list[object] = []
+_limits: list[Any] = []
 
 
 @contextmanager

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-from dpcore.experiments.learning.classification_runs import CENTRING, PCA, TRAINING, stage_budgets
+from dpcore.experiments.learning.classification_promises import (
+    CENTRING,
+    PCA,
+    TRAINING,
+    stage_budgets,
+)
 from dpcore.experiments.learning.classification_spec import (
     RANDOM_PRIVATE,
     ClassificationSpec,
     canonical,
 )
-from dpcore.experiments.learning.statistic_runs import HISTOGRAM, StatisticSpec
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM, StatisticSpec
 from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.pca_charges import (
     COMPONENTS,

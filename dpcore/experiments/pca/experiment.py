@@ -31,8 +31,6 @@ def check_feasible(spec: RunSpec) -> None:
         Saying what is wrong with which parameter.
     """
     status = dataset_status(spec.dataset)
-    if status.default_components is None and spec.components is None:
-        raise ParameterError("components", f"given for {spec.dataset}", None)
     if spec.samples is not None and spec.samples > status.n_samples:
         here = " in the part that is here" if status.is_part else ""
         most = f"at most the {status.n_samples:,} people of {spec.dataset}{here}"
@@ -80,8 +78,7 @@ def _draw_seconds(spec: RunSpec) -> float:
     at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
     # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise alone.
     sites = sum(
-        spec.sites if protocol(key).wants_proxies else 1 + spec.sites / 12
-        for key in spec.protocols
+        spec.sites if protocol(key).wants_proxies else 1 + spec.sites / 12 for key in spec.protocols
     )
     return sites * at_a_site
 

@@ -9,6 +9,7 @@ from dataclasses import fields
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec
@@ -16,7 +17,6 @@ from dpcore.experiments.pca.spec import RunSpec
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Row = dict[str, object]
 
 _HEAD = '''"""{title}; the same numbers as the page this came from.
 

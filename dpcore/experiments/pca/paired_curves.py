@@ -79,13 +79,13 @@ class Curves:
 
 def crossing(curves: Curves, protocol: str, level: float) -> float | None:
     """Where a mean curve first reaches a level, on a straight line in log value; None if never."""
-    previous = None
+    previous: tuple[float, float] | None = None
     for value in curves.values:
         mean = curves.mean(protocol, value)
         if mean >= level:
             if previous is None:
                 return value
             part = (level - previous[1]) / (mean - previous[1])
-            return previous[0] * (value / previous[0]) ** part
+            return float(previous[0] * (value / previous[0]) ** part)
         previous = value, mean
     return None

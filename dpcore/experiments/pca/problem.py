@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Prepared, load_dataset, prepare, split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
@@ -42,16 +43,16 @@ class Problem:
         Energy of `reference` captured by the first k exact components, for k = 1 to D.
     centre : ndarray of shape (n_features,)
         Mean of the prepared rows of the people at the sites.
-    default_components : int
+    default_components : int or None
     """
 
     moments: SiteMoments
-    reference: np.ndarray
-    exact_components: np.ndarray
-    exact_eigenvalues: np.ndarray
-    optimum: np.ndarray
-    centre: np.ndarray
-    default_components: int
+    reference: FloatArray
+    exact_components: FloatArray
+    exact_eigenvalues: FloatArray
+    optimum: FloatArray
+    centre: FloatArray
+    default_components: int | None
 
     @property
     def n_features(self) -> int:
@@ -70,7 +71,7 @@ def load_prepared(
     return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=True)
 
 
-def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[np.ndarray, ...]:
+def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
     """Row numbers of each site's people."""
     n_rows = len(prepared.X)
     n_samples = n_rows if key.samples is None else key.samples
@@ -97,7 +98,7 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[np.ndarray, ...]:
 
 
 def build_problem(
-    key: ProblemKey, prepared: Prepared, whole: Callable[[], np.ndarray] | None = None
+    key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
     """Site moments and exact answer for one key.
 
@@ -133,7 +134,7 @@ def build_problem(
     )
 
 
-def whole_second_moment(prepared: Prepared) -> np.ndarray:
+def whole_second_moment(prepared: Prepared) -> FloatArray:
     """Centred second moment of every prepared row, float64."""
     everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),))
     return everybody.centred().pooled()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
-import numpy as np
-
+from dpcore.arrays import FloatArray
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.engine.software import versions
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
@@ -144,9 +143,9 @@ def run_repetitions(
 class _Energies:
     """Captured energies; specs that share a decomposition share its components in memory."""
 
-    def __init__(self, reference: np.ndarray):
+    def __init__(self, reference: FloatArray):
         self._reference = reference
-        self._known: dict[tuple, tuple[float, Subspace]] = {}
+        self._known: dict[Hashable, tuple[float, Subspace]] = {}
 
     def of(self, subspace: Subspace) -> float:
         components = subspace.components

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-Row = dict[str, object]
+from dpcore.experiments.engine.experiment import Row
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ SPLITS = ("equal", "random", "dirichlet")
 REFERENCES = ("sites", "all")
 # Algorithm 1 as printed, whose noise does not keep every promise (docs), and the choices that keep
 # it, with less noise and no mistaken directions.
-PUBLISHED = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
-RECOMMENDED = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
+PUBLISHED: dict[str, Any] = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
+RECOMMENDED: dict[str, Any] = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
 
 
 @dataclass(frozen=True)
@@ -165,15 +165,17 @@ class RunSpec:
             drawing=repetition if self.resample else 0,
         )
 
-    def settings(self, n_features: int, default_components: int) -> ReleaseSettings:
+    def settings(self, n_features: int, default_components: int | None) -> ReleaseSettings:
         """The release settings, with K and R filled in for this many features.
 
         Raises
         ------
         ParameterError
-            If K or R is not in [1, n_features].
+            If K or R is not in [1, n_features], or K is left to a data set that has no default.
         """
         components = default_components if self.components is None else self.components
+        if components is None:
+            raise ParameterError("components", f"given for {self.dataset}", None)
         intermediate = self.intermediate_dim
         if intermediate is None:
             intermediate = min(2 * components, n_features)

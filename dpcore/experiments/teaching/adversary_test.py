@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
+from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.pca.protocols.guarantees import HOLDER, gaussian_guarantee
 from dpcore.privacy import (
     Guarantee,
@@ -23,8 +26,6 @@ from dpcore.privacy import (
     second_moment_sigma,
     trade_off,
 )
-
-Row = dict[str, object]
 
 # Densities are drawn this far to either side of both means, where they have vanished.
 REACH = 4.0
@@ -60,7 +61,7 @@ def errors_at(threshold: float, mu: float) -> TestErrors:
     return TestErrors(threshold, float(ndtr(-threshold)), float(ndtr(threshold - mu)))
 
 
-def densities(mu: float) -> dict[str, np.ndarray]:
+def densities(mu: float) -> dict[str, FloatArray]:
     """Columns "release", "with_you" and "without_you", each of shape (n_points,)."""
     release = np.linspace(-REACH, mu + REACH, _N_POINTS)
     return {
@@ -78,7 +79,7 @@ def trade_off_rows(guarantee: Guarantee) -> list[Row]:
     # Dense at both ends, where the curves bend.
     type_one = ndtr(np.linspace(-REACH - 2, REACH + 2, _N_POINTS))
     type_one[[0, -1]] = 0.0, 1.0
-    asked = guarantee.asked
+    asked, mu = _asked_and_mu(guarantee)
     return [
         {"curve": "blind", "type_one": type_one, "type_two": 1 - type_one},
         {
@@ -94,19 +95,19 @@ def trade_off_rows(guarantee: Guarantee) -> list[Row]:
         {
             "curve": "gaussian",
             "type_one": type_one,
-            "type_two": gaussian_trade_off(type_one, guarantee_mu(guarantee)),
+            "type_two": gaussian_trade_off(type_one, mu),
         },
     ]
 
 
-def belief_columns(guarantee: Guarantee) -> dict[str, np.ndarray]:
+def belief_columns(guarantee: Guarantee) -> dict[str, FloatArray]:
     """Belief in the truth after the release against belief before.
 
     "least" and "greatest" under pure epsilon as asked; "low", "median" and "high" are the 5, 50
     and 95 % quantiles under the noise really added.
     """
-    mu = guarantee_mu(guarantee)
-    bounds = np.array([posterior_bounds(prior, guarantee.asked.epsilon) for prior in _PRIORS])
+    asked, mu = _asked_and_mu(guarantee)
+    bounds = np.array([posterior_bounds(prior, asked.epsilon) for prior in _PRIORS])
     quantiles = np.array(
         [gaussian_posterior(prior, mu, np.array([0.05, 0.5, 0.95])) for prior in _PRIORS]
     )
@@ -120,5 +121,13 @@ def belief_columns(guarantee: Guarantee) -> dict[str, np.ndarray]:
     }
 
 
-def _normal_density(z: np.ndarray) -> np.ndarray:
-    return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+def _asked_and_mu(guarantee: Guarantee) -> tuple[PrivacyBudget, float]:
+    mu = guarantee_mu(guarantee)
+    if guarantee.asked is None or mu is None:
+        raise ParameterError("guarantee", "one of Gaussian noise", guarantee.mechanism)
+    return guarantee.asked, mu
+
+
+def _normal_density(z: FloatArray) -> FloatArray:
+    density: FloatArray = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return density

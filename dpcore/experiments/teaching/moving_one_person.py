@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
 from dpcore.privacy import Guarantee
 from dpcore.spectra import second_moment
 
@@ -37,13 +39,13 @@ class Turn:
         Density of the private direction, per degree, at `ANGLES`.
     """
 
-    people: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
+    people: FloatArray
+    before: FloatArray
+    after: FloatArray
     exact_before: float
     exact_after: float
-    law_before: np.ndarray
-    law_after: np.ndarray
+    law_before: FloatArray
+    law_after: FloatArray
 
     @property
     def exact_turn(self) -> float:
@@ -71,23 +73,27 @@ def turned(degrees: float, guarantee: Guarantee) -> Turn:
     radii = _CROWD_RADIUS * np.sqrt((ranks - 0.5) / len(ranks))
     people = radii[:, None] * _unit(np.degrees(_GOLDEN_ANGLE * ranks)).T
     before, after = _unit(0.0), _unit(degrees)
+    if guarantee.sigma is None or guarantee.l2_sensitivity is None:
+        raise ParameterError("guarantee", "one of Gaussian noise", guarantee.mechanism)
     sigma = guarantee.sigma / guarantee.l2_sensitivity * math.sqrt(2) / N_PEOPLE
-    moments = [second_moment(np.vstack((people, person))) for person in (before, after)]
+    still, moved = (second_moment(np.vstack((people, person))) for person in (before, after))
     return Turn(
         people,
         before,
         after,
-        *(first_direction(moment) for moment in moments),
-        *(direction_law(moment, sigma, ANGLES) for moment in moments),
+        first_direction(still),
+        first_direction(moved),
+        direction_law(still, sigma, ANGLES),
+        direction_law(moved, sigma, ANGLES),
     )
 
 
-def first_direction(moment: np.ndarray) -> float:
+def first_direction(moment: FloatArray) -> float:
     """Angle of the leading eigenvector of a symmetric 2 x 2 matrix, in degrees."""
     return math.degrees(math.atan2(2 * moment[0, 1], moment[0, 0] - moment[1, 1]) / 2)
 
 
-def direction_law(moment: np.ndarray, sigma: float, degrees: np.ndarray) -> np.ndarray:
+def direction_law(moment: FloatArray, sigma: float, degrees: FloatArray) -> FloatArray:
     """Density, per degree, of the first direction of moment + isometric noise.
 
     ((A_11 - A_22) / 2, A_12) points at twice the angle of the first direction. Isometric noise
@@ -100,9 +106,10 @@ def direction_law(moment: np.ndarray, sigma: float, degrees: np.ndarray) -> np.n
     # phi(R) / phi(c) is at most 1, where 1 / phi(c) alone would overflow.
     weight = np.sqrt(2 * np.pi) * np.exp((along**2 - length**2) / 2)
     per_radian = (np.exp(-(length**2) / 2) + along * ndtr(along) * weight) / np.pi
-    return per_radian * np.pi / 180
+    per_degree: FloatArray = per_radian * np.pi / 180
+    return per_degree
 
 
-def _unit(degrees: float | np.ndarray) -> np.ndarray:
+def _unit(degrees: float | FloatArray) -> FloatArray:
     radians = np.radians(degrees)
     return np.array([np.cos(radians), np.sin(radians)])

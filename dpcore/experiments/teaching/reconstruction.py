@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+from dpcore.arrays import FloatArray
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Rebuilt:
         Squared distance from the original, as a share of the original's squared length.
     """
 
-    row: np.ndarray
+    row: FloatArray
     error: float
 
 
-def rebuild(row: np.ndarray, components: np.ndarray, k: int) -> Rebuilt:
+def rebuild(row: FloatArray, components: FloatArray, k: int) -> Rebuilt:
     """Project a centred row on the first k components and back.
 
     Parameters

@@ -37,9 +37,9 @@ def diverging(values: FloatArray, limit: float) -> IntArray:
     position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(_RDBU) - 1)
     lower = np.minimum(position.astype(int), len(_RDBU) - 2)
     share = (position - lower)[..., None]
-    colours: IntArray = np.rint(
-        _RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share
-    ).astype(np.uint8)
+    colours: IntArray = np.rint(_RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share).astype(
+        np.uint8
+    )
     return colours
 
 

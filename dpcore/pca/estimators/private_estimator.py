@@ -1,4 +1,9 @@
-"""What every private estimator owes its people: noise that nobody can draw again.
+"""What every private estimator has in common: its parameters' names, and noise of its own.
+
+By keyword, each takes `epsilon`, `delta` where its promise has one, `row_norm_bound`,
+`on_long_rows` and `random_state`; what was published with a weaker promise is asked for by name.
+Fitted, it has `guarantee_`, and `noise_scale_`: an array with the scale of each site's noise, of
+shape (1,) where it is added once.
 
 An estimator is copied, printed, cloned and saved. Whoever has its result and the source of its
 noise has the result without noise, so the source stays with the object that was given it.
@@ -7,8 +12,10 @@ noise has the result without noise, so the source stays with the object that was
 from __future__ import annotations
 
 import inspect
+import operator
 import warnings
 from collections.abc import Iterator
+from typing import Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,7 +27,37 @@ from dpcore.streams import root_of_release
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
+ON_LONG_ROWS = ("clip", "refuse")
+
 _PARTS = ("steps", "transformers", "transformer_list")
+
+
+def check_long_rows(on_long_rows: str, n_long: int, bound: str) -> None:
+    """Refuse long rows, where that was asked for.
+
+    Refusing reads the rows: whoever learns that a release was refused learns that somebody's row
+    is long, which no guarantee covers. It is for holders who check their table before they
+    release anything.
+
+    Parameters
+    ----------
+    on_long_rows : {"clip", "refuse"}
+    n_long : int
+        How many rows are longer than the bound.
+    bound : str
+        As it is to be read.
+
+    Raises
+    ------
+    ParameterError
+        If `on_long_rows` is unknown, or there are long rows and they are to be refused.
+    """
+    if on_long_rows not in ON_LONG_ROWS:
+        raise ParameterError("on_long_rows", f"one of {', '.join(ON_LONG_ROWS)}", on_long_rows)
+    if n_long and on_long_rows == "refuse":
+        raise ParameterError(
+            "X", f"of row norms at most row_norm_bound={bound}", f"{n_long} longer rows"
+        )
 
 
 def root_seed(random_state: RandomState) -> int:
@@ -36,7 +73,7 @@ def root_seed(random_state: RandomState) -> int:
         If it is none of these.
     """
     if random_state is None:
-        return int(np.random.SeedSequence().entropy)
+        return cast(int, np.random.SeedSequence().entropy)
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return int.from_bytes(random_state.bytes(16), "little")
     if isinstance(random_state, int | np.integer) and random_state >= 0:
@@ -67,16 +104,17 @@ class PrivateEstimator(BaseEstimator):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        is_seed = name == "random_state" and isinstance(value, int | np.integer)
-        if is_seed and not isinstance(value, UnprintedSeed):
-            value = UnprintedSeed(value)
+        # What has been wrapped stays the object it is: cloning compares by identity.
+        if name == "random_state" and not isinstance(value, UnprintedSeed):
+            value = UnprintedSeed(value) if isinstance(value, int | np.integer) else value
         super().__setattr__(name, value)
 
-    def __getstate__(self) -> dict:
-        return super().__getstate__() | {"random_state": None}
+    def __getstate__(self) -> dict[str, object]:
+        state: dict[str, object] = super().__getstate__() | {"random_state": None}
+        return state
 
-    def __sklearn_clone__(self):
-        twin = super().__sklearn_clone__()
+    def __sklearn_clone__(self) -> Self:
+        twin: Self = super().__sklearn_clone__()
         twin.random_state = self.random_state
         return twin
 
@@ -120,11 +158,12 @@ def fitted_before(estimator: BaseEstimator) -> list[str]:
 
 def _steps_before(pipeline: Pipeline, inside: list[object]) -> list[tuple[str, object]]:
     # A pipeline with a memory fits clones of its steps; those are known by their type.
-    for same in (lambda step, own: step is own, lambda step, own: type(step) is type(own)):
-        for position, (_, step) in enumerate(pipeline.steps):
+    steps: list[tuple[str, object]] = pipeline.steps
+    for same in (operator.is_, lambda step, own: type(step) is type(own)):
+        for position, (_, step) in enumerate(steps):
             if any(same(step, own) for own in inside):
-                return pipeline.steps[:position]
-    return pipeline.steps[:-1]
+                return steps[:position]
+    return steps[:-1]
 
 
 def _learners(name: str, step: object) -> Iterator[str]:
@@ -132,6 +171,7 @@ def _learners(name: str, step: object) -> Iterator[str]:
     if parts is not None:
         for part_name, part, *_ in parts:
             yield from _learners(part_name, part)
-    elif isinstance(step, BaseEstimator) and not isinstance(step, PrivateEstimator):
-        if get_tags(step).requires_fit:
-            yield name
+    elif isinstance(step, PrivateEstimator) or not isinstance(step, BaseEstimator):
+        return
+    elif get_tags(step).requires_fit:
+        yield name

@@ -79,7 +79,7 @@ def release_scales(
 
 
 def promised_by_masked_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """What holds against the aggregator who reads every message, and against a site."""
     return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])

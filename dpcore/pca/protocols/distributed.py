@@ -38,21 +38,21 @@ def noise_of_holder(
 
 
 def promised_by_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """Every site of so many people releases its own noisy second moment."""
     return noise_guarantee(settings, EVERY_SITE, noise_of_sites(settings, n_samples))
 
 
 def promised_by_first_site(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """The first site alone; nobody else's people are read."""
     return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
 
 
 def promised_by_holder(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
 ) -> Guarantee:
     """Somebody who holds the rows of all sites adds noise once."""
     return noise_guarantee(settings, HOLDER, [noise_of_holder(settings, n_samples)])

@@ -6,7 +6,7 @@ a private mean, whatever `ReleaseSettings.mean_share` asks of the others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dpcore.pca.central import (
 from dpcore.pca.draw import Draw
 from dpcore.pca.exponential import ppca as draw_ppca
 from dpcore.pca.exponential import ppca_guarantee
+from dpcore.pca.protocols.guarantees import Promise
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Guarantee, PrivacyBudget
@@ -32,26 +33,21 @@ from dpcore.streams import Purpose
 _SULQ, _MODSULQ, _PPCA = 2, 3, 1
 
 
-def promised_by_sulq(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
-) -> Guarantee:
-    """What SuLQ's noise for so many people and features promises."""
-    people, bound = int(sum(n_samples)), settings.row_norm_bound
-    sigma = sulq_sigma(n_features, people, settings.budget, row_norm_bound=bound)
-    return noisy_moment_guarantee(settings.budget, sigma, people, bound)
+def _promised_with(sigma_of: Callable[..., float]) -> Promise:
+    def promised(settings: ReleaseSettings, n_samples: Sequence[int], n_features: int) -> Guarantee:
+        people, bound = int(sum(n_samples)), settings.row_norm_bound
+        sigma = sigma_of(n_features, people, settings.budget, row_norm_bound=bound)
+        return noisy_moment_guarantee(settings.budget, sigma, people, bound)
+
+    return promised
 
 
-def promised_by_modsulq(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
-) -> Guarantee:
-    """What MOD-SuLQ's noise for so many people and features promises."""
-    people, bound = int(sum(n_samples)), settings.row_norm_bound
-    sigma = modsulq_sigma(n_features, people, settings.budget, row_norm_bound=bound)
-    return noisy_moment_guarantee(settings.budget, sigma, people, bound)
+promised_by_sulq = _promised_with(sulq_sigma)
+promised_by_modsulq = _promised_with(modsulq_sigma)
 
 
 def promised_by_ppca(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, _n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """Pure epsilon, if chains pass: one component, or all but one, is drawn without them."""
     is_chain = settings.n_components not in (1, n_features - 1, n_features)
@@ -60,28 +56,12 @@ def promised_by_ppca(
 
 def sulq(draw: Draw) -> Subspace:
     """SuLQ: leading directions of the symmetric part of a second moment with noise everywhere."""
-    settings = draw.settings
-    release = sulq_moment(
-        draw.pooled_moment,
-        draw.n_people,
-        settings.budget,
-        row_norm_bound=settings.row_norm_bound,
-        rng=draw.repetition.rng(Purpose.POOLED_NOISE, _SULQ),
-    )
-    return _leading_directions(draw, release)
+    return _leading_directions(draw, sulq_moment, _SULQ)
 
 
 def modsulq(draw: Draw) -> Subspace:
     """MOD-SuLQ: leading directions of a second moment with symmetric noise of scale beta."""
-    settings = draw.settings
-    release = modsulq_moment(
-        draw.pooled_moment,
-        draw.n_people,
-        settings.budget,
-        row_norm_bound=settings.row_norm_bound,
-        rng=draw.repetition.rng(Purpose.POOLED_NOISE, _MODSULQ),
-    )
-    return _leading_directions(draw, release)
+    return _leading_directions(draw, modsulq_moment, _MODSULQ)
 
 
 def ppca(draw: Draw) -> Subspace:
@@ -116,14 +96,19 @@ def ppca(draw: Draw) -> Subspace:
     )
 
 
-def _leading_directions(draw: Draw, release: NoisyMoment) -> Subspace:
+def _leading_directions(
+    draw: Draw, release_moment: Callable[..., NoisyMoment], stream: int
+) -> Subspace:
+    settings = draw.settings
+    release = release_moment(
+        draw.pooled_moment,
+        draw.n_people,
+        settings.budget,
+        row_norm_bound=settings.row_norm_bound,
+        rng=draw.repetition.rng(Purpose.POOLED_NOISE, stream),
+    )
     eigenvalues, components = leading_eigenpairs(
-        symmetric_part(release.matrix), draw.settings.n_components, by=draw.settings.ranking
+        symmetric_part(release.matrix), settings.n_components, by=settings.ranking
     )
-    return Subspace(
-        components=components,
-        eigenvalues=eigenvalues,
-        guarantee=release.guarantee,
-        sigma=np.array([release.sigma]),
-        bytes_sent=draw.raw_row_bytes(),
-    )
+    sigma = np.array([release.sigma])
+    return Subspace(components, eigenvalues, release.guarantee, sigma, draw.raw_row_bytes())

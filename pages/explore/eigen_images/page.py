@@ -20,9 +20,9 @@ from pages.widgets.messages import dataset_ready, errors_shown, not_private
 choice = current()
 dataset = choice.dataset
 st.title("Eigen-images")
-left, right = st.columns(2)
-method = ask("method", left)
-epsilons = ask("epsilons", right)
+# Not in columns: there, what has no room in a line is cut off.
+method = ask("method")
+epsilons = ask("epsilons")
 for note in choice.notes:
     st.warning(note)
 if not dataset_ready(dataset):

@@ -11,7 +11,7 @@ from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
 from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.export import statistic_notebook, statistic_script
-from dpcore.experiments.learning.statistic_runs import HISTOGRAM, MEAN, StatisticSpec
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, StatisticSpec, numbers_in
 from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.distributions import (
@@ -57,7 +57,7 @@ def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
             "One number a person", _TYPED_AGES, key="stat_numbers", height=80, max_chars=20_000
         )
         try:
-            numbers = statistic_runs.numbers_in(text)
+            numbers = numbers_in(text)
         except ParameterError as error:
             st.error(_sentence(error), icon="⚠️")
             return None
@@ -114,7 +114,7 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
         )
         moves = f"One person can move it by at most {release.sensitivity:.3g}"
     words.markdown(
-        f"{moves}; the noise has scale {release.scale:.3g}. Values outside [{spec.low:g}, "
+        f"{moves}; the noise has scale {release.noise_scale:.3g}. Values outside [{spec.low:g}, "
         f"{spec.high:g}] are moved to the nearer bound: "
         f"{statistic_runs.n_outside(data.values, spec):,} of {n:,}. That count and the true value "
         "are for you alone, no part of the release."
@@ -156,16 +156,16 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     chart(
         error_law_figure(
             errors,
-            statistic_runs.error_density(spec, float(release.scale)),
+            statistic_runs.error_density(spec, float(release.noise_scale)),
             _unit(spec),
             marker=marker,
             dark=is_dark(),
         ),
         key="stat_law",
         alt=f"Errors of {draws} draws follow the {spec.mechanism} law of scale "
-        f"{release.scale:.3g}.",
+        f"{release.noise_scale:.3g}.",
     )
-    reached = statistic_runs.error_reached(spec, float(release.scale))
+    reached = statistic_runs.error_reached(spec, float(release.noise_scale))
     st.caption(
         f"Theory: below {plain(float(f'{reached:.3g}'))} in 95 draws of 100. Live: in "
         f"{100 * np.mean(np.abs(errors) <= reached):.1f}. Publishing so many draws would cost as "

@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import streamlit as st
 
@@ -80,7 +81,7 @@ def _bases(base: RunSpec, picked: dict[str, list[str]], published: bool) -> tupl
     """
     choices = [picked[field] or [getattr(base, field)] for field in SETTINGS]
     others = [
-        replace(base, **dict(zip(SETTINGS, combination, strict=True)))
+        replace(base, **dict[str, Any](zip(SETTINGS, combination, strict=True)))
         for combination in itertools.product(*choices)
     ]
     bases = tuple(dict.fromkeys([base, *([as_published(base)] if published else []), *others]))

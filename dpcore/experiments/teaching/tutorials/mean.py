@@ -19,7 +19,7 @@ bounds = (0, 100)  # public: nobody is older
 # %%
 epsilon = 1.0
 mean = private_mean(ages, bounds=bounds, epsilon=epsilon, rng=rng)
-print(f"true {ages.mean():.3f}, private {mean.value:.3f}, noise scale {mean.scale:.3g}")
+print(f"true {ages.mean():.3f}, private {mean.value:.3f}, noise scale {mean.noise_scale:.3g}")
 
 # %% [markdown]
 # Every further release costs another ε. Here is how far ten of them scatter.

@@ -19,7 +19,7 @@ bounds = (0, 100)  # public: nobody is older
 # %%
 epsilon = 1.0
 variance = private_variance(ages, bounds=bounds, epsilon=epsilon, rng=rng)
-print(f"true {ages.var():.2f}, private {variance.value:.2f}, scale {variance.scale:.3g}")
+print(f"true {ages.var():.2f}, private {variance.value:.2f}, scale {variance.noise_scale:.3g}")
 print(f"standard deviation {max(variance.value, 0) ** 0.5:.2f} years, at no further cost")
 
 # %% [markdown]
@@ -27,6 +27,6 @@ print(f"standard deviation {max(variance.value, 0) ** 0.5:.2f} years, at no furt
 
 # %%
 for high in (60, 80, 100, 200):
-    noise = private_variance(ages, bounds=(0, high), epsilon=epsilon, rng=rng).scale
+    noise = private_variance(ages, bounds=(0, high), epsilon=epsilon, rng=rng).noise_scale
     bias = clipping_bias(ages, bounds=(0, high), statistic="variance")
     print(f"[0, {high}]  bias {bias:8.2f}   noise scale {noise:.3f}")

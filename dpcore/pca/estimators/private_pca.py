@@ -8,26 +8,28 @@ a point known without them, and `transform` subtracts nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
-from dpcore.pca.estimators.private_estimator import PrivateEstimator
+from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows
 from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
+from dpcore.privacy import Guarantee
 from dpcore.spectra import site_moments
 from dpcore.streams import Repetition
 
-ON_LONG_ROWS = ("clip", "refuse")
 
-
-def bounded_rows(X: np.ndarray, bound: float, *, on_long_rows: str) -> tuple[np.ndarray, int]:
+def bounded_rows(X: FloatArray, bound: float, *, on_long_rows: str) -> tuple[FloatArray, int]:
     """Rows with Euclidean norm at most `bound`, and how many were longer.
 
     Parameters
@@ -36,9 +38,7 @@ def bounded_rows(X: np.ndarray, bound: float, *, on_long_rows: str) -> tuple[np.
     bound : float
         Public: chosen without looking at the rows.
     on_long_rows : {"clip", "refuse"}
-        Shrink longer rows to the bound, or raise. Refusing reads the rows: whoever learns that
-        a release was refused learns that somebody's row is long, which no guarantee covers. It
-        is for holders who check their table before they release anything.
+        Shrink longer rows to the bound, or raise (see `check_long_rows`).
 
     Returns
     -------
@@ -54,18 +54,13 @@ def bounded_rows(X: np.ndarray, bound: float, *, on_long_rows: str) -> tuple[np.
         If `on_long_rows` is unknown, the bound not in [1e-15, 1e15], or a row is longer and to
         be refused.
     """
-    if on_long_rows not in ON_LONG_ROWS:
-        raise ParameterError("on_long_rows", f"one of {', '.join(ON_LONG_ROWS)}", on_long_rows)
     check_norm_bound("row_norm_bound", bound)
     rows, n_clipped = shorten(X, bound)
-    if n_clipped and on_long_rows == "refuse":
-        raise ParameterError(
-            "X", f"of row norms at most row_norm_bound={bound:g}", f"{n_clipped} longer rows"
-        )
+    check_long_rows(on_long_rows, n_clipped, f"{bound:g}")
     return rows, n_clipped
 
 
-def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[np.ndarray, list[np.ndarray]]:
+def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[AnyArray, list[IntArray]]:
     """Labels in sorted order, and the row numbers that carry each.
 
     Raises
@@ -95,7 +90,12 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     `on_long_rows` and `random_state`.
     """
 
-    def transform(self, X: ArrayLike) -> np.ndarray:
+    components_: FloatArray
+    eigenvalues_: FloatArray
+    guarantee_: Guarantee
+    noise_scale_: FloatArray
+
+    def transform(self, X: ArrayLike) -> FloatArray:
         """Coordinates within the subspace, X V^T, of shape (n_samples, n_components).
 
         Nothing is subtracted: no mean was released. Coordinates of a person's row are as private
@@ -104,30 +104,32 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         check_is_fitted(self)
         return self._validated(X, reset=False) @ self.components_.T
 
-    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Rows of the subspace, of shape (n_samples, n_features), from their coordinates."""
         check_is_fitted(self)
-        return np.asarray(X) @ self.components_
+        rows: FloatArray = np.asarray(X)
+        return rows @ self.components_
 
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _validated(self, X: ArrayLike, *, reset: bool) -> np.ndarray:
-        return validate_data(
+    def _validated(self, X: ArrayLike, *, reset: bool) -> FloatArray:
+        rows: FloatArray = validate_data(
             self,
             X,
             dtype=[np.float64, np.float32],
             reset=reset,
             ensure_min_samples=2 if reset else 1,
         )
+        return rows
 
-    def _bounded(self, X: ArrayLike) -> np.ndarray:
+    def _bounded(self, X: ArrayLike) -> FloatArray:
         self._warn_of_fitted_preparation()
         rows, _ = bounded_rows(
             self._validated(X, reset=True), self.row_norm_bound, on_long_rows=self.on_long_rows
@@ -136,12 +138,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
     def _draw(
         self,
-        rows: np.ndarray,
+        rows: FloatArray,
         settings: ReleaseSettings,
-        members: Sequence[np.ndarray] | None = None,
+        members: Sequence[IntArray] | None = None,
         *,
-        noise: tuple,
-        **wanted: bool,
+        noise: tuple[object, ...],
+        proxies: bool = False,
+        average: bool = False,
     ) -> Draw:
         """One draw over these sites, or over a single one that holds everybody.
 
@@ -158,9 +161,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             rows.shape[1],
             rows.dtype.name,
         )
-        return Draw(moments, settings, Repetition(root), **wanted)
+        return Draw(moments, settings, Repetition(root), proxies=proxies, average=average)
 
-    def _keep(self, subspace: Subspace, dtype: np.dtype) -> None:
+    def _keep(self, subspace: Subspace, dtype: np.dtype[np.floating[Any]]) -> None:
         self.components_ = subspace.components.astype(dtype, copy=False)
         self.eigenvalues_ = subspace.eigenvalues
         self.guarantee_ = subspace.guarantee

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from dpcore.mechanisms.symmetric_noise import symmetric_gaussian_noise
 from pages.server import result_cache
-from tests.pages.looking import Opener
+from tests.pages.looking import APP, Opener
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = APP.parent
 # From the page's script to the protocol's release, that excluded.
 MOST_BEFORE_THE_RELEASE = 8
 # Sites, messages and mechanisms, the release included.

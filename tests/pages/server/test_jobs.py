@@ -93,11 +93,11 @@ def state(jobs: Jobs, key: str) -> str:
 def test_first_come_first_served(jobs):
     works = {key: Work() for key in "abc"}
     views = {key: jobs.start(key, key, work.parts) for key, work in works.items()}
-    for key in works:
-        wait_until(lambda key=key: works[key].begun)
+    for key, work in works.items():
+        wait_until(lambda work=work: work.begun)
         later = [other for other in works if other > key]
         assert [state(jobs, other) for other in later] == ["waiting"] * len(later)
-        works[key].end()
+        work.end()
         wait_until(lambda key=key: views[key].progress().state == "finished")
 
 
@@ -237,7 +237,10 @@ def test_long_runs_take_turns_and_lose_no_row(jobs, clock):
 def test_a_visitor_has_a_few_runs_at_once_and_is_told(jobs):
     for number in range(MOST_OF_A_VISITOR):
         jobs.start("me", number, Work().parts)
-    with pytest.raises(ParameterError, match="at most 3 of one visitor.*got 4"):
+    with pytest.raises(
+        ParameterError,
+        match=f"at most {MOST_OF_A_VISITOR} of one visitor.*got {MOST_OF_A_VISITOR + 1}",
+    ):
         jobs.start("me", "one more", Work().parts)
     assert jobs.start("you", "one more", Work().parts).progress().state == "waiting"
 

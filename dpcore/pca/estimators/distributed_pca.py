@@ -12,8 +12,8 @@ from typing import Self
 from numpy.typing import ArrayLike
 
 from dpcore.errors import ParameterError
-from dpcore.pca.estimators.base import PrivatePCA, rows_of_sites
 from dpcore.pca.estimators.private_estimator import RandomState
+from dpcore.pca.estimators.private_pca import PrivatePCA, rows_of_sites
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
@@ -112,7 +112,7 @@ class DistributedPCA(PrivatePCA):
         masks: str = "published",
         honest_sites: int | None = None,
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta

@@ -1,7 +1,7 @@
 """Private PCA of rows held in one place, as scikit-learn estimators.
 
-The noise is added once, by somebody who holds all rows. `dpcore.pca.estimators.distributed` has the
-estimator for rows spread over sites.
+The noise is added once, by somebody who holds all rows. The estimator for rows spread
+over sites is in `dpcore.pca.estimators.distributed_pca`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import warnings
 from typing import Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from dpcore.pca.estimators.base import PrivatePCA
 from dpcore.pca.estimators.private_estimator import RandomState
+from dpcore.pca.estimators.private_pca import PrivatePCA
 from dpcore.pca.protocols.distributed import pooled
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.pca.settings import ReleaseSettings
@@ -81,7 +82,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -127,7 +128,7 @@ class _SulqFamily(PrivatePCA):
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -156,14 +157,17 @@ class SulqPCA(_SulqFamily):
 
     Its scale comes from a bound that grows with the dimension: what holds, `guarantee_.epsilon`,
     is far below what was asked. For comparison with the 2012 paper; to get the most out of a
-    budget use `AnalyzeGaussPCA`, whose parameters and attributes these are.
+    budget use `AnalyzeGaussPCA`, whose attributes these are.
+
+    Parameters
+    ----------
+    n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
+        As in `AnalyzeGaussPCA`.
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    `AnalyzeGaussPCA`.
 
     References
     ----------
@@ -177,14 +181,17 @@ class SulqPCA(_SulqFamily):
 class ModSulqPCA(_SulqFamily):
     """MOD-SuLQ: symmetric noise of scale beta on the second moment.
 
-    As `SulqPCA`: its noise keeps far more than it promises.
+    As `SulqPCA`: its noise keeps far more than it promises. Attributes as in `AnalyzeGaussPCA`.
+
+    Parameters
+    ----------
+    n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
+        As in `AnalyzeGaussPCA`.
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    `AnalyzeGaussPCA`.
 
     References
     ----------
@@ -211,7 +218,7 @@ class ExponentialPCA(PrivatePCA):
     n_components : int
         K.
     epsilon : float
-        Positive and finite.
+        Positive and finite. There is no delta.
     row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
 
@@ -219,15 +226,16 @@ class ExponentialPCA(PrivatePCA):
     ----------
     components_ : ndarray of shape (n_components, n_features), orthonormal rows
     guarantee_ : Guarantee
+    noise_scale_ : ndarray of shape (1,)
+        In units of captured energy, 2 c^2 / (n epsilon): a subspace that captures so much less
+        than another is e times less likely to be drawn.
     n_features_in_, feature_names_in_
         As in `AnalyzeGaussPCA`.
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    `AnalyzeGaussPCA`.
 
     References
     ----------
@@ -242,7 +250,7 @@ class ExponentialPCA(PrivatePCA):
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.row_norm_bound = row_norm_bound
@@ -281,4 +289,5 @@ class ExponentialPCA(PrivatePCA):
             )
         self.components_ = subspace.components.astype(rows.dtype, copy=False)
         self.guarantee_ = subspace.guarantee
+        self.noise_scale_ = np.array([2 * self.row_norm_bound**2 / (len(rows) * self.epsilon)])
         return self

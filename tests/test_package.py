@@ -1,0 +1,214 @@
+"""The package: what `import dpcore` shows, what the wheel holds, and what it needs around it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import dpcore
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow"}  # the others are named alike
+# Where a library may be imported that `pip install .` does not bring, and the extra that does.
+BROUGHT_BY = {
+    "dashboard": ("dpcore/figures/", "dpcore/experiments/pca/export.py", "pages/", "app.py"),
+    "cluster": ("dpcore/experiments/engine/dask_backend.py",),
+}
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(text).name) for text in requirements}
+
+
+def needed_by(requirements: list[str]) -> set[str]:
+    """Names of distributions: those asked for, and what these need in turn on this machine."""
+    found: set[str] = set()
+    waiting = [Requirement(text) for text in requirements]
+    while waiting:
+        one = waiting.pop()
+        name = canonicalize_name(one.name)
+        if name in found:
+            continue
+        found.add(name)
+        for other in map(Requirement, distribution(name).requires or ()):
+            asked = [{"extra": extra} for extra in (*one.extras, "")]
+            if other.marker is None or any(map(other.marker.evaluate, asked)):
+                waiting.append(other)
+    return found
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines and first names of what a file imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, str(node.module).split(".")[0]
+
+
+def test_the_declared_dependencies_are_what_is_imported():
+    own = {*sys.stdlib_module_names, "dpcore", "pages", "_typeshed"}
+    core = names_of(PROJECT["dependencies"])
+    brought = {extra: core | needed_by(EXTRAS[extra]) for extra in BROUGHT_BY}
+    unused = set(core)
+    missing = []
+    files = [path for room in ("dpcore", "pages") for path in (REPOSITORY / room).rglob("*.py")]
+    for path in [*files, REPOSITORY / "app.py"]:
+        place = path.relative_to(REPOSITORY).as_posix()
+        extras = [extra for extra, places in BROUGHT_BY.items() if place.startswith(places)]
+        # Pages import what Streamlit brings, before it does.
+        declared = core.union(*(brought[extra] for extra in extras))
+        for line, name in imported(path):
+            if name not in own:
+                package = DISTRIBUTION_OF.get(name, canonicalize_name(name))
+                unused.discard(package)
+                if package not in declared:
+                    missing.append(f"{place}:{line} imports {name}")
+    assert not missing
+    assert not unused, "declared and never imported"
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: a build leaves folders behind."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, folder)
+    shutil.copytree(
+        REPOSITORY / "dpcore", folder / "dpcore", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", folder, folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def pip(*arguments: object) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of an environment's programs: the wheel, and of what is here only what it declares."""
+    home = tmp_path_factory.mktemp("environment")
+    venv.create(home, symlinks=True)
+    (libraries,) = home.glob("lib/python*/site-packages")
+    for name in needed_by(PROJECT["dependencies"]):
+        files = distribution(name).files or ()
+        for part in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+            (libraries / part).symlink_to(Path(str(distribution(name).locate_file(part))))
+    pip("--python", home / "bin" / "python", "install", "--no-deps", "--no-index", wheel)
+    return home / "bin"
+
+
+@pytest.fixture
+def call(installed: Path, tmp_path: Path):
+    """Calls the installed `dpcore` in an empty folder."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        folder = tmp_path / "empty"
+        folder.mkdir(exist_ok=True)
+        environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        environment |= {"DPCORE_CACHE": str(tmp_path / "cache"), "OPENBLAS_NUM_THREADS": "1"}
+        environment |= {"DPCORE_DATA": str(tmp_path), "PYTHONWARNINGS": "error"}
+        return subprocess.run(
+            [installed / "dpcore", *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert tops == {"dpcore", f"dp_pca_lab-{dpcore.__version__}.dist-info"}
+    assert "dpcore/py.typed" in names
+    sources = {
+        path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "dpcore").rglob("*.py")
+    }
+    assert sources <= set(names)
+
+
+# One line a command; the figures bring every path out of the package that there is.
+COMMANDS = (
+    "datasets --json",
+    "run --dataset digits --epsilon 1 --sites 2 --components 3 --repetitions 1 --json",
+    "sweep --dataset digits --vary epsilon=1 --sites 2 --components 3 --repetitions 1 --json",
+    "reproduce fig1-a --repetitions 1 --json",
+    "cca --dataset synthetic-views --repetitions 1 --json",
+    "audit --list --json",
+    "cache",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split()[0])
+def test_every_command_works_from_the_wheel_in_an_empty_folder(call, command):
+    done = call(*command.split())
+    assert done.returncode == 0, done.stderr
+    if "--json" in command:
+        document = json.loads(done.stdout)
+        assert document
+    if command.startswith("reproduce"):
+        assert document["published"]["points"] == len(document["rows"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "library", "extra"),
+    [
+        ("reproduce fig1-a --out results", "plotly", "dashboard"),
+        ("sweep --vary epsilon=1 --scheduler tcp://127.0.0.1:1", "dask", "cluster"),
+    ],
+)
+def test_what_an_extra_brings_is_said_in_one_sentence(call, command, library, extra):
+    """And at once: not after the rows were computed."""
+    done = call(*command.split())
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("dpcore: ")]
+    assert f"without {library}, which pip install 'dp-pca-lab[{extra}]' brings" in sentence
+
+
+def test_the_installed_version_is_the_packages(installed):
+    program = "import importlib.metadata as m; print(m.version('dp-pca-lab'))"
+    command = [installed / "python", "-c", program]
+    found = subprocess.run(command, cwd=installed, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == dpcore.__version__
+
+
+def test_every_public_name_is_there_and_is_what_types_say():
+    """Names for type checkers and names at run time are two lists."""
+    tree = ast.parse((REPOSITORY / "dpcore/__init__.py").read_text(encoding="utf-8"))
+    typed = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dpcore")
+        for alias in node.names
+    }
+    assert {*typed, "__version__"} == set(dpcore.__all__)
+    for name, module in typed.items():
+        assert getattr(dpcore, name) is getattr(sys.modules[str(module)], name)
+    assert set(dpcore.__all__) < set(dir(dpcore))
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        dpcore.no_such_name  # noqa: B018
