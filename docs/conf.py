@@ -24,6 +24,8 @@ html_math_renderer = "mathml"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
+# Attributes of one name in several classes, in words that are no references.
+suppress_warnings = ["ref.python"]
 
 
 def _inline(page: HTML5Translator, node: nodes.math) -> None:
@@ -36,6 +38,18 @@ def _block(page: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def _is_routing(app: Sphinx, what: str, name: str, *_: object) -> bool | None:
+    """Whether scikit-learn adds this to every estimator, and documents it itself."""
+    return True if name.endswith("_request") or name == "get_metadata_routing" else None
+
+
+def _bars(app: Sphinx, what: str, name: str, thing: object, options: object, text: list[str]) -> None:
+    """A bar in a docstring is that of an absolute value, and not of a substitution."""
+    text[:] = [line.replace("|", r"\|") for line in text]
+
+
 def setup(app: Sphinx) -> None:
     """Formulas become MathML here, so that a reader's browser needs no script for them."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("autodoc-skip-member", _is_routing)
+    app.connect("autodoc-process-docstring", _bars)
