@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import plotly.graph_objects as go
 
 # The register is a table too: of protocols, with how each is drawn.
 from dpcore.pca.protocols.entry import Look
 from dpcore.pca.protocols.register import PROTOCOLS
+
+__all__ = [
+    "FREE_LOOKS",
+    "GREY",
+    "INK_DARK",
+    "INK_LIGHT",
+    "PROTOCOLS",
+    "Look",
+    "assembled",
+    "base_figure",
+    "faded",
+    "horizontal",
+    "ink",
+    "log_ticks",
+    "look_of",
+    "vertical",
+]
 
 INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"
@@ -49,14 +68,14 @@ def base_figure(height: int) -> go.Figure:
 
 
 def assembled(
-    traces: list[dict],
+    traces: Sequence[Mapping[str, Any]],
     *,
     height: int,
     left: int,
     dark: bool,
-    xaxis: dict,
-    yaxis: dict,
-    **layout: object,
+    xaxis: dict[str, Any],
+    yaxis: dict[str, Any],
+    **layout: Any,
 ) -> go.Figure:
     """A figure from finished parts, with labels readable on its page.
 
@@ -83,7 +102,7 @@ def assembled(
     return figure
 
 
-def _base_layout(height: int) -> dict:
+def _base_layout(height: int) -> dict[str, Any]:
     return {
         "height": height,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
@@ -94,7 +113,7 @@ def _base_layout(height: int) -> dict:
     }
 
 
-def vertical(x: float, *, colour: str, dash: str = "solid", width: float = 1.5) -> dict:
+def vertical(x: float, *, colour: str, dash: str = "solid", width: float = 1.5) -> dict[str, Any]:
     """A line across the plot at x, as a layout shape.
 
     Set together with the rest of the layout: Plotly's `add_vline` goes through every axis of the
@@ -104,7 +123,7 @@ def vertical(x: float, *, colour: str, dash: str = "solid", width: float = 1.5) 
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
 
 
-def horizontal(y: float, *, colour: str, dash: str = "solid", width: float = 1.5) -> dict:
+def horizontal(y: float, *, colour: str, dash: str = "solid", width: float = 1.5) -> dict[str, Any]:
     """A line across the plot at y, as a layout shape; see `vertical`."""
     line = {"color": colour, "dash": dash, "width": width}
     return {"type": "line", "y0": y, "y1": y, "x0": 0, "x1": 1, "xref": "x domain", "line": line}

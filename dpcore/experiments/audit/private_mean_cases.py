@@ -61,22 +61,24 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     settings = replace(SETTINGS, mean_share=mean_share)
     moments, moments_prime = (prepared_sites(row, 2) for row in worst_rows(mean_share))
 
-    def sent_by_the_second(draw: Draw) -> FloatArray:
+    def sent_by_the_second(draw: Draw, means: FloatArray) -> FloatArray:
         message = site_message(
             draw.moments.second_moments[1],
             int(draw.moments.n_samples[1]),
             settings,
             rng=draw.repetition.rng(Purpose.SITE_NOISE, 1),
             whole=not entry.wants_proxies,
-            means=(draw.noisy_means[1], draw.moments.weights @ draw.noisy_means),
+            means=(means[1], draw.moments.weights @ means),
         ).values
         return message @ message.T if entry.wants_proxies else message
 
     def sampler(moments: SiteMoments) -> Sampler:
         def view(repetition: Repetition) -> FloatArray:
             draw = drawn(entry, moments, settings, repetition)
-            result = rebuilt(entry.release(draw))
-            return np.vstack([result, sent_by_the_second(draw), draw.noisy_means])
+            result, means = rebuilt(entry.release(draw)), draw.noisy_means
+            if means is None:
+                raise ValueError(f"{entry.key} releases no mean")
+            return np.vstack([result, sent_by_the_second(draw, means), means])
 
         return one_by_one(view)
 
