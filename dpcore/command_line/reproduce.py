@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dpcore.command_line.output import print_json, print_summary, versions
-from dpcore.command_line.reproduce2012 import reproduce_live, write_live
 from dpcore.command_line.sweeping import (
     add_sweep_options,
     check_file,
@@ -19,11 +18,14 @@ from dpcore.command_line.sweeping import (
 )
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import SweepResult
-from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims, check_dimension
+from dpcore.experiments.papers.dpdispca_claims import Verdict, check_dimension
 from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure, paper_figure
-from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
-from dpcore.experiments.papers.published_points import compare_with_published, published_points_of
+from dpcore.experiments.papers.nips2012_figures import FIGURES_2012, Figure2012
+from dpcore.experiments.papers.published_points import (
+    Comparison,
+    compare_with_published,
+    published_points_of,
+)
 from dpcore.pca import TRUNCATIONS
 from dpcore.pca.protocols.register import PROTOCOLS
 
@@ -31,6 +33,7 @@ ALL = "all"
 # What a finding is about that says how far our means are from the published ones.
 PUBLISHED = "published"
 NOTHING = 1
+Figure = PaperFigure | Figure2012
 _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
 
@@ -138,65 +141,56 @@ def _figure(
     DataUnavailable
         If its data set is not here and cannot be fetched.
     """
+    figure = _asked(name, arguments)
+    result = collect_with_progress(figure.sweep, name, run_options(arguments))
+    rows = [{"figure": name, **row} for row in result.rows]
+    verdicts = figure.judge(rows) if len(rows) > 1 else ()
+    if arguments.out is not None and rows:
+        _write(arguments.out, figure, rows)
+    findings = [_judged(name, verdict) for verdict in verdicts]
+    if (comparison := compare_with_published(name, rows)) is not None:
+        findings.append(_compared(name, comparison))
+    document: dict[str, object] = {
+        "figure": name,
+        "title": figure.title,
+        "claim": figure.claim,
+        "claims": [asdict(verdict) for verdict in verdicts],
+        "rows": rows,
+        "skipped": result.skipped,
+    }
+    if isinstance(figure, Figure2012):
+        document["published"] = figure.published or None
+        document |= {"note": figure.note, "ran_on": figure.ran_on}
+    else:
+        document["published"] = None if comparison is None else asdict(comparison)
+    return rows, document, findings + _skipped(name, figure.field, result.skipped)
+
+
+def _asked(name: str, arguments: argparse.Namespace) -> Figure:
     if name in FIGURES_2012:
-        found = reproduce_live(name, arguments)
-        if arguments.out is not None:
-            write_live(arguments.out, found)
-        findings = [_judged(name, verdict) for verdict in found.verdicts]
-        findings += _skipped(name, found.figure.field, found.figure.skipped())
-        return found.rows, found.document(), findings
+        return FIGURES_2012[name].varied(seed=arguments.seed, repetitions=arguments.repetitions)
     changes = {"seed": arguments.seed}
     for field in ("repetitions", "truncation"):
         if getattr(arguments, field) is not None:
             changes[field] = getattr(arguments, field)
-    figure = paper_figure(name).varied(**changes)
-    result = collect_with_progress(figure.sweep, name, run_options(arguments))
-    rows = [{"figure": name, **row} for row in result.rows]
-    verdicts = check_claims(figure, rows) if len(rows) > 1 else ()
-    if arguments.out is not None and rows:
-        _write(arguments.out, figure, rows)
-    return (
-        rows,
-        _document(figure, rows, result, verdicts),
-        _summary(figure, result, verdicts),
+    return paper_figure(name).varied(**changes)
+
+
+def _compared(name: str, comparison: Comparison) -> Row:
+    point = comparison.at
+    finding = (
+        f"Largest difference to {comparison.points} published points: "
+        f"{comparison.largest:.4f}, {PROTOCOLS[point.protocol].title} at {point.value:g} "
+        f"(published {point.mean:.4f}, here {comparison.ours:.4f})."
     )
-
-
-def _document(
-    figure: PaperFigure, rows: Sequence[Row], result: SweepResult, verdicts: Sequence[Verdict]
-) -> dict[str, object]:
-    comparison = compare_with_published(figure.name, rows)
-    return {
-        "figure": figure.name,
-        "title": figure.title,
-        "claim": figure.claim,
-        "claims": [asdict(verdict) for verdict in verdicts],
-        "published": None if comparison is None else asdict(comparison),
-        "rows": rows,
-        "skipped": result.skipped,
-    }
-
-
-def _summary(figure: PaperFigure, result: SweepResult, verdicts: Sequence[Verdict]) -> list[Row]:
-    found = [_judged(figure.name, verdict) for verdict in verdicts]
-    comparison = compare_with_published(figure.name, result.rows)
-    if comparison is not None:
-        point = comparison.at
-        finding = (
-            f"Largest difference to {comparison.points} published points: "
-            f"{comparison.largest:.4f}, {PROTOCOLS[point.protocol].title} at {point.value:g} "
-            f"(published {point.mean:.4f}, here {comparison.ours:.4f})."
-        )
-        if comparison.is_part:
-            finding += f" Only a part of {point.dataset} is here: compare the shape alone."
-        found.append(_finding(figure.name, PUBLISHED, "", finding))
-    return found + _skipped(figure.name, figure.field, result.skipped)
+    if comparison.is_part:
+        finding += f" Only a part of {point.dataset} is here: compare the shape alone."
+    return _finding(name, PUBLISHED, "", finding)
 
 
 def _skipped(name: str, field: str, rows: Sequence[Row]) -> list[Row]:
-    return [
-        _finding(name, "", "skipped", f"{field} = {row[field]}: {row['skipped']}") for row in rows
-    ]
+    reasons = {f"{field} = {row[field]}: {row['skipped']}": None for row in rows}
+    return [_finding(name, "", "skipped", reason) for reason in reasons]
 
 
 def _judged(name: str, verdict: Verdict) -> Row:
@@ -208,32 +202,37 @@ def _finding(name: str, claim: str, holds: str, sentence: str) -> Row:
     return {"figure": name, "claim": claim, "holds": holds, "finding": sentence}
 
 
-def _write(folder: Path, figure: PaperFigure, rows: Sequence[Row]) -> None:
+def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
     # Here and not above, because the drawing library takes half a second that most commands
     # have no use for.
+    from dpcore.figures.families.central import accuracy_dots
     from dpcore.figures.style import look_of
     from dpcore.figures.tradeoffs.energy import energy_curves
-    from dpcore.figures.tradeoffs.svg import energy_curves_svg
+    from dpcore.figures.tradeoffs.svg import accuracy_dots_svg, energy_curves_svg
 
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / f"{figure.name}.csv", rows)
-    published = [
-        (point.protocol, point.value, point.mean) for point in published_points_of(figure.name)
-    ]
-    logarithmic = figure.field != "intermediate_ratio"
-    axis = {"axis_title": figure.axis, "logarithmic": logarithmic}
-    chart = energy_curves(rows, figure.field, **axis)
-    for protocol in dict.fromkeys(protocol for protocol, _, _ in published):
-        own = [(value, mean) for key, value, mean in published if key == protocol]
-        chart.add_scatter(
-            x=[value for value, _ in own],
-            y=[mean for _, mean in own],
-            mode="markers",
-            name=f"{look_of(protocol).label}, published",
-            marker={"symbol": "circle-open", "size": 11, "color": look_of(protocol).colour},
-        )
+    if isinstance(figure, Figure2012) and figure.field == "task":
+        chart = accuracy_dots(rows, figure.published)
+        svg = accuracy_dots_svg(rows, title=figure.title, published=figure.published)
+    else:
+        # Exact PCA and random subspaces are drawn as levels.
+        drawn = [row for row in rows if row["protocol"] not in ("exact", "random")]
+        points = [(p.protocol, p.value, p.mean) for p in published_points_of(figure.name)]
+        logarithmic = figure.field != "intermediate_ratio"
+        axis = {"axis_title": figure.axis, "logarithmic": logarithmic}
+        chart = energy_curves(drawn, figure.field, **axis)
+        for protocol in dict.fromkeys(protocol for protocol, _, _ in points):
+            own = [(value, mean) for key, value, mean in points if key == protocol]
+            chart.add_scatter(
+                x=[value for value, _ in own],
+                y=[mean for _, mean in own],
+                mode="markers",
+                name=f"{look_of(protocol).label}, published",
+                marker={"symbol": "circle-open", "size": 11, "color": look_of(protocol).colour},
+            )
+        svg = energy_curves_svg(drawn, figure.field, title=figure.title, published=points, **axis)
     chart.update_layout(title=figure.title, margin={"t": 90})
     # One copy of the drawing library beside all figures, so that they work without a network.
     chart.write_html(folder / f"{figure.name}.html", include_plotlyjs="directory")
-    svg = energy_curves_svg(rows, figure.field, title=figure.title, published=published, **axis)
     (folder / f"{figure.name}.svg").write_text(svg, encoding="utf-8")

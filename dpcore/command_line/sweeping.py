@@ -17,7 +17,7 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import (
     Finished,
-    Sweep,
+    Grid,
     SweepResult,
     in_order,
     run_sweep,
@@ -60,7 +60,7 @@ def run_options(arguments: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def collect_with_progress(sweep: Sweep, label: str, options: dict[str, object]) -> SweepResult:
+def collect_with_progress(sweep: Grid, label: str, options: dict[str, object]) -> SweepResult:
     """Run a sweep with a count on standard error, and say there what was skipped and why."""
     finished: list[Finished] = []
     skipped: list[Row] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -68,7 +67,7 @@ def base_figure(height: int) -> go.Figure:
 
 
 def assembled(
-    traces: Sequence[Mapping[str, Any]],
+    traces: list[dict[str, Any]],
     *,
     height: int,
     left: int,

@@ -194,8 +194,10 @@ class NoisySites:
         # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
         workers = min(len(sites), self._threads or os.cpu_count() or 1)
         if self.moments.n_features < THREADED_FROM_FEATURES or workers < 2:
-            yield from map(self._at_site, sites)
-            return
+            return map(self._at_site, sites)
+        return self._in_threads(sites, workers)
+
+    def _in_threads(self, sites: range, workers: int) -> Iterator[tuple[Spectrum | None, Arrived]]:
         with ThreadPoolExecutor(workers) as pool:
             for start in range(0, len(sites), 4 * workers):
                 yield from pool.map(self._at_site, sites[start : start + 4 * workers])

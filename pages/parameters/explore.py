@@ -9,7 +9,7 @@ from dpcore.data.readers.mfeat import VIEWS
 from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.views import SYNTHETIC
 from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_BOUND
-from dpcore.experiments.learning.statistic_runs import HISTOGRAM, KINDS, MEAN, usual_bounds
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM, KINDS, MEAN, usual_bounds
 from dpcore.statistics import MECHANISMS
 from pages.explore.tradeoffs.axes import AXES, SETTINGS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text, of_page

@@ -1,4 +1,4 @@
-"""Caches of the central pages: draws, measured sample sizes, watched chains."""
+"""Caches of the central pages: draws, watched chains."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dpcore.experiments.central.chain_runs import WatchedChains, watch
-from dpcore.experiments.central.people_needed import ComplexitySpec, measure
 from dpcore.experiments.central.runs import (
     CENTRAL,
     Batch,
@@ -16,13 +15,10 @@ from dpcore.experiments.central.runs import (
     central_rows,
     run_batch,
 )
-from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import ProblemKey
 from pages.server import result_cache, visitors_jobs
-
-Measurement = tuple[ComplexitySpec, str, int]
 
 
 def problem(key: ProblemKey) -> Problem:
@@ -51,19 +47,6 @@ def rows(specs: Sequence[CentralSpec]) -> list[CentralRow]:
     ]
 
 
-def measured(key: Measurement) -> Row:
-    """The measured number of people."""
-    return _measured(*key)
-
-
-def finished_measurements(
-    wanted: Sequence[Measurement],
-) -> tuple[list[Row], list[Measurement]]:
-    """Measurements there already, and those still to be made."""
-    there = [(key, _measured.peek(*key)) for key in wanted]
-    return [row for _, row in there if row is not None], [key for key, row in there if row is None]
-
-
 def _run_batch(spec: CentralSpec) -> Batch:
     found = run_batch(spec, _problems(spec.problem_key()))
     return replace(found, subspaces=found.subspaces[:1])
@@ -80,5 +63,4 @@ def _watch(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedCha
 _problems = OnceCache(_problem, keep=4)
 _chains = OnceCache(_watch, keep=24)
 _batches = OnceCache(_run_batch, keep=36)
-_measured = OnceCache(measure, keep=2_000)
 visitors_jobs.PROBLEMS[CentralSpec.experiment] = _problems

@@ -20,7 +20,8 @@ _UNSEEN_SECONDS = 120.0
 # How long a job keeps its place while others that are looked at wait; longer each time it has
 # given way, so that it ends even where no rows could be kept.
 _TURN_SECONDS = 20.0
-MOST_OF_A_VISITOR = 3
+# The figures of a page that fill in by themselves, and as many runs beside them.
+MOST_OF_A_VISITOR = 6
 MOST_GOING_ON = 100
 _MOST_ENDED = 24
 _KEPT_SECONDS = 60.0

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
@@ -32,6 +33,8 @@ from pages.server import page_lock
 JOBS_AT_ONCE = 2
 # How long others wait while somebody's numbers are computed.
 _FAIR_SECONDS = 0.1
+# How long a page computes before it says how far it is.
+_PATIENCE_SECONDS = 0.6
 Cell = tuple[RunSpec, int]
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -183,21 +186,45 @@ def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seco
             return
 
 
-def counted_out(items: Sequence[Item], noun: str, patience: float = 0.6) -> Iterator[Item]:
-    """Items one by one; a counting bar appears if what is done with them takes a moment."""
-    started = gave_way = time.monotonic()
-    bar = None
-    for number, item in enumerate(items, start=1):
-        yield item
-        if time.monotonic() - gave_way > _FAIR_SECONDS:
+class Counting:
+    """A bar that appears on a page if something takes longer than a moment.
+
+    Parameters
+    ----------
+    noun : str
+        What is counted.
+    """
+
+    def __init__(self, noun: str):
+        self._noun = noun
+        self._started = self._gave_way = time.monotonic()
+        self._bar: DeltaGenerator | None = None
+
+    def __enter__(self) -> Counting:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.empty()
+
+    def count(self, done: int, total: int) -> None:
+        """Say how far it is, and let others have a turn now and then."""
+        now = time.monotonic()
+        if now - self._gave_way > _FAIR_SECONDS:
             page_lock.give_way()
-            gave_way = time.monotonic()
-        if bar is None and number < len(items) and time.monotonic() - started > patience:
-            bar = st.empty()
-        if bar is not None:
-            bar.progress(number / len(items), f"{number} of {len(items)} {noun}")
-    if bar is not None:
-        bar.empty()
+            self._gave_way = time.monotonic()
+        if self._bar is None and done < total and now - self._started > _PATIENCE_SECONDS:
+            self._bar = st.empty()
+        if self._bar is not None:
+            self._bar.progress(done / total, f"{done} of {total} {self._noun}")
+
+
+def counted_out(items: Sequence[Item], noun: str) -> Iterator[Item]:
+    """Items one by one; a counting bar appears if what is done with them takes a moment."""
+    with Counting(noun) as bar:
+        for number, item in enumerate(items, start=1):
+            yield item
+            bar.count(number, len(items))
 
 
 def _run_cell(spec: RunSpec, repetition: int) -> list[PcaRow]:

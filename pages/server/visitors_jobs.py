@@ -8,11 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import ProblemSource, Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.result_store import Store, cache_folder
 from dpcore.experiments.engine.run_cost import RunCost, cost_of_sweeps
-from dpcore.experiments.engine.sweep import Event, Grid, run_sweep
+from dpcore.experiments.engine.sweep import Event, Grid, Points, Sweep, in_order, run_sweep
+from dpcore.experiments.engine.work_units import Finished
 from dpcore.experiments.pca.problem import Problems
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from pages.server import result_cache
@@ -23,11 +25,14 @@ Sweeps = tuple[Grid, ...]
 SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
 # Pages whose questions are sweeps show the same ones.
 SWEEPS = "sweeps"
+# Before the name of a figure that fills in without being asked.
+_FIGURE = "figure: "
 # What jobs compute on, in this server's memory; of a family that is not here, what it gives.
 PROBLEMS: dict[str, ProblemSource] = {RunSpec.experiment: result_cache.problems_of_jobs}
 
 JOBS = Jobs(result_cache.JOBS_AT_ONCE)
 _costs = OnceCache(cost_of_sweeps, keep=64)
+_now: OnceCache[tuple[Row, ...]] = OnceCache(None, keep=256)
 
 
 def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> View:
@@ -40,9 +45,13 @@ def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> View:
     ParameterError
         If too many jobs go on.
     """
-    return JOBS.start(
-        result_cache.visitor(), _key(page, question), parts, instead_of=lambda key: key[0] == page
-    )
+
+    def gives_way(key: Hashable) -> bool:
+        other = str(key[0]) if isinstance(key, tuple) else ""
+        figures = page.startswith(_FIGURE) and other.startswith(_FIGURE)
+        return other == page or (figures and other.partition("_")[0] != page.partition("_")[0])
+
+    return JOBS.start(result_cache.visitor(), _key(page, question), parts, gives_way)
 
 
 def find(page: str, question: Hashable) -> View | None:
@@ -55,7 +64,7 @@ def goes_on(page: str, question: Hashable) -> bool:
     return JOBS.goes_on(_key(page, question))
 
 
-def _key(page: str, question: Hashable) -> tuple:
+def _key(page: str, question: Hashable) -> tuple[Hashable, ...]:
     # The same question computed elsewhere, or kept elsewhere, is another job.
     return page, question, scheduler(), cache_folder()
 
@@ -136,24 +145,61 @@ class SweepsView:
         return _progress_of_sweeps(self.sweeps, self.view.progress())
 
 
-def find_sweeps(sweeps: Sweeps) -> SweepsView | None:
-    """This visitor's view of these sweeps."""
-    view = find(SWEEPS, sweeps)
+def find_sweeps(sweeps: Sweeps, page: str = SWEEPS) -> SweepsView | None:
+    """This visitor's view of these sweeps, as a page asked for them."""
+    view = find(page, sweeps)
     return None if view is None else SweepsView(sweeps, view, scheduler())
 
 
-def live(name: str, sweeps: Sweeps) -> SweepsView:
+def live(name: str, sweeps: Sweeps, *, anew: bool = False) -> SweepsView:
     """This visitor's view of a figure's sweeps, which begin by themselves, but for one stopped.
+
+    Figures that another page was filling in give way; those of a page begin with one word.
+
+    Parameters
+    ----------
+    name : str
+    sweeps : tuple of Sweep or Points
+    anew : bool
+        Go on with what was stopped.
 
     Raises
     ------
     ParameterError
         If too many jobs go on.
     """
-    view = find(name, sweeps)
-    if view is None or view.progress().state == "unseen":
-        view = start(name, sweeps, lambda: parts_of_sweeps(sweeps))
+    page = _FIGURE + name
+    view = find(page, sweeps)
+    if view is None or anew or view.progress().state == "unseen":
+        view = start(page, sweeps, lambda: parts_of_sweeps(sweeps))
     return SweepsView(sweeps, view, scheduler())
+
+
+def rows_now(grid: Sweep | Points, *, keep: bool = True) -> tuple[Row, ...]:
+    """Rows that a page cannot go on without; a counting bar appears if they take a moment.
+
+    Parameters
+    ----------
+    grid : Sweep or Points
+    keep : bool
+        On disk; what visitors type in is not.
+
+    Raises
+    ------
+    ParameterError
+        If one of its settings cannot run.
+    """
+    if (found := _now.peek(grid)) is not None:
+        return found
+    options = run_options(grid.family) | {"workers": 1, "scheduler": None}
+    finished: list[Finished] = []
+    with result_cache.Counting("draws") as bar:
+        for event in run_sweep(grid, **options | ({} if keep else {"store": None})):
+            if event.skipped:
+                raise ParameterError("settings", "such that they can run", event.skipped[0])
+            finished += event.finished
+            bar.count(event.done, event.total)
+    return _now(grid, make=lambda: in_order(finished))
 
 
 def cost_of(sweeps: Sweeps) -> RunCost:
@@ -202,5 +248,5 @@ def read_ahead(sweeps: Sweeps) -> None:
     """Have the data of the first cell that can run in memory by the time Run is pressed."""
     specs = (cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None)
     first = next(specs, None)
-    if first is not None and scheduler() is None:
+    if isinstance(first, RunSpec) and scheduler() is None:
         _READING_AHEAD.begin(first.problem_key())

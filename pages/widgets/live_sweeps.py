@@ -26,7 +26,8 @@ def live_figure(
     Parameters
     ----------
     name : str
-        Of the figure; one of a name on a server.
+        Of the figure; one of a name on a server. A page's figures share the first word, up to an
+        underscore: those of the page that was looked at before give way.
     sweeps : tuple of Sweep or Points
         The first comes first.
     draw : callable
@@ -68,4 +69,4 @@ def _look(
 def _go_on(name: str, sweeps: Sweeps) -> None:
     # Where there is no room for it just now, it stays as it is.
     with suppress(ParameterError):
-        visitors_jobs.start(name, sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps))
+        visitors_jobs.live(name, sweeps, anew=True)

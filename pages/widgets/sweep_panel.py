@@ -79,12 +79,14 @@ def started_job(page: str, sweeps: Sweeps) -> SweepsView | None:
     return job
 
 
-def watch(page: str, job: SweepsView, draw: Callable[[SweepProgress], None]) -> None:
-    """Draw what has arrived, again and again while more arrives."""
+def watch(
+    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str = "draw"
+) -> None:
+    """Draw what has arrived, again and again while more arrives; `noun` says what is counted."""
     goes_on = job.progress().goes_on
     # Large figures are drawn less often: everybody's pages share one interpreter.
     every = max(_POLL_SECONDS, visitors_jobs.cost_of(job.sweeps).rows / 20_000) if goes_on else None
-    st.fragment(_watch, run_every=every)(page, job, draw, goes_on)
+    st.fragment(_watch, run_every=every)(page, job, draw, noun, goes_on)
 
 
 def point_clicked() -> None:
@@ -93,28 +95,32 @@ def point_clicked() -> None:
 
 
 def _watch(
-    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], went_on: bool
+    page: str,
+    job: SweepsView,
+    draw: Callable[[SweepProgress], None],
+    noun: str,
+    went_on: bool,
 ) -> None:
     if st.session_state.pop(_CLICKED, False):
         # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
         st.switch_page(page_path("playground"), query_params={})
     progress = job.progress()
-    _say_how_far(page, job, progress)
+    _say_how_far(page, job, progress, noun)
     if progress.state == "running" and not progress.done:
         # Instead of coming back in a while: the first rows are drawn the moment they are there.
         job.view.wait_for_rows(_POLL_SECONDS)
         progress = job.progress()
     draw(progress)
     if progress.done and not progress.goes_on:
-        st.caption(_origin(job, progress))
+        st.caption(_origin(job, progress, noun))
     _skipped_table(progress.skipped)
     if went_on and not progress.goes_on:
         # The whole page once more, so that the fragment stops asking to be run again.
         st.rerun()
 
 
-def _say_how_far(page: str, job: SweepsView, progress: SweepProgress) -> None:
-    count = f"{progress.done:,} of {counted(progress.total, 'draw')}"
+def _say_how_far(page: str, job: SweepsView, progress: SweepProgress, noun: str) -> None:
+    count = f"{progress.done:,} of {counted(progress.total, noun)}"
     if progress.goes_on:
         bar, button = st.columns([5, 1], vertical_alignment="center")
         if progress.state == "waiting":
@@ -143,8 +149,8 @@ def _where(scheduler: str | None) -> str:
     return f"on this server's {counted(os.cpu_count() or 1, 'processor')}"
 
 
-def _origin(job: SweepsView, progress: SweepProgress) -> str:
-    draws, here = counted(progress.done, "draw"), f"computed {_where(job.scheduler)}"
+def _origin(job: SweepsView, progress: SweepProgress, noun: str) -> str:
+    draws, here = counted(progress.done, noun), f"computed {_where(job.scheduler)}"
     if not progress.stored:
         return f"{draws}, {here}."
     if progress.stored == progress.done:

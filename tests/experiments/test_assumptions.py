@@ -10,11 +10,9 @@ from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.two_views import synthetic_views
 from dpcore.experiments.cca.runs import draw_pairs
 from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
-from dpcore.experiments.learning.classification_runs import (
-    local_learning_problem,
-    run_pipeline,
-    total_guarantee,
-)
+from dpcore.experiments.learning.classification_problem import local_learning_problem
+from dpcore.experiments.learning.classification_promises import total_guarantee
+from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem
 from dpcore.experiments.pca.spec import RunSpec
@@ -80,7 +78,7 @@ def test_a_pipeline_assumes_what_its_stages_do(protocol):
     outcome = run_pipeline(spec, local_learning_problem(spec.key()))
     stages = [assumed(guarantee) for guarantee in outcome.guarantees.values()]
     assert len(stages) == 3
-    assert assumed(total_guarantee(spec, outcome)) == set.union(*stages)
+    assert assumed(total_guarantee(spec, outcome.guarantees)) == set.union(*stages)
     assert all(Assumption.SECRET_SEED in stage for stage in stages)
 
 

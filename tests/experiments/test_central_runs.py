@@ -105,7 +105,9 @@ def test_digits_keep_the_known_share():
 
 def test_people_needed_grow_as_the_theorems_say():
     spec = ComplexitySpec(epsilon=1.0)
-    rows = [measure(spec, key, d) for key in MECHANISMS for d in (10, 40)]
+    rows = [
+        measure(replace(spec, mechanism=key, n_features=d)) for key in MECHANISMS for d in (10, 40)
+    ]
     assert all(abs(row["mean_correlation"] - spec.correlation) < 0.03 for row in rows)
     # d and d^1.5 times a root of a logarithm, which adds 0.06 between 10 and 40; a mean over 100
     # runs is found to 3 %, so that a slope over a factor of 4 is good to about 0.1.

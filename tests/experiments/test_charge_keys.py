@@ -15,7 +15,7 @@ from dpcore.experiments.cca.views import CutViews, SyntheticViews
 from dpcore.experiments.central.runs import VARIANTS, central_spec
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
-from dpcore.experiments.learning.statistic_runs import StatisticSpec
+from dpcore.experiments.learning.statistic_spec import StatisticSpec
 from dpcore.experiments.ledger.account import Account, Charge
 from dpcore.experiments.ledger.cca_charges import of_pairs
 from dpcore.experiments.ledger.learning_charges import of_pipeline, of_statistic

@@ -14,12 +14,9 @@ from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import CutViews, SyntheticViews
 from dpcore.experiments.central.runs import VARIANTS, central_problem, central_spec, run_batch
 from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.learning.classification_runs import (
-    local_learning_problem,
-    promised_stages,
-    run_pipeline,
-    total_guarantee,
-)
+from dpcore.experiments.learning.classification_problem import local_learning_problem
+from dpcore.experiments.learning.classification_promises import promised_stages, total_guarantee
+from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import (
     EXACT,
     PRIVATE,
@@ -29,7 +26,8 @@ from dpcore.experiments.learning.classification_spec import (
     ClassificationSpec,
     canonical,
 )
-from dpcore.experiments.learning.statistic_runs import StatisticSpec, release
+from dpcore.experiments.learning.statistic_runs import release
+from dpcore.experiments.learning.statistic_spec import StatisticSpec
 from dpcore.experiments.ledger.account import Account
 from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
 from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_pipeline, of_statistic
@@ -262,7 +260,7 @@ def test_one_draw_costs_what_its_card_says(protocol, centring_share):
     )
     book = account(*pipeline(spec))
     outcome = run_pipeline(spec, local_learning_problem(spec.key()))
-    together = total_guarantee(spec, outcome)
+    together = total_guarantee(spec, outcome.guarantees)
     assert book.n_releases == len(outcome.guarantees)
     assert book.spent_by_person().epsilon(together.delta) == pytest.approx(
         together.epsilon, rel=1e-9

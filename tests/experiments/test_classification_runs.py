@@ -14,18 +14,18 @@ from scipy import stats
 
 from dpcore.data.held_out import load_halves
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.sweep import Points, collect
 from dpcore.experiments.learning import classification_runs
-from dpcore.experiments.learning.classification_runs import (
+from dpcore.experiments.learning.classification_problem import local_learning_problem
+from dpcore.experiments.learning.classification_promises import (
     CENTRING,
     PCA,
     TRAINING,
     at_delta,
-    local_learning_problem,
-    run,
-    run_pipeline,
     stage_budgets,
     total_guarantee,
 )
+from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import (
     CENTRED_NORM_BOUND,
     EXACT,
@@ -44,6 +44,10 @@ from dpcore.pca.protocols.distributed import promised_by_holder
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma
 
 ZERO_OR_ONE = ClassificationSpec(classes=(0, 1), repetitions=3)
+
+
+def run(spec: ClassificationSpec) -> tuple[dict, ...]:
+    return collect(Points((spec,))).rows
 
 
 def mean_error(spec: ClassificationSpec) -> float:
@@ -101,7 +105,7 @@ class TestBudget:
     def test_everything_together_keeps_what_was_asked(self, epsilon, centring, classes):
         spec = replace(ZERO_OR_ONE, epsilon=epsilon, centring_share=centring, classes=classes)
         outcome = run_pipeline(spec, local_learning_problem(spec.key()))
-        total = total_guarantee(spec, outcome)
+        total = total_guarantee(spec, outcome.guarantees)
         assert total.keeps_asked
         assert total.epsilon > 0.5 * epsilon
         assert outcome.guarantees[TRAINING].epsilon == pytest.approx(spec.training_share * epsilon)
@@ -122,7 +126,7 @@ class TestBudget:
         spec = canonical(replace(ZERO_OR_ONE, pipeline=RANDOM_PRIVATE))
         outcome = run_pipeline(spec, local_learning_problem(spec.key()))
         assert list(outcome.guarantees) == [TRAINING]
-        total = total_guarantee(spec, outcome)
+        total = total_guarantee(spec, outcome.guarantees)
         assert (total.epsilon, total.delta) == (spec.epsilon, 0.0)
 
     @pytest.mark.parametrize("pipeline", [EXACT, SUBSPACE, RANDOM])
@@ -130,7 +134,7 @@ class TestBudget:
         spec = canonical(replace(ZERO_OR_ONE, pipeline=pipeline))
         outcome = run_pipeline(spec, local_learning_problem(spec.key()))
         assert TRAINING not in outcome.guarantees
-        assert not total_guarantee(spec, outcome).is_private
+        assert not total_guarantee(spec, outcome.guarantees).is_private
 
     def test_a_private_subspace_takes_all_of_epsilon(self):
         spec = canonical(replace(ZERO_OR_ONE, pipeline=SUBSPACE))

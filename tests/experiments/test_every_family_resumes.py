@@ -12,16 +12,30 @@ from pathlib import Path
 import pytest
 
 from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.central.people_needed import ComplexitySpec
 from dpcore.experiments.central.runs import VARIANTS, central_spec
 from dpcore.experiments.engine.experiment import experiment_of
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Grid, Points, Sweep, collect, run_sweep
+from dpcore.experiments.learning.classification_spec import ClassificationSpec
+from dpcore.experiments.learning.statistic_runs import ErrorsSpec
+from dpcore.experiments.learning.statistic_spec import StatisticSpec
+from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
 from dpcore.experiments.pca.spec import RunSpec
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 # A small sweep of each family, of at least four units.
+COLUMN = ErrorsSpec(StatisticSpec(low=0, high=16, column="digits/20"), ("digits", 20), draws=5)
+CLASSIFIED = ClassificationSpec(classes=(0, 1), samples=60, repetitions=2)
 FAMILIES: dict[str, Grid] = {
+    "classification": Sweep(CLASSIFIED, (("pipeline", ("private", "random")),)),
+    "statistics": Sweep(COLUMN, (("epsilon", (0.1, 1.0)), ("kind", ("mean", "histogram")))),
+    "sample complexity": Sweep(
+        ComplexitySpec(epsilon=2.0, correlation=0.5, repetitions=20),
+        (("n_features", (5, 10)), ("mechanism", ("ppca", "modsulq"))),
+    ),
+    "2012 figures": FIGURES_2012["2012-fig2"].varied(repetitions=2).sweep,
     "central": Sweep(
         replace(VARIANTS["modsulq"].of(central_spec(RunSpec())), repetitions=2),
         (("epsilon", (0.5, 1.0)), ("components", (2, 4))),

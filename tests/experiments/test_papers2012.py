@@ -12,22 +12,22 @@ from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
 from dpcore.data.readers.code_books import Number
 from dpcore.data.readers.kddcup import COLUMNS
-from dpcore.errors import ParameterError
 from dpcore.experiments.central.runs import central_problem, run_batch
-from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.experiment import experiment_of
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.papers.nips2012_claims import check_sample_curve, welch
-from dpcore.experiments.papers.nips2012_figures import FIGURES_2012, live_figure
+from dpcore.experiments.papers.nips2012_figures import FIGURES_2012, Figure2012, table_1
+from dpcore.experiments.papers.nips2012_runs import DrawsSpec
 from dpcore.experiments.papers.nips2012_table1 import (
     PROTOCOLS,
     TASKS,
-    Table1,
     classify,
     kddcup_in_recorded_units,
     without_label_columns,
 )
 
 ROW_FIELDS = {
-    "figure", "dataset", "protocol", "epsilon", "delta", "sites", "samples", "components",
+    "dataset", "protocol", "epsilon", "delta", "sites", "samples", "components",
     "intermediate_dim", "calibration", "noise", "truncation", "repetition", "seed",
     "energy_ratio", "sigma", "exact_epsilon", "bytes_sent", "seconds",
 }  # fmt: skip
@@ -53,16 +53,28 @@ def test_the_register_can_be_listed():
         assert figure.axis
     published = FIGURES_2012["2012-table1"].published
     assert [row["mean"] for row in published[:4]] == [98.97, 98.95, 98.18, 98.23]
-    with pytest.raises(ParameterError, match="2012-fig2"):
-        live_figure("2012-fig3")
+
+
+def rows_of(figure: Figure2012) -> list[dict]:
+    rows = collect(figure.sweep).rows
+    experiment = experiment_of(figure.specs[0])
+    assert len(rows) + sum(spec.draws * spec.permutations for spec in absent(figure)) == sum(
+        spec.draws * spec.permutations for spec in figure.specs
+    )
+    assert set(rows[0]) == set(experiment.row.__annotations__) >= ROW_FIELDS
+    return list(rows)
+
+
+def absent(figure: Figure2012) -> list[DrawsSpec]:
+    """Specs for which there are not enough people here."""
+    cells = zip(figure.sweep.cells(), figure.specs, strict=True)
+    return [spec for cell, spec in cells if cell.spec is None]
 
 
 def test_figure_2_is_as_the_paper_says():
-    figure = live_figure("2012-fig2")
-    rows = list(figure.rows())
-    assert len(rows) == figure.total()
-    assert set(rows[0]) >= ROW_FIELDS
-    assert all(verdict.holds for verdict in figure.check(rows)), figure.check(rows)
+    figure = FIGURES_2012["2012-fig2"]
+    rows = rows_of(figure)
+    assert all(verdict.holds for verdict in figure.judge(rows)), figure.judge(rows)
     assert sum(row["protocol"] == "ppca" for row in rows) == 100 * len(figure.values)
 
 
@@ -72,7 +84,7 @@ def test_figure_2_on_rows_that_break_the_bound_crosses():
     The gap of the second moment is then 3.4 times wider, MOD-SuLQ's error falls with its square
     and PPCA's in proportion, and the two meet near ε = 1.1.
     """
-    figure = live_figure("2012-fig2")
+    figure = FIGURES_2012["2012-fig2"]
     base = replace(figure.base, norm_bound=1.0)
     data = prepare(load_dataset("synthetic-2012"), mode="none")
     problem = central_problem(base.problem_key(), data)
@@ -94,12 +106,10 @@ def test_figure_2_on_rows_that_break_the_bound_crosses():
 
 @pytest.mark.parametrize("name", ["localization", "insurance"])
 def test_figure_1_is_as_the_paper_says(official, name):
-    figure = live_figure(f"2012-fig1-{name}")
-    rows = list(figure.rows(repetitions=1))
-    assert len(rows) == figure.total(1)
-    assert set(rows[0]) >= ROW_FIELDS
-    assert all(verdict.holds for verdict in figure.check(rows)), figure.check(rows)
-    skipped = {row["samples"] for row in figure.skipped()}
+    figure = FIGURES_2012[f"2012-fig1-{name}"].varied(repetitions=1)
+    rows = rows_of(figure)
+    assert all(verdict.holds for verdict in figure.judge(rows)), figure.judge(rows)
+    skipped = {spec.samples for spec in absent(figure)}
     assert {row["samples"] for row in rows} | skipped == set(figure.values)
     assert str(max(row["samples"] for row in rows))[:2] in figure.ran_on.replace(",", "")
 
@@ -174,22 +184,21 @@ def test_recorded_units_undo_the_encoding(rng):
 
 def test_table_1_comes_close_to_the_published_row(official):
     """One permutation of five; random subspaces vary by a point between rounds."""
-    figure = replace(live_figure("2012-table1"), tasks=TASKS[:1])
-    rows = list(figure.rows(repetitions=1))
-    assert len(rows) == figure.total(1) == len(PROTOCOLS) * 5
-    assert set(rows[0]) >= ROW_FIELDS
+    figure = table_1(TASKS[:1]).varied(repetitions=1)
+    rows = rows_of(figure)
+    assert len(rows) == len(PROTOCOLS) * 5
     for key, mean, _ in TASKS[0].published:
         accuracies = [100 * row["accuracy"] for row in rows if row["protocol"] == key]
         assert abs(np.mean(accuracies) - mean) < (1 if key in ("exact", "ppca") else 2)
-    assert figure.check(rows)[0].holds
+    assert figure.judge(rows)[0].holds
 
 
 def test_where_the_label_is_a_feature_the_table_says_so(official):
-    figure = replace(live_figure("2012-table1"), tasks=TASKS[2:])
-    rows = list(figure.rows(repetitions=1))
+    figure = table_1(TASKS[2:]).varied(repetitions=1)
+    rows = rows_of(figure)
     assert {row["task"] for row in rows} == {task.title for task in TASKS[2:]}
     assert "the activity is among them" in figure.ran_on
-    assert len(figure.check(rows)) == 5
+    assert len(figure.judge(rows)) == 5
 
 
 @pytest.fixture
@@ -202,53 +211,10 @@ def test_the_command_line_reproduces_by_name(capsys, own_cache):
     document = json.loads(capsys.readouterr().out)
     assert document["figure"] == "2012-fig2"
     assert document["claims"]
-    assert set(document["rows"][0]) >= ROW_FIELDS
+    assert set(document["rows"][0]) >= {"figure", *ROW_FIELDS}
     assert main(["reproduce", "2012-fig2", "--repetitions", "0"]) == 2
-
-
-def test_a_figure_that_was_stopped_goes_on_where_it_was(monkeypatch, tmp_path):
-    computed = []
-
-    def counting(spec, problem, **options):
-        computed.append(spec)
-        return run_batch(spec, problem, **options)
-
-    monkeypatch.setattr("dpcore.experiments.papers.nips2012_figures.run_batch", counting)
-    figure, store = live_figure("2012-fig2"), Store(tmp_path)
-    batches = len(figure.values) * len(figure.draws)
-    stopped = figure.rows(repetitions=3, store=store)
-    first = [next(stopped) for _ in range(12)]
-    stopped.close()
-    before = len(computed)
-    rows = list(figure.rows(repetitions=3, store=store))
-    # The batch that was under way is made again.
-    assert 1 < before < batches and len(computed) == batches + 1
-    assert len(rows) == figure.total(3)
-    assert rows[: len(first) - 2] == first[:-2]
-    assert list(figure.rows(repetitions=3, store=store)) == rows
-    assert len(computed) == batches + 1
-    assert {key: row[key] for row in rows[:1] for key in row if key != "seconds"} == {
-        key: row[key]
-        for row in [next(figure.rows(repetitions=3))]
-        for key in row
-        if key != "seconds"
-    }
-
-
-def test_the_table_goes_on_where_it_was(official, monkeypatch, tmp_path):
-    figure = replace(live_figure("2012-table1"), tasks=TASKS[2:3])
-    made = []
-    monkeypatch.setattr(
-        Table1,
-        "_permutation",
-        lambda self, task, data, seed, permutation: (
-            made.append(permutation) or iter([{"task": task.title, "permutation": permutation}])
-        ),
-    )
-    store = Store(tmp_path)
-    assert len(list(figure.rows(repetitions=1, store=store))) == 1
-    assert len(list(figure.rows(repetitions=2, store=store))) == 2
-    assert made == [0, 1]
+    assert main(["reproduce", "2012-fig3"]) == 2
+    assert "2012-fig2" in capsys.readouterr().err
 
 
 def test_both_papers_write_the_same_kinds_of_files(capsys, own_cache, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.learning.statistic_runs import StatisticSpec
+from dpcore.experiments.learning.statistic_spec import StatisticSpec
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 

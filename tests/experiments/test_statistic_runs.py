@@ -12,18 +12,20 @@ from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.learning.export import statistic_notebook, statistic_script
 from dpcore.experiments.learning.statistic_runs import (
-    KINDS,
-    StatisticSpec,
     bound_trade_off,
     data_driven_edges,
     error_density,
     error_draws,
     error_reached,
-    numbers_in,
     people_for,
     people_rows,
     release,
     truth,
+)
+from dpcore.experiments.learning.statistic_spec import (
+    KINDS,
+    StatisticSpec,
+    numbers_in,
     usual_bounds,
 )
 from dpcore.statistics import error_law

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ def test_the_more_drop_out_the_same_and_others():
         for n in range(S)
     ]
     assert [len(each) for each in there] == [5, 4, 3, 2, 1]
-    assert all(more > fewer for more, fewer in zip(there, there[1:], strict=False))
+    assert all(more > fewer for more, fewer in pairwise(there))
 
 
 def of_those_there(settings: ReleaseSettings) -> tuple[SiteMoments, tuple[int, ...]]:

@@ -32,6 +32,7 @@ from dpcore.experiments.audit.worst_neighbours import (
 )
 from dpcore.pca import Draw, site_message
 from dpcore.pca.protocols.entry import Protocol, Where
+from dpcore.pca.protocols.register import all_noisy_means
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments
@@ -61,7 +62,8 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     settings = replace(SETTINGS, mean_share=mean_share)
     moments, moments_prime = (prepared_sites(row, 2) for row in worst_rows(mean_share))
 
-    def sent_by_the_second(draw: Draw, means: FloatArray) -> FloatArray:
+    def sent_by_the_second(draw: Draw) -> FloatArray:
+        means = all_noisy_means(draw)
         message = site_message(
             draw.moments.second_moments[1],
             int(draw.moments.n_samples[1]),
@@ -75,10 +77,8 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     def sampler(moments: SiteMoments) -> Sampler:
         def view(repetition: Repetition) -> FloatArray:
             draw = drawn(entry, moments, settings, repetition)
-            result, means = rebuilt(entry.release(draw)), draw.noisy_means
-            if means is None:
-                raise ValueError(f"{entry.key} releases no mean")
-            return np.vstack([result, sent_by_the_second(draw, means), means])
+            result = rebuilt(entry.release(draw))
+            return np.vstack([result, sent_by_the_second(draw), all_noisy_means(draw)])
 
         return one_by_one(view)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 import numpy as np
@@ -162,9 +162,7 @@ def _run(
     specs: Sequence[CcaSpec],
     problem: CcaProblem,
     repetition: int,
-    *,
-    threads: int,
-    checkpoint: Callable[[], None],
+    **_: object,
 ) -> list[list[CcaRow]]:
     return [run_cca_repetition(spec, problem, repetition) for spec in specs]
 

@@ -22,6 +22,7 @@ from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, second_moment, site_moments
 from dpcore.streams import Purpose, stream
 
+_DIGITS = CutViews()
 _RANDOM_DRAWS = 64
 # Rows turned to double precision at a time: a large table would take twice its room otherwise.
 _BLOCK_ROWS = 10_000
@@ -70,7 +71,7 @@ class CcaSpec:
 
     experiment = "dpcore.experiments.cca.runs:CCA"
 
-    source: ViewSource = CutViews()
+    source: ViewSource = _DIGITS
     protocols: tuple[str, ...] = ("pooled",)
     epsilon: float = 1.0
     delta: float = 0.01

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.sweep import Sweep
 from dpcore.pca.sample_complexity import (
     gapped_spectrum,
     lower_bound_least_correlation,
@@ -30,8 +33,12 @@ _PRECISION = 0.03
 class ComplexitySpec:
     """The question: n for which epsilon, delta (MOD-SuLQ alone), gap and correlation.
 
-    `failure_probability` is theorem 3's eta; `repetitions` is the number of runs at each n.
+    `failure_probability` is theorem 3's eta; `repetitions` is the number of runs at each n that
+    is tried. The mechanism and the dimension are those of a measurement; bounds read neither.
     """
+
+    experiment = "dpcore.experiments.central.people_needed:COMPLEXITY"
+    searches = 1
 
     epsilon: float = 0.1
     delta: float = 0.01
@@ -40,27 +47,64 @@ class ComplexitySpec:
     failure_probability: float = 0.05
     repetitions: int = 100
     seed: int = 0
+    mechanism: str = "ppca"
+    n_features: int = 10
+
+    def sweep(self) -> Sweep:
+        """Every mechanism in every dimension."""
+        return Sweep(self, (("n_features", DIMENSIONS), ("mechanism", MECHANISMS)))
 
 
-def measure(spec: ComplexitySpec, mechanism: str, n_features: int) -> Row:
-    """The n at which a mechanism's mean correlation reaches the asked one, by running it."""
+class ComplexityRow(TypedDict):
+    """The n at which a mechanism's mean correlation reaches the asked one."""
+
+    protocol: str
+    features: int
+    epsilon: float
+    delta: float
+    gap: float
+    correlation: float
+    samples: int
+    mean_correlation: float
+    standard_error: float
+    repetitions: int
+    seed: int
+    seconds: float
+
+
+class BoundRow(TypedDict):
+    """What a theorem says of n in one dimension."""
+
+    bound: str
+    features: int
+    samples: float
+
+
+def measure(spec: ComplexitySpec) -> ComplexityRow:
+    """The n at which the spec's mechanism reaches the asked correlation, by running it."""
+    started = time.perf_counter()
+    delta = spec.delta if spec.mechanism == "modsulq" else None
     found = measured_sample_size(
-        mechanism,
-        gapped_spectrum(n_features, spec.gap),
+        spec.mechanism,
+        gapped_spectrum(spec.n_features, spec.gap),
         spec.epsilon,
         spec.correlation,
-        delta=spec.delta if mechanism == "modsulq" else None,
+        delta=delta,
         n_repetitions=spec.repetitions,
         relative_precision=_PRECISION,
         rng=stream(
-            spec.seed, Purpose.SUBSPACE, _MEASUREMENT, MECHANISMS.index(mechanism), n_features
+            spec.seed,
+            Purpose.SUBSPACE,
+            _MEASUREMENT,
+            MECHANISMS.index(spec.mechanism),
+            spec.n_features,
         ),
     )
     return {
-        "protocol": mechanism,
-        "features": n_features,
+        "protocol": spec.mechanism,
+        "features": spec.n_features,
         "epsilon": spec.epsilon,
-        "delta": spec.delta if mechanism == "modsulq" else 0.0,
+        "delta": delta or 0.0,
         "gap": spec.gap,
         "correlation": spec.correlation,
         "samples": found.n_samples,
@@ -68,19 +112,22 @@ def measure(spec: ComplexitySpec, mechanism: str, n_features: int) -> Row:
         "standard_error": found.standard_error,
         "repetitions": spec.repetitions,
         "seed": spec.seed,
+        "seconds": time.perf_counter() - started,
     }
 
 
 def bounds(
-    spec: ComplexitySpec, dimensions: Sequence[int], measured: Sequence[Row] = ()
-) -> list[Row]:
+    spec: ComplexitySpec,
+    dimensions: Sequence[int],
+    measured: Sequence[Mapping[str, Any]] = (),
+) -> list[BoundRow]:
     """Theorems 3, 4 and 5 over the dimension, in rows of bound, features and samples.
 
     Theorem 4 speaks of correlations close to 1 alone, and is left out where it is silent.
     Theorem 5 gives a growth without its constant: it is drawn through the first measured point
     of MOD-SuLQ, and left out before there is one.
     """
-    rows: list[Row] = []
+    rows: list[BoundRow] = []
     anchor = next((row for row in measured if row["protocol"] == "modsulq"), None)
     for d in dimensions:
         points = {
@@ -111,7 +158,7 @@ def is_covered_by_theorem_4(spec: ComplexitySpec, n_features: int) -> bool:
     return spec.gap <= 0.5 and least <= spec.correlation
 
 
-def growth(rows: Sequence[Row], protocol: str) -> float:
+def growth(rows: Sequence[Mapping[str, Any]], protocol: str) -> float:
     """The exponent p of n ~ d^p, least squares through the logarithms.
 
     Raises
@@ -124,3 +171,24 @@ def growth(rows: Sequence[Row], protocol: str) -> float:
         raise ParameterError("rows", "at least two points", len(points))
     d, n = np.log(np.array(points, dtype=float)).T
     return float(np.polyfit(d, n, 1)[0])
+
+
+def _run(
+    specs: Sequence[ComplexitySpec],
+    problem: None,
+    repetition: int,
+    **_: object,
+) -> list[list[ComplexityRow]]:
+    return [[measure(spec)] for spec in specs]
+
+
+COMPLEXITY: Experiment[ComplexitySpec, None, None] = Experiment(
+    row=ComplexityRow,
+    outline=lambda spec: [{"protocol": spec.mechanism, "features": spec.n_features}],
+    run=_run,
+    problem_key=lambda spec, repetition: None,
+    problem=lambda key: None,
+    dataset=lambda spec: None,
+    # Its runs are made together, at every n that is tried: one search gives one row.
+    repetitions="searches",
+)

@@ -268,9 +268,7 @@ def _run(
     specs: Sequence[CentralSpec],
     problem: Problem,
     repetition: int,
-    *,
-    threads: int,
-    checkpoint: Callable[[], None],
+    **_: object,
 ) -> list[list[CentralRow]]:
     return [central_rows(spec, run_batch(spec, problem)) for spec in specs]
 

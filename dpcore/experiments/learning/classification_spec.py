@@ -1,22 +1,15 @@
-"""A classification experiment: what is asked for, and the people it is asked about."""
+"""What is asked for in a classification experiment: one pipeline and its budget."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from dpcore.data.held_out import Halves, load_halves
-from dpcore.data.sites import split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.privacy import PrivacyBudget
-from dpcore.spectra import SiteMoments, site_moments
-from dpcore.streams import Purpose, stream
 
 EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
     "exact",
@@ -75,6 +68,8 @@ class ClassificationSpec:
         As in `dpcore.pca.ReleaseSettings`.
     repetitions, seed : int
     """
+
+    experiment = "dpcore.experiments.learning.classification_runs:CLASSIFICATION"
 
     dataset: str = "digits"
     classes: tuple[int, ...] = (0, 1)
@@ -153,102 +148,3 @@ def canonical(spec: ClassificationSpec) -> ClassificationSpec:
         )
     spec = replace(spec, centring_share=0.0)
     return spec if spec.pipeline == RANDOM_PRIVATE else replace(spec, epsilon=math.inf)
-
-
-@dataclass(frozen=True, eq=False)
-class LearningProblem:
-    """People who learn and people who test, for one question about their labels.
-
-    Attributes
-    ----------
-    X, test_X : ndarray of shape (n, n_features), row norms at most 1
-    y, test_y : ndarray of int of shape (n,)
-        Positions in `class_names`.
-    class_names : tuple of str
-    sites : tuple of ndarray
-        Row numbers of X at each site.
-    moments : SiteMoments
-        Of X around zero.
-    tested : ndarray of int
-        Row numbers of the test people in the data set's test half.
-    default_components : int
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    test_X: np.ndarray
-    test_y: np.ndarray
-    class_names: tuple[str, ...]
-    sites: tuple[np.ndarray, ...]
-    moments: SiteMoments
-    default_components: int
-
-    @property
-    def chance_error(self) -> float:
-        """Test error of always saying the commonest class."""
-        return 1.0 - np.bincount(self.test_y).max() / len(self.test_y)
-
-
-HalvesSource = Callable[[str], Halves]
-
-
-def build_learning_problem(key: LearningKey, halves: HalvesSource = load_halves) -> LearningProblem:
-    """The people and the question of one key.
-
-    Raises
-    ------
-    ParameterError
-        If a class is unknown, more people are asked for than there are, or a site would be empty.
-    """
-    data = halves(key.dataset)
-    for label in key.classes:
-        if not 0 <= label < len(data.label_names):
-            raise ParameterError("classes", f"below {len(data.label_names)}", label)
-    learners = asked_about(data.labels, key.classes)
-    testers = asked_about(data.test_labels, key.classes)
-    if key.samples is not None:
-        if key.samples > len(learners):
-            raise ParameterError(
-                "samples", f"at most the {len(learners)} people who learn", key.samples
-            )
-        # A prefix of one permutation, so that a larger sample contains the smaller one.
-        order = stream(key.seed, Purpose.SAMPLE).permutation(len(learners))
-        learners = learners[np.sort(order[: key.samples])]
-    if len(learners) < 2 * key.sites:
-        raise ParameterError(
-            "sites", f"at most {len(learners) // 2}, for 2 of {len(learners)} each", key.sites
-        )
-    X = data.X if len(learners) == len(data.X) else data.X[learners]
-    test_X = data.test_X if len(testers) == len(data.test_X) else data.test_X[testers]
-    sites = split_sites(len(X), key.sites, how="equal", rng=stream(key.seed, Purpose.SPLIT))
-    return LearningProblem(
-        X=X,
-        y=_positions(data.labels[learners], key.classes),
-        test_X=test_X,
-        test_y=_positions(data.test_labels[testers], key.classes),
-        class_names=_class_names(data.label_names, key.classes),
-        sites=sites,
-        moments=site_moments(X, sites),
-        default_components=data.default_components,
-    )
-
-
-def asked_about(labels: np.ndarray, classes: tuple[int, ...]) -> np.ndarray:
-    """Row numbers of the people a question about these classes concerns."""
-    if len(classes) < 2:
-        return np.arange(len(labels))
-    return np.flatnonzero(np.isin(labels, classes))
-
-
-def _positions(labels: np.ndarray, classes: tuple[int, ...]) -> np.ndarray:
-    if not classes:
-        return labels
-    return (labels == classes[-1]).astype(np.intp)
-
-
-def _class_names(names: tuple[str, ...], classes: tuple[int, ...]) -> tuple[str, ...]:
-    if not classes:
-        return names
-    if len(classes) == 1:
-        return (f"not {names[classes[0]]}", names[classes[0]])
-    return (names[classes[0]], names[classes[1]])

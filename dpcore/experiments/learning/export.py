@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpcore.data import load_dataset
-from dpcore.experiments.learning.classification_runs import run
+from dpcore.experiments.engine.sweep import Points, collect
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
-from dpcore.experiments.learning.statistic_runs import StatisticSpec, release
+from dpcore.experiments.learning.statistic_runs import release
+from dpcore.experiments.learning.statistic_spec import StatisticSpec
 from dpcore.experiments.pca.export import imports_of, notebook, script, source_of
 
-_CLASSIFICATION_IMPORTS = imports_of("from statistics import fmean", run, ClassificationSpec)
+_CLASSIFICATION_IMPORTS = imports_of(
+    "from statistics import fmean", Points, collect, ClassificationSpec
+)
 _CLASSIFICATION_RUN = """\
-rows = list(run(spec))
+rows = collect(Points((spec,))).rows
 errors = [row["test_error"] for row in rows]
 print(f"test error {fmean(errors):.4f}, mean of {len(errors)} draws")"""
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.experiments.learning.classification_problem import LearningProblem
 from dpcore.experiments.learning.classification_runs import Outcome
-from dpcore.experiments.learning.classification_spec import LearningProblem
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,7 @@ def plane_of(outcome: Outcome, problem: LearningProblem, *, most: int = 400) -> 
     points = outcome.project(problem.test_X[:most])
     low, high = points.min(axis=0), points.max(axis=0)
     margin = 0.08 * np.maximum(high - low, 1e-9)
-    axes = tuple(
-        np.linspace(start, stop, 160)
-        for start, stop in zip(low - margin, high + margin, strict=True)
-    )
-    grid = np.stack(np.meshgrid(*axes), axis=-1)
+    horizontal, vertical = np.linspace(low - margin, high + margin, 160).T
+    grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
     regions = outcome.model.predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
-    return Plane(points, problem.test_y[:most], regions, axes)
+    return Plane(points, problem.test_y[:most], regions, (horizontal, vertical))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypedDict
 
 import numpy as np
 
+from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.control_ranges import LARGEST_BOUND, require_counts
-from dpcore.privacy import PrivacyBudget
+from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, VARIANCE, StatisticSpec
 from dpcore.statistics import (
-    MECHANISMS,
     PrivateStatistic,
     clipping_bias,
     error_law,
@@ -23,110 +27,32 @@ from dpcore.statistics import (
 )
 from dpcore.streams import Purpose, root_of_release, stream
 
-Row = dict[str, object]
-
-MEAN, VARIANCE, HISTOGRAM = "mean", "variance", "histogram"
-KINDS = (MEAN, VARIANCE, HISTOGRAM)
 PROBABILITY = 0.95
-
-# Bounds for the pixels of pictures, which the way of encoding gives; encoded tables are in [0, 1].
-_ENCODED = {"digits": (0.0, 16.0)}
-_MEASURED = {
-    "covtype": (0.0, 4000.0),
-    "synthetic": (-10.0, 10.0),
-    "synthetic-2012": (-1.0, 1.0),
-    "mfeat": (0.0, 400.0),
-}
-_TYPED = (0.0, 100.0)
-_NEAREST = 1e-9
-_SEPARATORS = re.compile(r"[\s,;]+")
+TYPED = "typed"
 
 
-@dataclass(frozen=True)
-class StatisticSpec:
-    """What is released about one column.
+class BoundRow(TypedDict):
+    """What an upper bound costs, in units of the statistic.
 
-    Parameters
-    ----------
-    kind : {"mean", "variance", "histogram"}
-    low, high : float
-        Public bounds; the histogram's outermost edges.
-    epsilon, delta : float
-        Asked of this one release.
-    mechanism : {"laplace", "gaussian"}
-    bins : int
-        Of the histogram, equally wide.
-    seed : int
-    column : str
-        Public name of what the values are. Columns of one name share their noise.
+    `bias` is its size, `noise` a standard deviation, `error` the root of the sum of squares.
     """
 
-    kind: str = MEAN
-    low: float = 0.0
-    high: float = 100.0
-    epsilon: float = 1.0
-    delta: float = 1e-2
-    mechanism: str = "laplace"
-    bins: int = 10
-    seed: int = 0
-    column: str = ""
-
-    def __post_init__(self) -> None:
-        PrivacyBudget(self.epsilon, self.delta)
-        for name, choices in (("kind", KINDS), ("mechanism", MECHANISMS)):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
-        if not self.low < self.high < math.inf:
-            raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
-        for name, bound in (("lower bound", self.low), ("upper bound", self.high)):
-            if not abs(bound) <= LARGEST_BOUND:
-                reach = f"a number from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
-                raise ParameterError(name, reach, bound)
-        # Closer together, rounding would move values between bins and swallow the noise.
-        if self.high - self.low < max(_NEAREST, _NEAREST * abs(self.high)):
-            raise ParameterError(
-                "upper bound", f"further above the lower bound, {self.low:g}", self.high
-            )
-        require_counts(self, bins=2, seed=0)
-
-    @property
-    def edges(self) -> np.ndarray:
-        """(bins + 1,) public edges."""
-        return np.linspace(self.low, self.high, self.bins + 1)
+    high: float
+    bias: float
+    noise: float
+    error: float
 
 
-def usual_bounds(dataset: str | None) -> tuple[float, float]:
-    """Bounds somebody may choose before seeing any value; None is for typed numbers."""
-    if dataset is None:
-        return _TYPED
-    return (_ENCODED | _MEASURED).get(dataset, (0.0, 1.0))
+class PeopleRow(TypedDict):
+    """How many people keep an error that small."""
+
+    error: float
+    people: int
 
 
 def n_outside(values: np.ndarray, spec: StatisticSpec) -> int:
     """How many values the bounds move. Exact: for whoever holds the values, not for release."""
     return int(np.count_nonzero((values < spec.low) | (values > spec.high)))
-
-
-def numbers_in(text: str) -> np.ndarray:
-    """The numbers in a text, separated by blanks, commas, semicolons or lines.
-
-    Raises
-    ------
-    ParameterError
-        Naming the first thing that is no finite number, or if there are fewer than two.
-    """
-    numbers = []
-    for word in filter(None, _SEPARATORS.split(text.strip())):
-        try:
-            number = float(word)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise ParameterError("numbers", "finite numbers with commas or blanks between", word)
-        numbers.append(number)
-    if len(numbers) < 2:
-        raise ParameterError("numbers", "at least two, one a person", len(numbers))
-    return np.array(numbers)
 
 
 def release(values: np.ndarray, spec: StatisticSpec, repetition: int = 0) -> PrivateStatistic:
@@ -191,19 +117,17 @@ def error_density(spec: StatisticSpec, scale: float, points: int = 241) -> np.nd
     return np.column_stack([errors, law.pdf(errors)])
 
 
-def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) -> list[Row]:
+def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) -> list[BoundRow]:
     """Bias and noise of the mean or variance against the upper bound.
 
     The bias is read from the values themselves: not private, a lesson in choosing bounds.
 
     Returns
     -------
-    list of dict
-        With high, bias (its size), noise (standard deviation) and error (root of the sum of
-        squares), in units of the statistic.
+    list of BoundRow
     """
     width = spec.high - spec.low
-    rows = []
+    rows: list[BoundRow] = []
     for high in sorted({spec.high, *(spec.low + width * np.geomspace(0.05, 4.0, steps))}):
         try:
             bounded = replace(spec, high=float(high))
@@ -212,16 +136,10 @@ def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) ->
         bias = abs(
             float(clipping_bias(values, bounds=(bounded.low, bounded.high), statistic=spec.kind))
         )
-        scale = release(values, bounded).noise_scale
+        scale = float(release(values, bounded).noise_scale)
         noise = float(error_law(spec.mechanism, scale).std())
-        rows.append(
-            {
-                "high": bounded.high,
-                "bias": bias,
-                "noise": noise,
-                "error": math.hypot(bias, noise),
-            }
-        )
+        error = math.hypot(bias, noise)
+        rows.append({"high": bounded.high, "bias": bias, "noise": noise, "error": error})
     return rows
 
 
@@ -241,7 +159,7 @@ def people_for(spec: StatisticSpec, error: float) -> int:
     )
 
 
-def people_rows(spec: StatisticSpec, points: int = 25) -> list[Row]:
+def people_rows(spec: StatisticSpec, points: int = 25) -> list[PeopleRow]:
     """People needed for errors from a thousandth of the range to half of it."""
     return [
         {"error": float(error), "people": people_for(spec, float(error))}
@@ -266,13 +184,121 @@ def data_driven_edges(values: np.ndarray, spec: StatisticSpec) -> np.ndarray:
 def _released(
     values: np.ndarray, spec: StatisticSpec, rng: np.random.Generator
 ) -> PrivateStatistic:
-    asked = {
-        "epsilon": spec.epsilon,
-        "delta": spec.delta if spec.mechanism == "gaussian" else 0.0,
-        "mechanism": spec.mechanism,
-        "rng": rng,
+    release = {
+        MEAN: partial(private_mean, bounds=(spec.low, spec.high)),
+        VARIANCE: partial(private_variance, bounds=(spec.low, spec.high)),
+        HISTOGRAM: partial(private_histogram, edges=spec.edges),
+    }[spec.kind]
+    return release(
+        values,
+        epsilon=spec.epsilon,
+        delta=spec.delta if spec.mechanism == "gaussian" else 0.0,
+        mechanism=spec.mechanism,
+        rng=rng,
+    )
+
+
+@dataclass(frozen=True)
+class ErrorsSpec:
+    """Many releases of one statistic.
+
+    Parameters
+    ----------
+    statistic : StatisticSpec
+    origin : tuple
+        (data set, column number), or ("typed", numbers …).
+    draws : int
+        How many releases.
+    """
+
+    experiment = "dpcore.experiments.learning.statistic_runs:STATISTIC"
+    rounds = 1
+
+    statistic: StatisticSpec
+    origin: tuple[Any, ...]
+    draws: int = 100
+
+    @property
+    def dataset(self) -> str | None:
+        return None if self.origin[0] == TYPED else str(self.origin[0])
+
+
+class StatisticRow(TypedDict):
+    """Errors of many releases, against the statistic of the bounded values.
+
+    One a release; of a histogram one a bin and release.
+    """
+
+    column: str
+    kind: str
+    mechanism: str
+    epsilon: float
+    delta: float
+    low: float
+    high: float
+    bins: int
+    seed: int
+    samples: int
+    draws: int
+    errors: list[float]
+    seconds: float
+
+
+def _run(
+    specs: Sequence[ErrorsSpec],
+    values: np.ndarray,
+    repetition: int,
+    **_: object,
+) -> list[list[StatisticRow]]:
+    return [[_row(spec, values)] for spec in specs]
+
+
+def _row(spec: ErrorsSpec, values: np.ndarray) -> StatisticRow:
+    started, asked = time.perf_counter(), spec.statistic
+    errors = error_draws(values, asked, spec.draws).tolist()
+    return {
+        "column": asked.column,
+        "kind": asked.kind,
+        "mechanism": asked.mechanism,
+        "epsilon": asked.epsilon,
+        "delta": asked.delta,
+        "low": asked.low,
+        "high": asked.high,
+        "bins": asked.bins,
+        "seed": asked.seed,
+        "samples": len(values),
+        "draws": spec.draws,
+        "errors": errors,
+        "seconds": time.perf_counter() - started,
     }
-    if spec.kind == HISTOGRAM:
-        return private_histogram(values, edges=spec.edges, **asked)
-    summary = private_mean if spec.kind == MEAN else private_variance
-    return summary(values, bounds=(spec.low, spec.high), **asked)
+
+
+def _with_values(base: ErrorsSpec, values: dict[str, Any]) -> ErrorsSpec:
+    own = {name: values.pop(name) for name in base.__dataclass_fields__ if name in values}
+    base = replace(base, **own)
+    return replace(base, statistic=replace(base.statistic, **values))
+
+
+def _values(origin: tuple[Any, ...]) -> np.ndarray:
+    first, *rest = origin
+    values = np.array(rest) if first == TYPED else load_dataset(first).X[:, rest[0]]
+    values = values.astype(np.float64)
+    values.flags.writeable = False
+    return values
+
+
+# The values of a column, or typed ones, by their origin.
+local_values: OnceCache[np.ndarray] = OnceCache(_values, keep=32)
+STATISTIC: Experiment[ErrorsSpec, tuple[Any, ...], np.ndarray] = Experiment(
+    row=StatisticRow,
+    outline=lambda spec: [{"kind": spec.statistic.kind, "draws": spec.draws}],
+    run=_run,
+    problem_key=lambda spec, repetition: spec.origin,
+    problem=local_values,
+    dataset=lambda spec: spec.dataset,
+    data_of=lambda origin: origin[0],
+    # All releases are made together, from one stream.
+    repetitions="rounds",
+    derived_fields=tuple(StatisticSpec.__dataclass_fields__),
+    with_values=_with_values,
+)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-from dpcore.experiments.learning.classification_runs import CENTRING, PCA, TRAINING, stage_budgets
+from dpcore.experiments.learning.classification_promises import (
+    CENTRING,
+    PCA,
+    TRAINING,
+    stage_budgets,
+)
 from dpcore.experiments.learning.classification_spec import (
     RANDOM_PRIVATE,
     ClassificationSpec,
     canonical,
 )
-from dpcore.experiments.learning.statistic_runs import HISTOGRAM, StatisticSpec
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM, StatisticSpec
 from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.pca_charges import (
     COMPONENTS,
@@ -29,7 +34,11 @@ _MODELS = {"svm": "an SVM", "logistic": "a logistic regression"}
 
 
 def of_statistic(
-    dataset: str | None, identity: tuple, name: str, spec: StatisticSpec, guarantee: Guarantee
+    dataset: str | None,
+    identity: tuple[object, ...],
+    name: str,
+    spec: StatisticSpec,
+    guarantee: Guarantee,
 ) -> Charge:
     """What one mean, variance or histogram costs.
 
@@ -44,7 +53,14 @@ def of_statistic(
     spec : StatisticSpec
     guarantee : Guarantee
     """
-    settings = (spec.kind, spec.low, spec.high, spec.epsilon, spec.mechanism, spec.seed)
+    settings: tuple[object, ...] = (
+        spec.kind,
+        spec.low,
+        spec.high,
+        spec.epsilon,
+        spec.mechanism,
+        spec.seed,
+    )
     if spec.kind == HISTOGRAM:
         settings += (spec.bins,)
     if spec.mechanism == "gaussian":
@@ -81,7 +97,7 @@ def of_pipeline(
     entry = PROTOCOLS[spec.protocol]
     mean_mu, pca = stage_budgets(spec)
     people = ("classification", *vars(spec.key()).values(), entry.is_distributed)
-    noise = ()
+    noise: tuple[object, ...] = ()
     if pca is not None:
         reads = {name: getattr(spec, name, None) for name in noise_of(spec.protocol).settings}
         noise = (matrix_of(vars(spec), spec.protocol), pca.epsilon, pca.delta, *reads.values())
@@ -102,7 +118,7 @@ def of_pipeline(
     for stage, guarantee in guarantees.items():
         if not is_charged(guarantee):
             continue
-        settings, label, what, seen = stages[stage]
+        settings, label, what, seen_as = stages[stage]
         release = Release.of(
             guarantee,
             key=joined(stage, *people, *settings),
@@ -110,7 +126,7 @@ def of_pipeline(
             dataset=spec.dataset,
         )
         by_sites = stage != TRAINING and entry.is_distributed
-        seen = (f"Classification: {seen}",)
+        seen = (f"Classification: {seen_as}",)
         stream = joined(noise_of(entry.key).words if stage == PCA else stage, spec.seed)
         charges.append(Charge(release, frozenset(range(draws)), (what,), seen, by_sites, stream))
     return charges

@@ -44,7 +44,10 @@ def promised(spec: RunSpec, key: str, dataset: DatasetStatus) -> Guarantee:
         how="random" if spec.split == "random" else "equal",
         rng=stream(spec.seed, Purpose.SPLIT, 0),
     )
-    settings = spec.settings(dataset.n_features, dataset.default_components)
+    components = spec.components or dataset.default_components
+    if components is None:
+        raise ParameterError("components", f"given for {spec.dataset}", None)
+    settings = spec.settings(dataset.n_features, components)
     there = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
     n_there = [len(sites[number]) for number in there]
     return protocol(key).promise(settings, n_there, dataset.n_features)
@@ -81,10 +84,10 @@ def of_run(
 def of_plan(specs: Iterable[RunSpec]) -> list[Charge]:
     """What runs will cost, no row being read; those that cannot run cost nothing."""
     charges: list[Charge] = []
-    for spec in specs:
-        dataset = dataset_status(spec.dataset)
-        n_samples = dataset.n_samples if spec.samples is None else spec.samples
-        spec = replace(spec, components=spec.components or dataset.default_components)
+    for asked in specs:
+        dataset = dataset_status(asked.dataset)
+        n_samples = dataset.n_samples if asked.samples is None else asked.samples
+        spec = replace(asked, components=asked.components or dataset.default_components)
         try:
             guarantees = {key: promised(spec, key, dataset) for key in spec.protocols}
         except ParameterError:

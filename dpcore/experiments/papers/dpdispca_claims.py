@@ -12,11 +12,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.papers.dpdispca_figures import PaperFigure
 from dpcore.experiments.pca.paired_curves import Curves, crossing
 from dpcore.experiments.pca.sentences import percent
+
+if TYPE_CHECKING:
+    from dpcore.experiments.papers.dpdispca_figures import PaperFigure
 
 # A curve has levelled off where less than this part of its whole change is left.
 _LEVEL_PART = 0.1

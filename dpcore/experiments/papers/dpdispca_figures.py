@@ -12,11 +12,14 @@ is not what varies, and 20,000 where the sites are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims
 from dpcore.experiments.pca.spec import RunSpec
 
 EPSILONS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
@@ -53,7 +56,7 @@ class PaperFigure:
     title: str
     base: RunSpec
     field: str
-    values: tuple
+    values: tuple[Any, ...]
     claim: str
     trend: str
     axis: str
@@ -66,7 +69,11 @@ class PaperFigure:
         """The specs of the panel that can run, in the order of its axis."""
         return (cell.spec for cell in self.sweep.cells() if cell.spec is not None)
 
-    def varied(self, **changes: object) -> PaperFigure:
+    def judge(self, rows: Sequence[Row]) -> tuple[Verdict, ...]:
+        """The paper's claims about the panel, on the rows of a live run."""
+        return check_claims(self, rows)
+
+    def varied(self, **changes: Any) -> PaperFigure:
         """The panel under other settings: another seed, fewer repetitions, psd truncation."""
         return replace(self, base=replace(self.base, **changes))
 
@@ -94,10 +101,10 @@ def _row(
     what: str,
     axis: str,
     field: str,
-    values: tuple | dict[int, tuple],
+    values: tuple[float, ...] | dict[int | None, tuple[float, ...]],
     claim: str,
     trend: str,
-    bases: tuple[RunSpec, RunSpec, RunSpec],
+    bases: Sequence[RunSpec],
 ) -> Iterator[PaperFigure]:
     """Three panels; `values` may go by K."""
     for letter, base in zip(letters, bases, strict=True):
@@ -150,7 +157,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
         fewer,
     )
     for base, epsilon in zip(fewer, (1.0, 2.0, 0.5), strict=True):
-        components = 10 if base.dataset == "mnist" else base.components
+        components = 50 if base.dataset == "synthetic" else 10
         yield PaperFigure(
             f"fig2-{base.dataset}",
             f"Captured energy against δ, {base.dataset}",

@@ -7,8 +7,8 @@ of the draws explains, by Welch's one-sided test at 0.001 for each comparison on
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from statistics import fmean, variance
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, stdev, variance
 
 from scipy.special import stdtrit
 
@@ -22,6 +22,9 @@ _LEVEL = 0.001
 _NEAR_RANDOM = 0.1
 # "Approaches": this part of the optimum.
 _NEAR_OPTIMUM = 0.9
+# How close accuracies are to be, in points.
+_CLOSE = 1.0
+_TABLED = ("exact", "ppca", "modsulq", "random")
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
@@ -89,6 +92,53 @@ def check_privacy_curve(rows: Sequence[Row]) -> tuple[Verdict, ...]:
         f"{right['modsulq']:.1%}.",
     )
     return _order(series, values, "ε = {:g}"), both
+
+
+def check_accuracies(
+    title: str, published: Mapping[str, float], rows: Sequence[Row]
+) -> Iterator[Verdict]:
+    """Table 1, one line: PPCA almost as good as exact PCA, the others a little worse.
+
+    Parameters
+    ----------
+    title : str
+        Of the line.
+    published : mapping of protocol to float
+        Printed accuracies in percent; none where nothing was printed.
+    rows : sequence of dict
+        Of that line, with `accuracy`.
+    """
+    accuracies = {
+        protocol: [100 * row["accuracy"] for row in rows if row["protocol"] == protocol]
+        for protocol in _TABLED
+    }
+    means = {protocol: fmean(series) for protocol, series in accuracies.items()}
+    lost = welch(accuracies["exact"], accuracies["ppca"])
+    yield Verdict(
+        f"{title}: PPCA is almost as good as PCA without privacy.",
+        lost.mean < _CLOSE,
+        f"{title}: a linear SVM is right for {means['ppca']:.2f} % with PPCA and "
+        f"{means['exact']:.2f} % with exact PCA.",
+    )
+    others = [f"{means[key]:.2f} ± {stdev(accuracies[key]):.2f} %" for key in _TABLED[2:]]
+    signs = {welch(accuracies["ppca"], accuracies[key]).sign for key in _TABLED[2:]}
+    yield Verdict(
+        f"{title}: MOD-SuLQ and random projections are a little worse.",
+        None if signs == {0} else min(signs) >= 0,
+        f"{title}: MOD-SuLQ {others[0]}, random {others[1]}, PPCA {means['ppca']:.2f} ± "
+        f"{stdev(accuracies['ppca']):.2f} %.",
+    )
+    if published:
+        worst = max(published, key=lambda protocol: abs(means[protocol] - published[protocol]))
+        yield Verdict(
+            f"{title}: within {_CLOSE:g} point of the published row.",
+            abs(means[worst] - published[worst]) <= _CLOSE,
+            f"{title}: "
+            + ", ".join(
+                f"{key} {means[key]:.2f} (published {published[key]:.2f})" for key in _TABLED
+            )
+            + ".",
+        )
 
 
 def _series(rows: Sequence[Row], field: str) -> dict[tuple[str, float], list[float]]:

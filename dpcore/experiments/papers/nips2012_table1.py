@@ -9,32 +9,61 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
 
 import numpy as np
 
 from dpcore.data import Dataset, Prepared, load_dataset, prepare
 from dpcore.data.readers.code_books import Number
 from dpcore.data.readers.kddcup import COLUMNS as KDDCUP_COLUMNS
+from dpcore.errors import ParameterError
 from dpcore.experiments.central.runs import central_problem, run_batch
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Experiment
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.papers.dpdispca_claims import Verdict
-from dpcore.experiments.papers.nips2012_claims import welch
-from dpcore.experiments.pca.problem import sites_of
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.papers.nips2012_runs import DrawRow, DrawsSpec
+from dpcore.experiments.pca.problem import Problem, sites_of
+from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.streams import Purpose, stream
 
 PROTOCOLS = ("exact", "ppca", "modsulq", "random")
-ROUNDS, PERMUTATIONS = 5, 5
 # C of the SVM, for features of standard deviation 1.
 COSTS = (0.1, 1.0, 10.0, 100.0)
 _HINGE_WIDTH = 0.1
 _TRAINING_SHARE, _TUNING_SHARE = 0.1, 0.2
-# How close to the published accuracy, in points.
-_CLOSE = 1.0
+
+
+@dataclass(frozen=True)
+class TableSpec(DrawsSpec):
+    """Draws on half of the people, judged by an SVM on the others; `task` is a `Task`'s title."""
+
+    experiment = "dpcore.experiments.papers.nips2012_table1:TABLE"
+
+    task: str = ""
+
+
+class TableRow(DrawRow):
+    """A draw and its SVM: the share of the others labelled rightly, and the C that was chosen."""
+
+    task: str
+    accuracy: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class TaskKey:
+    """A task and a permutation of the people."""
+
+    task: str
+    people: ProblemKey
+
+
+@dataclass(frozen=True, eq=False)
+class TaskProblem:
+    """Half of the people as a problem of PCA, and the rows and labels of the others."""
+
+    half: Problem
+    X: np.ndarray
+    labels: np.ndarray
 
 
 def as_encoded(dataset: Dataset) -> Dataset:
@@ -94,6 +123,21 @@ class Task:
     features: Callable[[Dataset], Dataset] = as_encoded
     published: tuple[tuple[str, float, float], ...] = ()
 
+    def specs(self) -> Iterator[TableSpec]:
+        """Its draws, an algorithm at a time."""
+        for protocol in PROTOCOLS:
+            yield TableSpec(
+                dataset=self.dataset,
+                protocol=protocol,
+                epsilon=0.1,
+                delta=0.01,
+                components=self.components,
+                reference="sites",
+                draws=5,
+                permutations=5,
+                task=self.title,
+            )
+
 
 _KDDCUP = (
     ("exact", 98.97, 0.05),
@@ -136,120 +180,19 @@ TASKS = (
 )
 
 
-@dataclass(frozen=True)
-class Table1:
-    """The table as a figure that runs by itself (`nips2012_figures.LiveFigure`)."""
-
-    name: str
-    title: str = "2012, Table 1: accuracy of a linear SVM in private subspaces"
-    claim: str = (
-        "PPCA performs almost as well as PCA without privacy; MOD-SuLQ and random projections "
-        "are a little worse and vary more."
-    )
-    note: str = (
-        "Half of the people give the subspace; a tenth of the others trains and tunes the SVM, "
-        "which is not private. In localization the activity, and with it the label, is among the "
-        "44 features: the last line is without those columns. The paper does not say how "
-        "features were scaled. Of the two ways kddcup99 is run here, recorded units with rows of "
-        "length 1 was picked among eleven after seeing the published row; the other is that of "
-        "Figure 1."
-    )
-    axis: str = "accuracy on the people left for testing"
-    field: str = "task"
-    epsilon: float = 0.1
-    delta: float = 0.01
-    tasks: tuple[Task, ...] = TASKS
-
-    @property
-    def published(self) -> tuple[Row, ...]:
-        return tuple(
-            {"task": task.title, "protocol": protocol, "mean": mean, "std": std}
-            for task in self.tasks
-            for protocol, mean, std in task.published
-        )
-
-    @property
-    def ran_on(self) -> str:
-        """Which rows each line ran on; in localization the label is among the features."""
-        names = dict.fromkeys(task.dataset for task in self.tasks)
-        return " ".join(load_dataset(name).provenance for name in names)
-
-    @property
-    def base(self) -> RunSpec:
-        """The first task's spec."""
-        return self._spec(self.tasks[0])
-
-    def skipped(self) -> tuple[Row, ...]:
-        return ()
-
-    def total(self, repetitions: int | None = None) -> int:
-        return len(self.tasks) * len(PROTOCOLS) * ROUNDS * (repetitions or PERMUTATIONS)
-
-    def rows(
-        self, *, seed: int = 0, repetitions: int | None = None, store: Store | None = None
-    ) -> Iterator[Row]:
-        # One at a time: kddcup99 takes a quarter of a gigabyte.
-        loaded = OnceCache(load_dataset, keep=1)
-        prepared = OnceCache(
-            lambda task: prepare(task.features(loaded(task.dataset)), mode="private"), keep=1
-        )
-        for task in self.tasks:
-            for permutation in range(repetitions or PERMUTATIONS):
-
-                def make(task: Task = task, permutation: int = permutation) -> Iterator[Row]:
-                    return self._permutation(task, prepared(task), seed, permutation)
-
-                identity = [task.title, self.epsilon, self.delta, seed, permutation]
-                rows = make() if store is None else store.rows_of(task.dataset, identity, make)
-                for row in rows:
-                    yield {"figure": self.name, **row}
-
-    def _permutation(
-        self, task: Task, data: Prepared, seed: int, permutation: int
-    ) -> Iterator[Row]:
-        spec = replace(self._spec(task), samples=len(data.X) // 2, seed=seed)
-        key = spec.problem_key(permutation)
-        problem = central_problem(key, data)
-        others = np.ones(len(data.X), dtype=bool)
-        others[sites_of(key, data)[0]] = False
-        X, labels = data.X[others], data.labels[others]
-        for protocol in PROTOCOLS:
-            batch = run_batch(
-                replace(spec, protocols=(protocol,)), problem, first=permutation * ROUNDS
-            )
-            for number, (row, subspace) in enumerate(zip(batch.rows, batch.subspaces, strict=True)):
-                # The same people train whatever the algorithm.
-                rng = stream(seed, Purpose.TRAINING, permutation, number)
-                accuracy, cost = classify(X @ subspace.components.T, labels, rng=rng)
-                yield {
-                    **row,
-                    "task": task.title,
-                    "permutation": permutation,
-                    "accuracy": accuracy,
-                    "cost": cost,
-                }
-
-    def _spec(self, task: Task) -> RunSpec:
-        return RunSpec.published(
-            dataset=task.dataset,
-            protocols=PROTOCOLS,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            sites=1,
-            components=task.components,
-            truncation="psd",
-            preparation="private",
-            mean_share=0.0,
-            resample=True,
-            repetitions=ROUNDS,
-        )
-
-    def check(self, rows: Sequence[Row]) -> tuple[Verdict, ...]:
-        return tuple(
-            verdict
-            for task in self.tasks
-            for verdict in _check_task(task, [row for row in rows if row["task"] == task.title])
-        )
+def _rows(spec: TableSpec, problem: TaskProblem, permutation: int) -> Iterator[TableRow]:
+    batch = run_batch(spec.run_spec(), problem.half, first=permutation * spec.draws)
+    for number, (row, subspace) in enumerate(zip(batch.rows, batch.subspaces, strict=True)):
+        # The same people train whatever the algorithm.
+        rng = stream(spec.seed, Purpose.TRAINING, permutation, number)
+        accuracy, cost = classify(problem.X @ subspace.components.T, problem.labels, rng=rng)
+        yield {
+            **row,
+            "task": spec.task,
+            "permutation": permutation,
+            "accuracy": accuracy,
+            "cost": cost,
+        }
 
 
 def classify(
@@ -308,39 +251,45 @@ def _weights(rows: np.ndarray, signs: np.ndarray, costs: Sequence[float]) -> np.
 
 
 def _accuracy(weights: np.ndarray, rows: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    return np.mean((rows @ weights.T > 0) == (signs > 0)[:, None], axis=0)
+    return np.asarray(np.mean((rows @ weights.T > 0) == (signs > 0)[:, None], axis=0))
 
 
-def _check_task(task: Task, rows: Sequence[Row]) -> Iterator[Verdict]:
-    accuracies = {
-        protocol: [100 * row["accuracy"] for row in rows if row["protocol"] == protocol]
-        for protocol in PROTOCOLS
-    }
-    means = {protocol: fmean(series) for protocol, series in accuracies.items()}
-    lost = welch(accuracies["exact"], accuracies["ppca"])
-    yield Verdict(
-        f"{task.title}: PPCA is almost as good as PCA without privacy.",
-        lost.mean < _CLOSE,
-        f"{task.title}: a linear SVM is right for {means['ppca']:.2f} % with PPCA and "
-        f"{means['exact']:.2f} % with exact PCA.",
-    )
-    others = [f"{means[key]:.2f} ± {stdev(accuracies[key]):.2f} %" for key in PROTOCOLS[2:]]
-    signs = {welch(accuracies["ppca"], accuracies[key]).sign for key in PROTOCOLS[2:]}
-    yield Verdict(
-        f"{task.title}: MOD-SuLQ and random projections are a little worse.",
-        None if signs == {0} else min(signs) >= 0,
-        f"{task.title}: MOD-SuLQ {others[0]}, random {others[1]}, PPCA {means['ppca']:.2f} ± "
-        f"{stdev(accuracies['ppca']):.2f} %.",
-    )
-    if task.published:
-        printed = {protocol: mean for protocol, mean, _ in task.published}
-        worst = max(printed, key=lambda protocol: abs(means[protocol] - printed[protocol]))
-        yield Verdict(
-            f"{task.title}: within {_CLOSE:g} point of the published row.",
-            abs(means[worst] - printed[worst]) <= _CLOSE,
-            f"{task.title}: "
-            + ", ".join(
-                f"{key} {means[key]:.2f} (published {printed[key]:.2f})" for key in PROTOCOLS
-            )
-            + ".",
-        )
+def _run(
+    specs: Sequence[TableSpec],
+    problem: TaskProblem,
+    permutation: int,
+    **_: object,
+) -> list[list[TableRow]]:
+    return [list(_rows(spec, problem, permutation)) for spec in specs]
+
+
+def _prepare(title: str) -> Prepared:
+    task = next(task for task in TASKS if task.title == title)
+    return prepare(task.features(load_dataset(task.dataset)), mode="private")
+
+
+def _problem(key: TaskKey) -> TaskProblem:
+    data = _prepared(key.task)
+    people = replace(key.people, samples=len(data.X) // 2)
+    others = np.ones(len(data.X), dtype=bool)
+    others[sites_of(people, data)[0]] = False
+    if data.labels is None:
+        raise ParameterError("task", "one of a data set with labels", key.task)
+    return TaskProblem(central_problem(people, data), data.X[others], data.labels[others])
+
+
+# One at a time: kddcup99 takes a quarter of a gigabyte.
+_prepared: OnceCache[Prepared] = OnceCache(_prepare, keep=1)
+TABLE: Experiment[TableSpec, TaskKey, TaskProblem] = Experiment(
+    row=TableRow,
+    outline=lambda spec: [{"protocol": spec.protocol, "task": spec.task}] * spec.draws,
+    run=_run,
+    problem_key=lambda spec, permutation: TaskKey(
+        spec.task, spec.run_spec().problem_key(permutation)
+    ),
+    problem=OnceCache(_problem, keep=1),
+    dataset=lambda spec: spec.dataset,
+    data_of=lambda key: key.task,
+    repetitions="permutations",
+    draw_seconds=lambda spec: 0.3 * spec.draws,
+)

@@ -8,7 +8,7 @@ from statistics import fmean
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.engine.work_units import Finished, units_of
+from dpcore.experiments.engine.work_units import Finished, Unit, units_of
 from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims
 from dpcore.experiments.papers.dpdispca_figures import PaperFigure
 from dpcore.experiments.papers.published_points import Comparison, compare_with_published
@@ -64,13 +64,13 @@ def panel_state(figure: PaperFigure, store: Store) -> PanelState:
 
 def stored_draws(sweep: Sweep, store: Store) -> tuple[int, tuple[Row, ...]]:
     """How many draws of a sweep are whole in a store, from the first on, and their rows."""
-    units: dict[int, list] = {}
+    units: dict[int, list[Unit]] = {}
     feasible = {i: cell.spec for i, cell in enumerate(sweep.cells()) if cell.spec is not None}
     for unit in units_of(feasible):
         units.setdefault(unit.repetition, []).append(unit)
     whole: list[Finished] = []
     for draws in range(len(units)):
-        found = []
+        found: list[Finished] = []
         for unit in units[draws]:
             if (finished := store.look_up(unit)) is None:
                 return draws, _rows(whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -110,24 +110,22 @@ def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | Non
         None where nothing can be compared.
     """
     points = published_points_of(figure)
-    ours = {point: _mean(row for row in rows if _is_at(row, point)) for point in points}
-    known = [point for point in points if ours[point] is not None]
-    if not known:
+    ratios: dict[PublishedPoint, list[float]] = {
+        point: [
+            row["energy_ratio"]
+            for row in rows
+            if (row["protocol"], row[point.field]) == (point.protocol, point.value)
+        ]
+        for point in points
+    }
+    ours = {point: fmean(found) for point, found in ratios.items() if found}
+    if not ours:
         return None
-    worst = max(known, key=lambda point: abs(ours[point] - point.mean))
+    worst = max(ours, key=lambda point: abs(ours[point] - point.mean))
     return Comparison(
-        points=len(known),
+        points=len(ours),
         largest=abs(ours[worst] - worst.mean),
         at=worst,
         ours=ours[worst],
         is_part=dataset_status(worst.dataset).is_part,
     )
-
-
-def _is_at(row: Row, point: PublishedPoint) -> bool:
-    return row["protocol"] == point.protocol and row[point.field] == point.value
-
-
-def _mean(rows: Iterable[Row]) -> float | None:
-    ratios = [row["energy_ratio"] for row in rows]
-    return fmean(ratios) if ratios else None

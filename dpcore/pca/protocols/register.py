@@ -74,12 +74,16 @@ SITES_MOMENTS = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
 POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))
 
 
+def all_noisy_means(draw: Draw) -> FloatArray:
+    """(S, D) means that the sites release, where they are bought."""
+    if draw.noisy_means is None:
+        raise ParameterError("mean_share", "greater than 0", draw.settings.mean_share)
+    return draw.noisy_means
+
+
 def first_noisy_mean(draw: Draw) -> FloatArray:
     """(D,) mean that the first site releases, where one is bought."""
-    means: FloatArray | None = draw.noisy_means
-    if means is None:
-        raise ParameterError("mean_share", "greater than 0", draw.settings.mean_share)
-    first: FloatArray = means[0]
+    first: FloatArray = all_noisy_means(draw)[0]
     return first
 
 

@@ -69,9 +69,7 @@ def sequential(draw: Draw) -> Subspace:
     """
     settings = draw.settings
     received = draw.proxies()
-    guarantee = promised_in_a_chain(
-        settings, draw.moments.n_samples.tolist(), draw.moments.n_features
-    )
+    guarantee = promised_in_a_chain(settings, draw.n_samples, draw.moments.n_features)
     order = draw.repetition.rng(Purpose.ORDER).permutation(draw.n_sites)
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
     handed: SiteMessage | None = None
@@ -97,8 +95,7 @@ def sequential(draw: Draw) -> Subspace:
 
 
 def _own(draw: Draw, received: Received, site: int) -> SiteMessage:
-    n_samples = int(draw.moments.n_samples[site])
-    return SiteMessage(received.proxies[site].T, n_samples, float(draw.sigma[site]))
+    return SiteMessage(received.proxies[site].T, draw.n_samples[site], float(draw.sigma[site]))
 
 
 def join(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:

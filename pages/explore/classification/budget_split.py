@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -13,14 +14,15 @@ from dpcore.experiments.analysis.budget_split import (
     people_steps,
     three_ways,
 )
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.families.classification import share_curve
 from dpcore.figures.tradeoffs.budget_split import share_multiples, three_way_map
+from pages.explore.classification.panels import live_errors
 from pages.parameters.table import ask
 from pages.server import learning_cache
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.live_figure import fill_in_errors
 from pages.widgets.messages import big_number, not_private
 
 _MULTIPLE_EPSILONS = (0.5, 2.0, 10.0)
@@ -30,7 +32,7 @@ def two_parts(spec: ClassificationSpec) -> None:
     """Error over the share that PCA gets, the best one marked."""
     specs = along_the_share(spec)
 
-    def draw(rows: list[dict]) -> None:
+    def draw(rows: Sequence[Row]) -> None:
         best = best_split(rows)
         share = best.share[0]
         at_chosen = [row["test_error"] for row in rows if row["pca_share"] == spec.pca_share]
@@ -58,7 +60,7 @@ def two_parts(spec: ClassificationSpec) -> None:
             alt=f"Test error against the share of epsilon for PCA; least at {share:.0%}.",
         )
 
-    fill_in_errors("split_curve", specs, draw)
+    live_errors("class_split", specs, draw)
     not_private(
         "The best share", "was found by looking at test errors: a lesson for the next data set."
     )
@@ -81,7 +83,7 @@ def how_it_moves(spec: ClassificationSpec) -> None:
         )
     ]
 
-    def draw(rows: list[dict]) -> None:
+    def draw(rows: Sequence[Row]) -> None:
         panels = {f"{n:,} people": [row for row in rows if row["samples"] == n] for n in steps}
         chosen = {
             (title, epsilon): best_split(own).share[0]
@@ -102,7 +104,7 @@ def how_it_moves(spec: ClassificationSpec) -> None:
             "the best share of each marked by a star.",
         )
 
-    fill_in_errors("split_multiples", specs, draw)
+    live_errors("class_multiples", specs, draw)
 
 
 def three_parts(spec: ClassificationSpec) -> None:
@@ -116,7 +118,7 @@ def three_parts(spec: ClassificationSpec) -> None:
         return
     specs = three_ways(spec)
 
-    def draw(rows: list[dict]) -> None:
+    def draw(rows: Sequence[Row]) -> None:
         best = best_split(rows, ("centring_share", "pca_share"))
         centring, pca = best.share
         st.markdown(
@@ -130,7 +132,7 @@ def three_parts(spec: ClassificationSpec) -> None:
             f"least at {centring:.0%}, {pca:.0%} and {1 - centring - pca:.0%}.",
         )
 
-    fill_in_errors("split_three", specs, draw)
+    live_errors("class_three", specs, draw)
     st.caption(
         "Centring takes a private mean from the rows and cuts them to 0.6 of the public bound, "
         "so that less noise is needed afterwards. No share for PCA means a random subspace."

@@ -6,7 +6,8 @@ import streamlit as st
 
 from dpcore.data.held_out import Halves
 from dpcore.experiments.analysis.budget_split import people_steps
-from dpcore.experiments.learning.classification_spec import ClassificationSpec, asked_about
+from dpcore.experiments.learning.classification_problem import asked_about
+from dpcore.experiments.learning.classification_spec import ClassificationSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.classification import ALL, REST, SHARES
 from pages.parameters.table import ask

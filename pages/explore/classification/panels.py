@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -11,7 +11,8 @@ import streamlit as st
 
 from dpcore.data.held_out import Halves
 from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.learning.classification_runs import at_delta, promised_stages
+from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.learning.classification_promises import at_delta, promised_stages
 from dpcore.experiments.learning.classification_spec import (
     EXACT,
     PIPELINES,
@@ -31,13 +32,13 @@ from dpcore.figures.families.classification import confusion, decision_plane, er
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import align_signs
 from pages.parameters.table import ask
-from pages.server import learning_cache
+from pages.server import learning_cache, visitors_jobs
 from pages.sidebar.selection import Selection
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.live_figure import fill_in_errors
+from pages.widgets.live_sweeps import live_figure
 from pages.widgets.messages import big_number, not_private
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
@@ -71,15 +72,26 @@ def answer(spec: ClassificationSpec) -> None:
     )
 
 
-def curves(spec: ClassificationSpec) -> None:
-    """Error against ε, one line a pipeline, filling in."""
-    specs = [
+def live_errors(
+    name: str, specs: Iterable[ClassificationSpec], draw: Callable[[Sequence[Row]], None]
+) -> None:
+    """Fill in a figure of test errors, drawn once there are any."""
+    points = learning_cache.different(specs)
+    live_figure(name, (points,), lambda there: draw(there.rows[0]) if there.rows[0] else None)
+
+
+def _along_epsilon(spec: ClassificationSpec) -> list[ClassificationSpec]:
+    return [
         replace(spec, pipeline=pipeline, epsilon=epsilon)
         for epsilon in _present_first(spec.epsilon)
         for pipeline in PIPELINES
     ]
 
-    def draw(rows: list[dict]) -> None:
+
+def curves(spec: ClassificationSpec) -> None:
+    """Error against ε, one line a pipeline, filling in."""
+
+    def draw(rows: Sequence[Row]) -> None:
         figure = error_curves(
             rows,
             protocol=spec.protocol,
@@ -94,10 +106,9 @@ def curves(spec: ClassificationSpec) -> None:
             alt="Test error against the asked epsilon: everything private, only the subspace "
             "private, random subspaces, nothing private.",
         )
-        st.session_state["_class_rows"] = rows
         _poster(rows)
 
-    fill_in_errors("class_curves", specs, draw)
+    live_errors("class_curves", _along_epsilon(spec), draw)
     st.caption(
         f"Bands: spread of {spec.repetitions} draws. Colour says how the subspace was found, the "
         "line whether the classifier is private too."
@@ -109,7 +120,7 @@ def curves(spec: ClassificationSpec) -> None:
     )
 
 
-def _poster(rows: list[dict]) -> None:
+def _poster(rows: Sequence[Row]) -> None:
     """The poster's finding, that noise still classifies, under these settings."""
     strictest = CURVE_EPSILONS[0]
     errors = {
@@ -210,9 +221,13 @@ def enter(choice: Selection) -> None:
 
 def carry_off(spec: ClassificationSpec) -> None:
     private = replace(spec, pipeline=PRIVATE)
+    drawn: Sequence[Row] = ()
+    if session_ledger.cap() is None:
+        points = learning_cache.different(_along_epsilon(spec))
+        drawn = visitors_jobs.live("class_curves", (points,)).progress().rows[0]
     take_away(
         "class",
-        st.session_state.get("_class_rows", []),
+        drawn,
         script=lambda: classification_script(private),
         notebook=lambda: classification_notebook(private),
     )

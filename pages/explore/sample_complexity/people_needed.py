@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,20 +18,18 @@ from dpcore.experiments.central.people_needed import (
 from dpcore.experiments.engine.experiment import Row
 from dpcore.figures.tradeoffs.people_needed import people_needed
 from pages.parameters.words import plain
-from pages.server import central_cache
-from pages.server.central_cache import Measurement
+from pages.server import visitors_jobs
+from pages.server.visitors_jobs import SweepProgress
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.live_figure import fill_in
+from pages.widgets.live_sweeps import live_figure
 from pages.widgets.messages import big_number
 
-
-def _wanted(spec: ComplexitySpec) -> list[Measurement]:
-    return [(spec, mechanism, d) for d in DIMENSIONS for mechanism in MECHANISMS]
+_FIGURE = "complexity"
 
 
-def rows_there(spec: ComplexitySpec) -> list[Row]:
+def rows_there(spec: ComplexitySpec) -> Sequence[Row]:
     """Measurements finished so far."""
-    return central_cache.finished_measurements(_wanted(spec))[0]
+    return visitors_jobs.live(_FIGURE, (spec.sweep(),)).progress().rows[0]
 
 
 def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:
@@ -39,7 +37,7 @@ def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:
     rows = rows_there(spec)
     slopes = _slopes(rows)
     with place:
-        if len(slopes) < len(MECHANISMS) or len(rows) < len(_wanted(spec)):
+        if len(slopes) < len(MECHANISMS) or len(rows) < len(spec.sweep().cells()):
             big_number(
                 "d : d<sup>1.5</sup>",
                 "is how the people needed grow with **PPCA** and with **MOD-SuLQ**, the theorems "
@@ -59,9 +57,9 @@ def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:
 
 def curves(spec: ComplexitySpec) -> None:
     """Bounds and measurements, filling in."""
-    wanted = _wanted(spec)
 
-    def draw(rows: list[Row]) -> None:
+    def draw(there: SweepProgress) -> None:
+        rows = there.rows[0]
         slopes = _slopes(rows)
         figure = people_needed(
             rows,
@@ -71,17 +69,9 @@ def curves(spec: ComplexitySpec) -> None:
             dark=is_dark(),
         )
         told = ", ".join(f"{key} grows as d^{slope:.2f}" for key, slope in slopes.items())
-        chart(figure, key="complexity", alt=f"People needed against dimension: {told}.")
+        chart(figure, key=_FIGURE, alt=f"People needed against dimension: {told}.")
 
-    fill_in(
-        "complexity",
-        spec,
-        total=len(wanted),
-        look=partial(central_cache.finished_measurements, wanted),
-        compute=central_cache.measured,
-        draw=draw,
-        noun="measurements",
-    )
+    live_figure(_FIGURE, (spec.sweep(),), draw, noun="measurements")
 
 
 def what_is_silent(spec: ComplexitySpec) -> None:
@@ -95,7 +85,7 @@ def what_is_silent(spec: ComplexitySpec) -> None:
     )
 
 
-def _slopes(rows: list[Row]) -> dict[str, float]:
+def _slopes(rows: Sequence[Row]) -> dict[str, float]:
     return {
         key: growth(rows, key)
         for key in MECHANISMS

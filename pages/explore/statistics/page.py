@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.experiments.learning import statistic_runs
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM
 from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS
 from pages.explore.statistics import panels
 from pages.formulas.learning import STATISTICS
@@ -30,7 +31,7 @@ with errors_shown():
     panels.pay(data, spec, release)
     panels.answer(data, spec, release)
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
-    if spec.kind == statistic_runs.HISTOGRAM:
+    if spec.kind == HISTOGRAM:
         panels.histogram(data, spec, release)
     left, right = st.columns(2, gap="large")
     with left:

@@ -11,7 +11,7 @@ from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
 from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.export import statistic_notebook, statistic_script
-from dpcore.experiments.learning.statistic_runs import HISTOGRAM, MEAN, StatisticSpec
+from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, StatisticSpec, numbers_in
 from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.distributions import (
@@ -57,7 +57,7 @@ def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
             "One number a person", _TYPED_AGES, key="stat_numbers", height=80, max_chars=20_000
         )
         try:
-            numbers = statistic_runs.numbers_in(text)
+            numbers = numbers_in(text)
         except ParameterError as error:
             st.error(_sentence(error), icon="⚠️")
             return None

@@ -14,6 +14,7 @@ from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, not_private
 from pages.widgets.run_request import start_button
+from pages.widgets.sweep_panel import watch
 
 PAGE = "reproduce_2012"
 
@@ -22,30 +23,25 @@ with errors_shown():
     answer = st.container()
     with st.container(border=True):
         name = ask("reproduce_2012_figure")
-        figure = FIGURES_2012[name]
-        quick = ask("reproduce_2012_draws")
-        repetitions = panels.repetitions_of(name, quick=quick == "quick")
-        question = (name, repetitions)
-        ready = all([dataset_ready(dataset_status(dataset)) for dataset in panels.data_of(name)])
+        quick = ask("reproduce_2012_draws") == "quick"
+        figure = FIGURES_2012[name].varied(repetitions=panels.QUICK[name] if quick else None)
+        sweeps = (figure.sweep,)
+        ready = all([dataset_ready(dataset_status(dataset)) for dataset in figure.datasets])
         start_button(
             PAGE,
-            question,
-            lambda: panels.parts_of(figure, repetitions),
-            panels.cost_of(figure, repetitions),
+            sweeps,
+            lambda: visitors_jobs.parts_of_sweeps(sweeps),
+            visitors_jobs.cost_of(sweeps),
             None,
             disabled=not ready,
         )
     with answer:
-        job = visitors_jobs.find(PAGE, question)
-        if job is not None:
-            session_ledger.follow(question, job.rows_so_far)
+        job = visitors_jobs.find_sweeps(sweeps, PAGE)
         if job is None:
             st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
-            goes_on = job.progress().goes_on
-            st.fragment(panels.watch, run_every=0.5 if goes_on else None)(
-                figure, figure.total(repetitions), job, goes_on
-            )
+            session_ledger.follow((PAGE, sweeps), job.view.rows_so_far)
+            watch(PAGE, job, lambda progress: panels.draw(figure, progress), noun="run")
     dataset = dataset_status(figure.base.dataset)
     promised_cards(
         figure.base,

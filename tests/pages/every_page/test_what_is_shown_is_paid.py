@@ -25,8 +25,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pages.server
 from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.engine.experiment import experiment_of
 from dpcore.experiments.learning import statistic_runs
-from dpcore.experiments.learning.classification_runs import promised_stages
+from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_spec import canonical
 from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
@@ -105,17 +106,18 @@ def of_cells(found, *_) -> list[str]:
 
 def of_curves(job, name, sweeps) -> list[str]:
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells()]
-    return [
-        dataset_of(spec.source) if isinstance(spec, CcaSpec) else spec.dataset
+    found = [
+        dataset_of(spec.source) if isinstance(spec, CcaSpec) else experiment_of(spec).dataset(spec)
         for spec in filter(None, specs if job.view.rows_so_far()[0] else [])
     ]
+    # Measurements on a spectrum that is given read nobody's rows.
+    return [dataset for dataset in found if dataset is not None]
 
 
 # What each hands over that nobody asked for: whose data, and as what it has to be entered.
 BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
     "result_cache.finished_rows": (CURVES, of_cells),
     "visitors_jobs.live": (CURVES, of_curves),
-    "learning_cache.finished": (CURVES, of_cells),
     "learning_cache.errors_of": (
         CURVES,
         lambda found, identity, *_: [
@@ -141,9 +143,9 @@ FREE = {
     "result_cache.as_measured", "result_cache.shown", "result_cache.dataset_statuses",
     "result_cache.cells",
     "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
-    "central_cache.problem", "central_cache.measured", "central_cache.finished_measurements",
+    "central_cache.problem", "learning_cache.different",
     "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
-    "learning_cache.column", "learning_cache.tutorial_outputs", "learning_cache.cells",
+    "learning_cache.column", "learning_cache.tutorial_outputs",
     "visitors_jobs.cost_of", "visitors_jobs.goes_on", "visitors_jobs.scheduler",
     "visitors_jobs.run_options",
     "visitors_jobs.read_ahead",
@@ -153,7 +155,7 @@ INSIDE = {
     "result_cache.waited_for", "result_cache.counted_out", "result_cache.cell_rows",
     "result_cache.compute_for",
     "cca_cache.people",
-    "learning_cache.cell_row", "learning_cache.guarantee_of", "steps_cache.picture",
+    "learning_cache.guarantee_of", "steps_cache.picture", "visitors_jobs.rows_now",
     "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 
 def spoken(at) -> str:
@@ -77,7 +78,9 @@ def test_a_silent_theorem_is_said_to_be(open_page):
 
 def test_the_measurements_fill_in_and_then_answer(open_page):
     at = open_page("explore/sample_complexity", complexity_correlation="0.5", epsilon="2")
-    for _ in range(12):
+    deadline = time.monotonic() + 120
+    while "Measuring" in spoken(at) and time.monotonic() < deadline:
+        time.sleep(0.1)
         at.run()
         assert not at.exception
     assert "as many people are needed by **MOD-SuLQ**" in at.markdown[0].value

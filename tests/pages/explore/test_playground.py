@@ -136,3 +136,31 @@ def test_the_readme_names_every_page():
 
     readme = (looking.APP.parent / "README.md").read_text()
     assert [p.title for p in PAGES.values() if f"**{p.title}**" not in readme] == []
+
+
+def test_sites_that_drop_out_are_asked_for_in_the_address():
+    at = opened(dropped_sites="2", protocols="Chain of sites", repetitions="2")
+    assert not at.warning
+    assert "kept by **Chain of sites**" in words(at)
+    (table,) = (each for each in words(at).split("\n") if each.startswith("| Chain of sites"))
+    assert "| 5 |" in table  # rounds, in the table of messages
+    at = opened(dropped_sites="9", sites="4", repetitions="2")
+    assert "Of 4 sites at most 3 can drop out" in at.warning[0].value
+
+
+def test_a_chain_refuses_more_components_than_it_hands_on():
+    at = opened(protocols="Chain of sites", intermediate="3", repetitions="2")
+    assert "in a chain, whose last site holds no more directions" in words(at) + "".join(
+        each.value for each in (*at.error, *at.warning)
+    )
+
+
+def test_masks_of_a_missing_site_would_stay():
+    at = opened(protocols="CAPE", dropped_sites="1", repetitions="2")
+    assert "masks cancel only where every site answers" in words(at) + "".join(
+        each.value for each in (*at.error, *at.warning)
+    )
+
+
+def test_eigenvalues_of_those_who_answered_are_drawn():
+    opened("explore/eigen_images", dropped_sites="2", method="Full matrices")

@@ -19,7 +19,7 @@ REPOSITORY = APP.parent
 # From the page's script to the protocol's release, that excluded.
 MOST_BEFORE_THE_RELEASE = 8
 # Sites, messages and mechanisms, the release included.
-MOST_IN_THE_RELEASE = 11
+MOST_IN_THE_RELEASE = 10
 
 
 def frames_of(frame) -> list[str]:

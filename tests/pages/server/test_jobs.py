@@ -237,7 +237,10 @@ def test_long_runs_take_turns_and_lose_no_row(jobs, clock):
 def test_a_visitor_has_a_few_runs_at_once_and_is_told(jobs):
     for number in range(MOST_OF_A_VISITOR):
         jobs.start("me", number, Work().parts)
-    with pytest.raises(ParameterError, match="at most 3 of one visitor.*got 4"):
+    with pytest.raises(
+        ParameterError,
+        match=f"at most {MOST_OF_A_VISITOR} of one visitor.*got {MOST_OF_A_VISITOR + 1}",
+    ):
         jobs.start("me", "one more", Work().parts)
     assert jobs.start("you", "one more", Work().parts).progress().state == "waiting"
 

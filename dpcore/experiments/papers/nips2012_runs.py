@@ -1,0 +1,124 @@
+"""Draws of central algorithms, in permutations of the people: the 2012 paper's family of runs.
+
+All draws of one algorithm in one permutation are made together, PPCA's as the last states of as
+many chains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpcore.experiments.central.runs import central_problem, raw_second_moment, run_batch
+from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.pca.experiment import check_feasible
+from dpcore.experiments.pca.problem import Problem, local_problem
+from dpcore.experiments.pca.runs import PcaRow
+from dpcore.experiments.pca.spec import ProblemKey, RunSpec
+
+# Seconds a draw takes, all algorithms together, on one core of 2.8 GHz.
+_DRAW_SECONDS = {"census": 0.02, "kddcup99": 0.006, "localization": 0.001, "insurance": 0.003}
+
+
+@dataclass(frozen=True)
+class DrawsSpec:
+    """Draws of one algorithm on a data set prepared by a public bound, all people in one place.
+
+    Parameters
+    ----------
+    dataset, protocol : str
+    epsilon, delta : float
+    components : int
+    samples : int or None
+        People; None takes everybody.
+    reference : {"sites", "all"}
+        Whose second moment the captured energy is measured on, as in `RunSpec`.
+    draws : int
+        In each permutation.
+    permutations : int
+        Each draws the people anew.
+    seed : int
+    """
+
+    experiment = "dpcore.experiments.papers.nips2012_runs:DRAWS"
+
+    dataset: str
+    protocol: str
+    epsilon: float
+    delta: float
+    components: int
+    samples: int | None = None
+    reference: str = "all"
+    draws: int = 1
+    permutations: int = 1
+    seed: int = 0
+
+    def run_spec(self) -> RunSpec:
+        """The draws of one permutation, as a PCA run has them."""
+        return RunSpec(
+            dataset=self.dataset,
+            protocols=(self.protocol,),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            sites=1,
+            samples=self.samples,
+            components=self.components,
+            calibration="published",
+            noise="triangle",
+            truncation="psd",
+            preparation="private",
+            mean_share=0.0,
+            reference=self.reference,
+            resample=True,
+            repetitions=self.draws,
+            seed=self.seed,
+        )
+
+
+class DrawRow(PcaRow):
+    """A draw, as PCA has it; `chains` is how many ran together, 0 without any."""
+
+    permutation: int
+    chains: int
+
+
+def draw_rows(spec: DrawsSpec, problem: Problem, permutation: int) -> list[DrawRow]:
+    """Every draw of one permutation."""
+    batch = run_batch(spec.run_spec(), problem, first=permutation * spec.draws)
+    return [{**row, "permutation": permutation} for row in batch.rows]
+
+
+def draw_seconds(spec: DrawsSpec) -> float:
+    return spec.draws * _DRAW_SECONDS.get(spec.dataset, 0.001)
+
+
+def _run(
+    specs: Sequence[DrawsSpec],
+    problem: Problem,
+    permutation: int,
+    **_: object,
+) -> list[list[DrawRow]]:
+    return [draw_rows(spec, problem, permutation) for spec in specs]
+
+
+def _problem(key: ProblemKey) -> Problem:
+    prepared = local_problem.prepared(key.dataset, key.preparation, key.norm_bound)
+    return central_problem(key, prepared, lambda: _everybody(key.dataset))
+
+
+_everybody = OnceCache(
+    lambda dataset: raw_second_moment(local_problem.prepared(dataset, "private", None)), keep=1
+)
+DRAWS: Experiment[DrawsSpec, ProblemKey, Problem] = Experiment(
+    row=DrawRow,
+    outline=lambda spec: [{"protocol": spec.protocol}] * spec.draws,
+    run=_run,
+    problem_key=lambda spec, permutation: spec.run_spec().problem_key(permutation),
+    problem=OnceCache(_problem, keep=1),
+    dataset=lambda spec: spec.dataset,
+    data_of=lambda key: key.dataset,
+    check=lambda spec: check_feasible(spec.run_spec()),
+    repetitions="permutations",
+    draw_seconds=draw_seconds,
+)
