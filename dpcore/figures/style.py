@@ -11,6 +11,23 @@ import plotly.graph_objects as go
 from dpcore.pca.protocols.entry import Look
 from dpcore.pca.protocols.register import PROTOCOLS
 
+__all__ = [
+    "FREE_LOOKS",
+    "GREY",
+    "INK_DARK",
+    "INK_LIGHT",
+    "PROTOCOLS",
+    "Look",
+    "assembled",
+    "base_figure",
+    "faded",
+    "horizontal",
+    "ink",
+    "log_ticks",
+    "look_of",
+    "vertical",
+]
+
 INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"
 # Pixels under a plot for tick labels and a title.

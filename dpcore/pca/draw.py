@@ -133,11 +133,6 @@ class Draw:
         return self.everybody.n_sites
 
     @property
-    def n_samples(self) -> list[int]:
-        """People at each site that answers."""
-        return [int(n) for n in self.moments.n_samples]
-
-    @property
     def n_people(self) -> int:
         """N, at all sites that answer together."""
         return sum(self.n_samples)
