@@ -16,7 +16,7 @@ from pages.use.reproduce.panel_run import as_published_rows, query_of, sweeps_of
 TINY = PaperFigure(
     "tiny",
     "Captured energy against ε, digits",
-    RunSpec(repetitions=4, components=5),
+    RunSpec.published(repetitions=4, components=5),
     "epsilon",
     (0.1, 1.0, 10.0),
     "Captured energy grows with ε.",
