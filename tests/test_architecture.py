@@ -464,4 +464,5 @@ def test_the_top_level_holds_what_it_should():
         "LICENSE",
         "CITATION.cff",
         "docs",
+        "CITATION.cff",
     }
