@@ -464,5 +464,4 @@ def test_the_top_level_holds_what_it_should():
         "LICENSE",
         "CITATION.cff",
         "docs",
-        "CITATION.cff",
     }
