@@ -232,7 +232,7 @@ def test_published_numbers_on_mnist(datasets_home, monkeypatch):
     panel = json.loads(PUBLISHED.read_text())["panels"]["mnist_epsilon"]
     at = panel["values"].index(1.0)
     spec = RunSpec.published(
-        "mnist",
+        dataset="mnist",
         samples=10_000,
         sites=10,
         components=50,

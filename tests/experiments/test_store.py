@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
 import json
@@ -326,11 +327,11 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path):
     assert 10 <= finished < 240
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    lines = (tmp_path / "rows.csv").read_text().splitlines()
-    assert len(lines) == 1 + 240 * 4
+    with (tmp_path / "rows.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 240 * 4
     assert store.summary().entries == 240
-    keys = {tuple(line.split(",")[i] for i in (1, 2, 21)) for line in lines[1:]}
-    assert len(keys) == 240 * 4
+    assert len({(row["protocol"], row["epsilon"], row["repetition"]) for row in rows}) == 240 * 4
 
 
 def test_entries_are_readable_by_a_person(store):
