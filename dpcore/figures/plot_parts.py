@@ -1,8 +1,9 @@
-"""What many charts have in common: a legend above, levels with their names, the spread of draws."""
+"""What many charts have in common: tidy rows, a legend above, named levels, the spread of draws."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -11,6 +12,11 @@ from dpcore.figures.style import GREY, ink
 # Shares of an exact result, with room for the markers of those that reach it.
 PERCENT_RANGE = (0.0, 1.06)
 ENERGY_TITLE = "captured energy, share of exact PCA"
+
+Row = Mapping[str, Any]
+"""One row: the name of each column, and its value."""
+Table = Sequence[Row]
+"""Rows of one kind."""
 
 
 def legend_above(figure: go.Figure, **legend: object) -> go.Figure:

@@ -17,8 +17,12 @@ from dpcore.figures.privacy.adversary_test import (
     trade_off_plot,
     two_densities,
 )
-from dpcore.figures.privacy.adversary_view import adversary_view_svg, adversary_view_words
-from dpcore.figures.privacy.audit import bound_growth, score_histogram
+from dpcore.figures.privacy.audit import (
+    adversary_view_svg,
+    adversary_view_words,
+    bound_growth,
+    score_histogram,
+)
 from dpcore.figures.privacy.composition import running_total
 from dpcore.figures.privacy.direction import direction_laws, plane
 

@@ -11,13 +11,13 @@ import plotly.graph_objects as go
 from dpcore.arrays import FloatArray
 from dpcore.figures.plot_parts import (
     PERCENT_RANGE,
+    Table,
     exact_and_random,
     legend_above,
     present_setting,
     spread,
 )
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
-from dpcore.figures.table import Table
 
 _CURVE_HEIGHT = 330
 # Several numbers of people in one colour: the largest is drawn as the protocol is.

@@ -10,9 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.figures.plot_parts import legend_above, named_level, present_setting, spread
+from dpcore.figures.plot_parts import Table, legend_above, named_level, present_setting, spread
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
-from dpcore.figures.table import Table
 
 # Colour says how the subspace was found, the line whether the classifier is private too.
 _PIPELINES = {

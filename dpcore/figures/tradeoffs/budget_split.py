@@ -8,8 +8,8 @@ from statistics import fmean
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dpcore.figures.plot_parts import Table
 from dpcore.figures.style import base_figure, ink, look_of
-from dpcore.figures.table import Table
 
 
 def share_multiples(
