@@ -91,3 +91,16 @@ def spread(figure: go.Figure, draws: Mapping[float, Sequence[float]], colour: st
         hoverinfo="skip",
         showlegend=False,
     )
+
+
+def values_by(rows: Table, field: str, value: str) -> dict[float, list[float]]:
+    """The draws of `value` at each of `field`, ascending."""
+    found: dict[float, list[float]] = {}
+    for row in sorted(rows, key=lambda row: row[field]):
+        found.setdefault(row[field], []).append(row[value])
+    return found
+
+
+def error_range(chance: float) -> tuple[float, float]:
+    """Ends of an axis of test errors, with room above that of always saying the same."""
+    return -0.02, min(1.0, max(1.2 * chance, chance + 0.15))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.components.images import diverging
-from dpcore.figures.components.matrices import matrix_png, spectrum
+from dpcore.figures.components.charts import spectrum
+from dpcore.figures.components.images import diverging, matrix_png
 from dpcore.figures.privacy.adversary_test import (
     beliefs,
     icon_array_svg,

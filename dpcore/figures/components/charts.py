@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.figures.plot_parts import legend_above, named_level
-from dpcore.figures.style import GREY, PROTOCOLS, base_figure, faded, look_of
+from dpcore.figures.plot_parts import legend_above, named_level, small_legend_above
+from dpcore.figures.style import GREY, PROTOCOLS, base_figure, faded, ink, look_of
 
 _MOST_FEATURES = 15
 # Tol's muted colours, in the order that keeps neighbours apart; none of them means a protocol.
@@ -175,3 +175,50 @@ def people_scatter(
         legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "itemsizing": "constant"},
     )
     return figure
+
+
+def spectrum(
+    eigenvalues: FloatArray,
+    exact: FloatArray,
+    n_kept: int | None,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Eigenvalues of a noisy matrix as bars, in the order they are ranked, those kept in colour.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (n,)
+    exact : ndarray of shape (n,)
+        Without the noise, descending.
+    n_kept : int or None
+        How many of the first are kept; None colours all.
+    """
+    figure = base_figure(320)
+    ranks = np.arange(1, len(eigenvalues) + 1)
+    kept = ranks <= (len(ranks) if n_kept is None else n_kept)
+    colour = look_of("dpdis").colour
+    for name, chosen, shade in (
+        ("kept" if n_kept is not None else "noisy", kept, colour),
+        ("cut away", ~kept, GREY),
+    ):
+        if chosen.any():
+            figure.add_bar(
+                x=ranks[chosen],
+                y=eigenvalues[chosen],
+                name=name,
+                marker={"color": shade, "line": {"width": 0}},
+                hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>" + name + "</extra>",
+            )
+    figure.add_scatter(
+        x=ranks,
+        y=exact,
+        name="before the noise",
+        mode="lines",
+        line={"color": ink(dark), "dash": "dash", "width": 2},
+        hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>before the noise</extra>",
+    )
+    figure.update_xaxes(title="rank", zeroline=False)
+    figure.update_yaxes(title="eigenvalue")
+    figure.update_layout(bargap=0.1)
+    return small_legend_above(figure)
