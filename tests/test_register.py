@@ -14,8 +14,7 @@ from streamlit.testing.v1 import AppTest
 from dpcore.command_line import main
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit.attack import named_cases
-from dpcore.experiments.audit.cases import audit_cases
+from dpcore.experiments.audit.attack import audit_cases, named_cases
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.run_cost import cost_of_spec
 from dpcore.experiments.engine.sweep import Sweep, collect

@@ -17,7 +17,6 @@ from dpcore.data.readers import (
     localization,
     mfeat,
     pictures,
-    synthetic,
 )
 
 
@@ -80,7 +79,7 @@ _ENTRIES = (
         60_000,
         200,
         50,
-        (Source(synthetic.load_synthetic, draws=True),),
+        (Source(bundled.load_synthetic, draws=True),),
     ),
     Entry(
         "synthetic-2012",
@@ -88,7 +87,7 @@ _ENTRIES = (
         5_000,
         10,
         2,
-        (Source(synthetic.load_synthetic_2012, draws=True),),
+        (Source(bundled.load_synthetic_2012, draws=True),),
     ),
     Entry(
         "mnist",

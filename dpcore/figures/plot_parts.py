@@ -1,8 +1,9 @@
-"""What many charts have in common: a legend above, levels with their names, the spread of draws."""
+"""What many charts have in common: tidy rows, a legend above, named levels, the spread of draws."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -11,6 +12,11 @@ from dpcore.figures.style import GREY, ink
 # Shares of an exact result, with room for the markers of those that reach it.
 PERCENT_RANGE = (0.0, 1.06)
 ENERGY_TITLE = "captured energy, share of exact PCA"
+
+Row = Mapping[str, Any]
+"""One row: the name of each column, and its value."""
+Table = Sequence[Row]
+"""Rows of one kind."""
 
 
 def legend_above(figure: go.Figure, **legend: object) -> go.Figure:
@@ -85,3 +91,16 @@ def spread(figure: go.Figure, draws: Mapping[float, Sequence[float]], colour: st
         hoverinfo="skip",
         showlegend=False,
     )
+
+
+def values_by(rows: Table, field: str, value: str) -> dict[float, list[float]]:
+    """The draws of `value` at each of `field`, ascending."""
+    found: dict[float, list[float]] = {}
+    for row in sorted(rows, key=lambda row: row[field]):
+        found.setdefault(row[field], []).append(row[value])
+    return found
+
+
+def error_range(chance: float) -> tuple[float, float]:
+    """Ends of an axis of test errors, with room above that of always saying the same."""
+    return -0.02, min(1.0, max(1.2 * chance, chance + 0.15))

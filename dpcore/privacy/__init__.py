@@ -1,11 +1,9 @@
 """What is promised: budgets, Gaussian calibration and exact profile, ledger, meaning, audit."""
 
-from dpcore.privacy.adversary import Adversary, Against
-from dpcore.privacy.assumptions import Assumption
-from dpcore.privacy.budget import Guarantee, PrivacyBudget
+from dpcore.privacy.budget import Adversary, Against, Guarantee, PrivacyBudget
 from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales, default_honest_sites
 from dpcore.privacy.card import EXPLANATIONS, Badge, CardRow, GuaranteeCard, describe
-from dpcore.privacy.explanations import ASSUMED, STATED, Explained, explained
+from dpcore.privacy.explanations import ASSUMED, STATED, Assumption, Explained, explained
 from dpcore.privacy.filter import BeyondCap, Cap
 from dpcore.privacy.gaussian import (
     CALIBRATIONS,

@@ -44,7 +44,6 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dpcore.arrays import FloatArray
-from dpcore.privacy.adversary import Adversary
 from dpcore.privacy.audit_bounds import (
     BATCH,
     area_under_curve,
@@ -52,7 +51,7 @@ from dpcore.privacy.audit_bounds import (
     nominal_mu,
     threshold_bound,
 )
-from dpcore.privacy.budget import Guarantee
+from dpcore.privacy.budget import Adversary, Guarantee
 from dpcore.privacy.gaussian import gaussian_epsilon
 
 Sampler = Callable[[np.random.Generator, int], FloatArray]

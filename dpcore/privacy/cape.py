@@ -31,7 +31,7 @@ import math
 from dataclasses import dataclass
 
 from dpcore.errors import ParameterError
-from dpcore.privacy.adversary import Adversary
+from dpcore.privacy.budget import Adversary
 
 MASKS = ("published", "compensated", "wide")
 

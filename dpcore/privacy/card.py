@@ -10,9 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpcore.privacy.adversary import Against
-from dpcore.privacy.assumptions import Assumption
-from dpcore.privacy.budget import Guarantee
+from dpcore.privacy.budget import Against, Guarantee
+from dpcore.privacy.explanations import Assumption
 from dpcore.privacy.meaning import (
     best_guess,
     exceedance_bound,

@@ -1,10 +1,6 @@
 """Second moments, leading eigenpairs, captured energy, principal angles."""
 
-from dpcore.spectra.eigen import (
-    leading_eigenpairs,
-    leading_eigenpairs_of_many,
-    proxy_aggregates,
-)
+from dpcore.spectra.eigen import leading_eigenpairs, leading_eigenpairs_of_many, proxy_aggregates
 from dpcore.spectra.energy import (
     align_signs,
     captured_energy,

@@ -8,7 +8,7 @@ from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.result_store import Store, cache_folder
 from dpcore.experiments.papers import dpdispca_figures
 from dpcore.experiments.papers.dpdispca_figures import PaperFigure
-from dpcore.experiments.papers.panels_overview import PanelState, panel_state
+from dpcore.experiments.papers.published_points import PanelState, panel_state
 from pages.parameters.use import PANEL_DRAWS
 from pages.server import visitors_jobs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.algorithm1_steps import Walk, walk
-from dpcore.figures.components.matrices import matrix_png
+from dpcore.figures.components.images import matrix_png
 from pages.server import result_cache
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus
+from dpcore.figures.components.charts import loading_bars
 from dpcore.figures.components.images import component_strip
-from dpcore.figures.components.loadings import loading_bars
 from dpcore.spectra import align_signs
 from pages.server import result_cache
 from pages.widgets.charts import chart, is_dark

@@ -19,8 +19,8 @@ import time
 import numpy as np
 from scipy import stats
 
+from dpcore.experiments.audit.attack import audit_cases
 from dpcore.experiments.audit.cape_cases import cape_cases
-from dpcore.experiments.audit.cases import audit_cases
 from dpcore.experiments.audit.noise_cases import N_FEATURES, second_moment_case
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import PrivacyBudget

@@ -8,8 +8,7 @@ from sklearn.base import ClassifierMixin
 
 from dpcore import cca, classification, statistics
 from dpcore.cca import PrivateCCA, bound_views, distributed_cca
-from dpcore.experiments.audit.attack import cases_by_family, named_cases
-from dpcore.experiments.audit.cases import audit_cases
+from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases
 from dpcore.experiments.audit.flawed_cases import flawed_cases
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.noisy_sites import noise_of

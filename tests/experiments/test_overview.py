@@ -8,7 +8,7 @@ from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.papers.dpdispca_claims import check_claims
 from dpcore.experiments.papers.dpdispca_figures import PaperFigure
-from dpcore.experiments.papers.panels_overview import panel_state, stored_draws
+from dpcore.experiments.papers.published_points import panel_state, stored_draws
 from dpcore.experiments.pca.spec import RunSpec
 
 PANEL = PaperFigure(

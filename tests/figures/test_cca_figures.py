@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.figures.components.scatter import people_scatter
+from dpcore.figures.components.charts import people_scatter
 from dpcore.figures.families.cca import (
     correlation_curves,
     correlation_dots,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.figures.families.central import accuracy_dots, variant_dots
+from dpcore.figures.families.central import accuracy_dots, people_needed, variant_dots
 from dpcore.figures.families.chains import energy_traces, running_diagnostic
-from dpcore.figures.tradeoffs.people_needed import people_needed
 
 
 def variant_row(label, protocol, share):

@@ -9,16 +9,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.components.images import diverging
-from dpcore.figures.components.matrices import matrix_png, spectrum
+from dpcore.figures.components.charts import spectrum
+from dpcore.figures.components.images import diverging, matrix_png
 from dpcore.figures.privacy.adversary_test import (
     beliefs,
     icon_array_svg,
     trade_off_plot,
     two_densities,
 )
-from dpcore.figures.privacy.adversary_view import adversary_view_svg, adversary_view_words
-from dpcore.figures.privacy.audit import bound_growth, score_histogram
+from dpcore.figures.privacy.audit import (
+    adversary_view_svg,
+    adversary_view_words,
+    bound_growth,
+    score_histogram,
+)
 from dpcore.figures.privacy.composition import running_total
 from dpcore.figures.privacy.direction import direction_laws, plane
 

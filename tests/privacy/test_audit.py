@@ -229,7 +229,7 @@ def test_the_museum_is_fenced_off():
         for path in (root / folder).rglob("*.py")
         if "audit.flawed_cases" in path.read_text(encoding="utf-8")
     }
-    assert importers == {"dpcore/experiments/audit/cases.py"}
+    assert importers == {"dpcore/experiments/audit/attack.py"}
 
 
 @pytest.mark.parametrize(

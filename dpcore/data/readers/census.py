@@ -12,13 +12,7 @@ from __future__ import annotations
 
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines
-from dpcore.data.readers.code_books import (
-    Column,
-    Nominal,
-    Number,
-    feature_names,
-    read_table,
-)
+from dpcore.data.readers.code_books import Column, Nominal, Number, feature_names, read_table
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
 CENSUS_FILE = OfficialFile("census-income.data.gz", url=_URL, most_bytes=120_000_000)

@@ -28,17 +28,10 @@ _N_PART = 20_000
 _DRAWN = 60_000
 _COVTYPE_STREAM = 3
 
-_MEASUREMENTS = (
-    "Elevation",
-    "Aspect",
-    "Slope",
-    "Horizontal_Distance_To_Hydrology",
-    "Vertical_Distance_To_Hydrology",
-    "Horizontal_Distance_To_Roadways",
-    "Hillshade_9am",
-    "Hillshade_Noon",
-    "Hillshade_3pm",
-    "Horizontal_Distance_To_Fire_Points",
+_MEASUREMENTS = tuple(
+    "Elevation Aspect Slope Horizontal_Distance_To_Hydrology Vertical_Distance_To_Hydrology "
+    "Horizontal_Distance_To_Roadways Hillshade_9am Hillshade_Noon Hillshade_3pm "
+    "Horizontal_Distance_To_Fire_Points".split()
 )
 _N_SOILS = 40
 # Metres or degrees. The longest distance in the official file is 7,173.
@@ -48,14 +41,10 @@ FEATURE_NAMES = (
     + tuple(f"Wilderness_Area_{area}" for area in range(4))
     + tuple(f"Soil_Type_{soil}" for soil in range(_N_SOILS))
 )
-_LABEL_NAMES = (
-    "Spruce/Fir",
-    "Lodgepole Pine",
-    "Ponderosa Pine",
-    "Cottonwood/Willow",
-    "Aspen",
-    "Douglas-fir",
-    "Krummholz",
+_LABEL_NAMES = tuple(
+    "Spruce/Fir,Lodgepole Pine,Ponderosa Pine,Cottonwood/Willow,Aspen,Douglas-fir,Krummholz".split(
+        ","
+    )
 )
 
 

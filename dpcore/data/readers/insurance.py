@@ -12,13 +12,7 @@ import numpy as np
 
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, damaged, read_lines, refuse_rows
-from dpcore.data.readers.code_books import (
-    Column,
-    Nominal,
-    Number,
-    feature_names,
-    read_table,
-)
+from dpcore.data.readers.code_books import Column, Nominal, Number, feature_names, read_table
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/tic-mld/"
 INSURANCE_FILES = (

@@ -12,13 +12,7 @@ import numpy as np
 
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines
-from dpcore.data.readers.code_books import (
-    Column,
-    Nominal,
-    Number,
-    feature_names,
-    read_table,
-)
+from dpcore.data.readers.code_books import Column, Nominal, Number, feature_names, read_table
 
 KDDCUP_FILE = OfficialFile(
     "kddcup.data_10_percent.gz",

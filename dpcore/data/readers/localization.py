@@ -13,13 +13,7 @@ import numpy as np
 
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines
-from dpcore.data.readers.code_books import (
-    Column,
-    Nominal,
-    Number,
-    feature_names,
-    read_table,
-)
+from dpcore.data.readers.code_books import Column, Nominal, Number, feature_names, read_table
 
 LOCALIZATION_FILE = OfficialFile(
     "ConfLongDemo_JSI.txt",
@@ -37,18 +31,10 @@ _N_PART = 16_486
 _N_FIELDS = 8
 _TICKS_PER_DAY = 864e9  # of 100 ns
 
-_ACTIVITIES = (
-    "walking",
-    "falling",
-    "lying down",
-    "lying",
-    "sitting down",
-    "sitting",
-    "standing up from lying",
-    "on all fours",
-    "sitting on the ground",
-    "standing up from sitting",
-    "standing up from sitting on the ground",
+_ACTIVITIES = tuple(
+    "walking; falling; lying down; lying; sitting down; sitting; standing up from lying; on all "
+    "fours; sitting on the ground; standing up from sitting; standing up from sitting on the "
+    "ground".split("; ")
 )
 _ACTIVITY = Nominal("activity", 7, _ACTIVITIES)
 

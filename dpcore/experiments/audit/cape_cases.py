@@ -13,8 +13,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
 from dpcore.cca.release import joint_noise
-from dpcore.experiments.audit.pca_cases import prepared_sites
-from dpcore.experiments.audit.private_mean_cases import worst_rows
+from dpcore.experiments.audit.private_mean_cases import worst_sites
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
     DISTRIBUTED,
@@ -160,8 +159,7 @@ def masked_case(
 def _at_three_sites(settings: ReleaseSettings) -> tuple[SiteMoments, SiteMoments]:
     """Equal sites; the others' rows are known to everybody, and lie evenly."""
     if settings.mean_share > 0:
-        row, row_prime = worst_rows(settings.mean_share)
-        return prepared_sites(row, _N_SITES), prepared_sites(row_prime, _N_SITES)
+        return worst_sites(settings.mean_share, _N_SITES)
     others = np.tile(np.eye(_D) / _D, (_N_SITES - 1, 1, 1))
     counts = np.full(_N_SITES, N_SAMPLES)
     first, first_prime = worst_second_moments(_D, N_SAMPLES)

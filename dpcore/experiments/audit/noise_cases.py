@@ -44,10 +44,7 @@ def second_moment_cases() -> tuple[AuditCase, ...]:
 
 def message_cases() -> tuple[AuditCase, ...]:
     """What an aggregator reads, before anything is averaged."""
-    return (
-        site_message_case("svd"),
-        site_message_case("psd"),
-    )
+    return site_message_case("svd"), site_message_case("psd")
 
 
 def second_moment_case(

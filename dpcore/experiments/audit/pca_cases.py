@@ -7,6 +7,7 @@ own guarantee.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,7 @@ from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
 from dpcore.pca.exponential import PpcaRelease, ppca
 from dpcore.pca.protocols.entry import Kind, Protocol, Where
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
-from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.spectra import SiteMoments, site_moments
 from dpcore.streams import Purpose, Repetition
 
@@ -92,26 +93,59 @@ def family_of(entry: Protocol) -> str:
     return DISTRIBUTED if entry.is_distributed else CENTRAL
 
 
-def matrix_case(entry: Protocol) -> AuditCase:
-    """A protocol that releases a noisy matrix, from raw rows on."""
-    n_sites, settings = entry.neighbours.n_sites, settings_of(entry)
-    moments, moments_prime = (prepared_sites(axis, n_sites) for axis in np.eye(_D)[:2])
-
-    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
-        return entry.release(drawn(entry, moments, settings, repetition))
+def protocol_case(
+    entry: Protocol,
+    settings: ReleaseSettings,
+    pair: tuple[SiteMoments, SiteMoments],
+    view: Callable[[Draw], FloatArray],
+    adversary: Adversary = Adversary.OUTSIDER,
+    **fields: Any,
+) -> AuditCase:
+    """A protocol whose draws one adversary sees as `view` says; claims are the release's own."""
 
     def sampler(moments: SiteMoments) -> Sampler:
-        return one_by_one(lambda repetition: rebuilt(release(moments, repetition)))
+        return one_by_one(lambda repetition: view(drawn(entry, moments, settings, repetition)))
 
+    guarantee = entry.release(drawn(entry, pair[0], settings, Repetition(0))).guarantee
     return AuditCase(
-        name=entry.title,
         family=family_of(entry),
         covers=f"pca.{entry.key}",
         n_trials=PROTOCOL_TRIALS,
-        **claim(release(moments, Repetition(0)).guarantee),
-        sampler_d=sampler(moments),
-        sampler_d_prime=sampler(moments_prime),
-        statistic=along(moments.second_moments[0] - moments_prime.second_moments[0]),
+        **claim(guarantee, adversary),
+        sampler_d=sampler(pair[0]),
+        sampler_d_prime=sampler(pair[1]),
+        **{"name": entry.title} | fields,
+    )
+
+
+def sent(
+    entry: Protocol,
+    draw: Draw,
+    site: int,
+    *,
+    means: tuple[FloatArray, FloatArray] | None = None,
+) -> FloatArray:
+    """The matrix a site sends, from its own rows and its own stream; of a proxy, P P^T."""
+    message = site_message(
+        draw.moments.second_moments[site],
+        int(draw.moments.n_samples[site]),
+        draw.settings,
+        rng=draw.repetition.rng(Purpose.SITE_NOISE, site),
+        whole=not entry.wants_proxies,
+        means=means,
+    ).values
+    return message @ message.T if entry.wants_proxies else message
+
+
+def matrix_case(entry: Protocol) -> AuditCase:
+    """A protocol that releases a noisy matrix, from raw rows on."""
+    neighbours = _turned(entry.neighbours.n_sites)
+    return protocol_case(
+        entry,
+        settings_of(entry),
+        neighbours,
+        lambda draw: rebuilt(entry.release(draw)),
+        statistic=_along_the_turn(neighbours),
         is_gaussian=True,
         neighbours=TURN,
     )
@@ -123,48 +157,24 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     A release is what that adversary makes of its view: the two matrices it has been sent, or the
     result and, from its own rows and its own stream, what it sent itself.
     """
-    whole, settings = not entry.wants_proxies, settings_of(entry)
-    moments, moments_prime = (prepared_sites(axis, 2) for axis in np.eye(_D)[:2])
+    neighbours, by_aggregator = _turned(2), adversary is Adversary.AGGREGATOR
+    score, (share, own) = _along_the_turn(neighbours), neighbours[0].weights
 
-    def sent(moments: SiteMoments, repetition: Repetition, site: int) -> FloatArray:
-        message = site_message(
-            moments.second_moments[site],
-            int(moments.n_samples[site]),
-            settings,
-            rng=repetition.rng(Purpose.SITE_NOISE, site),
-            whole=whole,
-        ).values
-        return message if whole else message @ message.T
-
-    def result(moments: SiteMoments, repetition: Repetition) -> Subspace:
-        return entry.release(drawn(entry, moments, settings, repetition))
-
-    def view(moments: SiteMoments, repetition: Repetition) -> FloatArray:
-        if adversary is Adversary.AGGREGATOR:
-            return np.stack([sent(moments, repetition, site) for site in (0, 1)])
-        return np.stack([rebuilt(result(moments, repetition)), sent(moments, repetition, 1)])
-
-    def sampler(moments: SiteMoments) -> Sampler:
-        return one_by_one(lambda repetition: view(moments, repetition))
-
-    score = along(moments.second_moments[0] - moments_prime.second_moments[0])
-    share, own = moments.weights
+    def view(draw: Draw) -> FloatArray:
+        first = sent(entry, draw, 0) if by_aggregator else rebuilt(entry.release(draw))
+        return np.stack([first, sent(entry, draw, 1)])
 
     def of_the_first_site(views: FloatArray) -> FloatArray:
-        if adversary is Adversary.AGGREGATOR:
-            return score(views[:, 0])
-        return score((views[:, 0] - own * views[:, 1]) / share)
+        first, second = views[:, 0], views[:, 1]
+        return score(first if by_aggregator else (first - own * second) / share)
 
-    by_aggregator = adversary is Adversary.AGGREGATOR
-    return AuditCase(
-        name=entry.title,
-        family=family_of(entry),
-        covers=f"pca.{entry.key}",
-        n_trials=PROTOCOL_TRIALS,
-        **claim(result(moments, Repetition(0)).guarantee, adversary),
+    return protocol_case(
+        entry,
+        settings_of(entry),
+        neighbours,
+        view,
+        adversary,
         sees="every site's message" if by_aggregator else RESULT_AND_OWN_NOISE,
-        sampler_d=sampler(moments),
-        sampler_d_prime=sampler(moments_prime),
         statistic=of_the_first_site,
         is_gaussian=True,
         neighbours="One person's row at the first site turns from the first axis to the second.",
@@ -178,27 +188,25 @@ def direction_case(entry: Protocol, *, epsilon: float = 3.0) -> AuditCase:
     to be seen: e^2 to 1 at best, of the e^3 that is promised.
     """
     settings = replace(SETTINGS, budget=PrivacyBudget(epsilon), n_components=1, intermediate_dim=1)
-    moments, moments_prime = (
-        site_moments(np.eye(2)[[axis, 1]], (np.arange(2),)) for axis in (0, 1)
-    )
-
-    def release(moments: SiteMoments, repetition: Repetition) -> Subspace:
-        return entry.release(drawn(entry, moments, settings, repetition))
-
-    def sampler(moments: SiteMoments) -> Sampler:
-        return one_by_one(lambda repetition: release(moments, repetition).components)
-
-    return AuditCase(
-        name=entry.title,
-        family=family_of(entry),
-        covers=f"pca.{entry.key}",
-        n_trials=PROTOCOL_TRIALS,
-        **claim(release(moments, Repetition(0)).guarantee),
-        sampler_d=sampler(moments),
-        sampler_d_prime=sampler(moments_prime),
+    first, second = (site_moments(np.eye(2)[[axis, 1]], (np.arange(2),)) for axis in (0, 1))
+    return protocol_case(
+        entry,
+        settings,
+        (first, second),
+        lambda draw: entry.release(draw).components,
         statistic=lambda directions: np.square(directions[:, 0, 0]),
         neighbours=f"{TURN} One other person is there.",
     )
+
+
+def _turned(n_sites: int) -> tuple[SiteMoments, SiteMoments]:
+    first, second = (prepared_sites(axis, n_sites) for axis in np.eye(_D)[:2])
+    return first, second
+
+
+def _along_the_turn(neighbours: tuple[SiteMoments, SiteMoments]) -> Statistic:
+    first, second = (moments.second_moments[0] for moments in neighbours)
+    return along(first - second)
 
 
 def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:

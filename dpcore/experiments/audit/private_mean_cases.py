@@ -17,26 +17,20 @@ from dpcore.arrays import FloatArray
 from dpcore.experiments.audit.pca_cases import (
     SETTINGS,
     drawn,
-    family_of,
     prepared_sites,
+    protocol_case,
     rebuilt,
+    sent,
     untrusted,
 )
-from dpcore.experiments.audit.worst_neighbours import (
-    DISTRIBUTED,
-    PRIVATE_MEAN,
-    PROTOCOL_TRIALS,
-    along,
-    claim,
-    one_by_one,
-)
-from dpcore.pca import Draw, site_message
+from dpcore.experiments.audit.worst_neighbours import PRIVATE_MEAN, along
+from dpcore.pca import Draw
 from dpcore.pca.protocols.entry import Protocol, Where
 from dpcore.pca.protocols.register import all_noisy_means
 from dpcore.privacy import Adversary, mean_weight
-from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.privacy.audit import AuditCase
 from dpcore.spectra import SiteMoments
-from dpcore.streams import Purpose, Repetition
+from dpcore.streams import Repetition
 
 _SHARE, _D = 0.1, 3
 _RESULT_AND_MEAN = "the result, and the noisy mean that it is centred around"
@@ -60,27 +54,13 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
     part of it, and both noisy means.
     """
     settings = replace(SETTINGS, mean_share=mean_share)
-    moments, moments_prime = (prepared_sites(row, 2) for row in worst_rows(mean_share))
+    pair = worst_sites(mean_share, 2)
+    moments, moments_prime = pair
 
-    def sent_by_the_second(draw: Draw) -> FloatArray:
+    def view(draw: Draw) -> FloatArray:
         means = all_noisy_means(draw)
-        message = site_message(
-            draw.moments.second_moments[1],
-            int(draw.moments.n_samples[1]),
-            settings,
-            rng=draw.repetition.rng(Purpose.SITE_NOISE, 1),
-            whole=not entry.wants_proxies,
-            means=(means[1], draw.moments.weights @ means),
-        ).values
-        return message @ message.T if entry.wants_proxies else message
-
-    def sampler(moments: SiteMoments) -> Sampler:
-        def view(repetition: Repetition) -> FloatArray:
-            draw = drawn(entry, moments, settings, repetition)
-            result = rebuilt(entry.release(draw))
-            return np.vstack([result, sent_by_the_second(draw), all_noisy_means(draw)])
-
-        return one_by_one(view)
+        own = sent(entry, draw, 1, means=(means[1], draw.moments.weights @ means))
+        return np.vstack([rebuilt(entry.release(draw)), own, means])
 
     moment_score = along(moments.second_moments[0] - moments_prime.second_moments[0])
     mean_score = along(mean_weight(mean_share) ** 2 * (moments.means[0] - moments_prime.means[0]))
@@ -95,27 +75,27 @@ def seen_by_second_site_case(entry: Protocol, *, mean_share: float = _SHARE) -> 
         around_zero = around_zero + cross + cross.swapaxes(1, 2) - outer
         return moment_score(around_zero) + mean_score(first)
 
-    guarantee = entry.release(drawn(entry, moments, settings, Repetition(0))).guarantee
-    return AuditCase(
+    return protocol_case(
+        entry,
+        settings,
+        pair,
+        view,
+        Adversary.SITE,
         name=f"{entry.title}, private mean",
-        family=DISTRIBUTED,
-        covers=f"pca.{entry.key}",
-        n_trials=PROTOCOL_TRIALS,
-        **claim(guarantee, Adversary.SITE),
         sees="the result, the means that come back, its own rows and its own noise",
         preparation=PRIVATE_MEAN,
-        sampler_d=sampler(moments),
-        sampler_d_prime=sampler(moments_prime),
         statistic=likelihood_ratio,
         is_gaussian=True,
         neighbours="One person's row at the first site turns by a little more than a right angle.",
     )
 
 
-def worst_rows(mean_share: float) -> FloatArray:
-    """(2, 3) rows of length 1 that move moment and mean together the most."""
+def worst_sites(mean_share: float, n_sites: int) -> tuple[SiteMoments, SiteMoments]:
+    """Sites whose first holds one of two rows of length 1 that move moment and mean the most."""
     cosine = -mean_share / (4 * (1 - mean_share))
-    return np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
+    rows = np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
+    first, second = (prepared_sites(row, n_sites) for row in rows)
+    return first, second
 
 
 def private_mean_case(
@@ -126,14 +106,11 @@ def private_mean_case(
 ) -> AuditCase:
     """A protocol's matrix and the mean behind it, seen together."""
     settings, n_sites = replace(SETTINGS, mean_share=mean_share), entry.neighbours.n_sites
-    moments, moments_prime = (prepared_sites(row, n_sites) for row in worst_rows(mean_share))
+    pair = worst_sites(mean_share, n_sites)
+    moments, moments_prime = pair
 
-    def sampler(moments: SiteMoments) -> Sampler:
-        def release(repetition: Repetition) -> FloatArray:
-            draw = drawn(entry, moments, settings, repetition)
-            return np.column_stack([rebuilt(entry.release(draw)), noisy_mean(draw)])
-
-        return one_by_one(release)
+    def view(draw: Draw) -> FloatArray:
+        return np.column_stack([rebuilt(entry.release(draw)), noisy_mean(draw)])
 
     moment_score = along(moments.second_moments[0] - moments_prime.second_moments[0])
     # The mean's noise is smaller by this factor, and its part in the likelihood ratio larger.
@@ -148,16 +125,15 @@ def private_mean_case(
     guarantee = entry.release(drawn(entry, moments, settings, Repetition(0))).guarantee
     # Of one site, whose noise nobody else's hides, the result is the message.
     is_read = n_sites == 1 and Adversary.AGGREGATOR in untrusted(guarantee)
-    return AuditCase(
+    return protocol_case(
+        entry,
+        settings,
+        pair,
+        view,
+        Adversary.AGGREGATOR if is_read else Adversary.OUTSIDER,
         name=f"{entry.title}, private mean",
-        family=family_of(entry),
-        covers=f"pca.{entry.key}",
-        n_trials=PROTOCOL_TRIALS,
-        **claim(guarantee, Adversary.AGGREGATOR if is_read else Adversary.OUTSIDER),
         sees="every site's message and noisy mean" if is_read else _RESULT_AND_MEAN,
         preparation=PRIVATE_MEAN,
-        sampler_d=sampler(moments),
-        sampler_d_prime=sampler(moments_prime),
         statistic=likelihood_ratio,
         is_gaussian=True,
         neighbours="One person's row turns by a little more than a right angle.",

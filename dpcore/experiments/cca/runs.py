@@ -9,12 +9,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from dpcore.cca import (
-    CanonicalPairs,
-    distributed_cca,
-    joint_moment_sigma,
-    measured_correlations,
-)
+from dpcore.cca import CanonicalPairs, distributed_cca, joint_moment_sigma, measured_correlations
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import CutViews

@@ -20,12 +20,18 @@ from dpcore.experiments.engine.experiment import Experiment
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.experiment import PCA
-from dpcore.experiments.pca.problem import Problem, build_problem, local_problem, sites_of
+from dpcore.experiments.pca.problem import (
+    Problem,
+    build_problem,
+    local_problem,
+    problem_of,
+    sites_of,
+)
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.exponential import ppca
-from dpcore.spectra import captured_energy, cumulative_energy, leading_eigenpairs, site_moments
+from dpcore.spectra import captured_energy, site_moments
 from dpcore.streams import Purpose, Repetition
 
 # Of the SUBSPACE streams; lower numbers are the random floor's and the protocol `ppca`'s.
@@ -139,18 +145,11 @@ def central_problem(
         return build_problem(key, prepared, whole)
     moments = site_moments(prepared.X, sites_of(key, prepared))
     pooled = moments.pooled()
-    eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     reference = pooled
     if key.reference == "all":
         reference = whole() if whole is not None else raw_second_moment(prepared)
-    return Problem(
-        moments=moments,
-        reference=reference,
-        exact_components=components,
-        exact_eigenvalues=eigenvalues,
-        optimum=cumulative_energy(components, reference),
-        centre=np.zeros(len(pooled)),
-        default_components=prepared.default_components,
+    return problem_of(
+        moments, pooled, reference, np.zeros(len(pooled)), prepared.default_components
     )
 
 

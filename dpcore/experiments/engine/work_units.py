@@ -10,13 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import (
-    Experiment,
-    ProblemSource,
-    Row,
-    Spec,
-    experiment_of,
-)
+from dpcore.experiments.engine.experiment import Experiment, ProblemSource, Row, Spec, experiment_of
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 
 

@@ -13,12 +13,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.spec import ProblemKey
-from dpcore.spectra import (
-    SiteMoments,
-    cumulative_energy,
-    leading_eigenpairs,
-    site_moments,
-)
+from dpcore.spectra import SiteMoments, cumulative_energy, leading_eigenpairs, site_moments
 from dpcore.streams import Purpose, stream
 
 # What kept data sets and site moments may take: two of the larger data sets, or one and its
@@ -119,10 +114,21 @@ def build_problem(
         pooled = moments.pooled()
     else:
         pooled = moments.pooled() - np.outer(centre, centre)
-    eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     reference = pooled
     if key.reference == "all":
         reference = whole() if whole is not None else whole_second_moment(prepared)
+    return problem_of(moments, pooled, reference, centre, prepared.default_components)
+
+
+def problem_of(
+    moments: SiteMoments,
+    pooled: FloatArray,
+    reference: FloatArray,
+    centre: FloatArray,
+    default_components: int | None,
+) -> Problem:
+    """The problem with the exact answer for `pooled`, which is measured on `reference`."""
+    eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     return Problem(
         moments=moments,
         reference=reference,
@@ -130,7 +136,7 @@ def build_problem(
         exact_eigenvalues=eigenvalues,
         optimum=cumulative_energy(components, reference),
         centre=centre,
-        default_components=prepared.default_components,
+        default_components=default_components,
     )
 
 

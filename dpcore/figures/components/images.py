@@ -1,4 +1,4 @@
-"""Components as pictures: one PNG a row of tiles, nearest-neighbour, symmetric colours."""
+"""Components and matrices as PNGs of tiles, nearest-neighbour, in symmetric colours."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _RDBU = np.array(
     dtype=float,
 )
 _GAP = 2
+_WIDEST = 1200
 _NO_COLOUR = (0, 0, 0, 0)
 
 
@@ -97,3 +98,27 @@ def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(sheet).save(buffer, format="PNG", optimize=False, compress_level=1)
     return buffer.getvalue()
+
+
+def matrix_png(matrix: FloatArray, limit: float, *, pixels: int = 420) -> bytes:
+    """PNG of a matrix, entries of size `limit` and above in the strongest colours.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (rows, columns)
+    limit : float
+        Positive.
+    pixels : int
+        Width, about: entries are magnified by a whole number, and never blurred.
+    """
+    rows, columns = matrix.shape
+    if max(rows, columns) > _WIDEST:
+        step = -(-max(rows, columns) // _WIDEST)
+        matrix = matrix[::step, ::step]
+    return tile_strip(diverging(matrix, limit)[None], tile_pixels=pixels)
+
+
+def colour_scale_png(width: int = 240, height: int = 10) -> bytes:
+    """PNG of the colours from minus `limit` to plus `limit`."""
+    ramp = np.tile(np.linspace(-1, 1, width), (height, 1))
+    return tile_strip(diverging(ramp, 1.0)[None], tile_pixels=width)

@@ -11,13 +11,14 @@ import plotly.graph_objects as go
 from dpcore.arrays import FloatArray
 from dpcore.figures.plot_parts import (
     PERCENT_RANGE,
+    Table,
     exact_and_random,
     legend_above,
     present_setting,
     spread,
+    values_by,
 )
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
-from dpcore.figures.table import Table
 
 _CURVE_HEIGHT = 330
 # Several numbers of people in one colour: the largest is drawn as the protocol is.
@@ -173,14 +174,14 @@ def _add_curve(
     dark: bool,
 ) -> None:
     look = look_of(protocol, dark=dark)
-    values = sorted({float(row[field]) for row in rows})
-    shares = {v: [row["correlation_share"] for row in rows if row[field] == v] for v in values}
+    shares = values_by(rows, field, "correlation_share")
+    values = list(map(float, shares))
     draws = max(len(found) for found in shares.values())
     if draws > 1 and number == 0:
         spread(figure, shares, faded(look.colour, 0.15))
     figure.add_scatter(
         x=values,
-        y=[fmean(shares[v]) for v in values],
+        y=list(map(fmean, shares.values())),
         mode="lines+markers",
         name=name,
         line={

@@ -11,12 +11,12 @@ from dpcore.arrays import FloatArray
 from dpcore.figures.plot_parts import (
     ENERGY_TITLE,
     PERCENT_RANGE,
+    Table,
     exact_and_random,
     legend_above,
     present_setting,
 )
 from dpcore.figures.style import base_figure, faded, ink
-from dpcore.figures.table import Table
 
 # Okabe-Ito; no algorithm is drawn in these on this page.
 _COLOURS = {"random": "#0072B2", "mode": "#D55E00"}

@@ -10,9 +10,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.figures.plot_parts import legend_above, named_level, present_setting, spread
+from dpcore.figures.plot_parts import (
+    Table,
+    error_range,
+    legend_above,
+    named_level,
+    present_setting,
+    spread,
+    values_by,
+)
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
-from dpcore.figures.table import Table
 
 # Colour says how the subspace was found, the line whether the classifier is private too.
 _PIPELINES = {
@@ -83,7 +90,7 @@ def error_curves(
             continue
         line = _line_of(pipeline, protocol, dark)
         level = pipeline in ("exact", "random")
-        errors = _by(own, "epsilon")
+        errors = values_by(own, "epsilon", "test_error")
         if level:
             errors = {low: next(iter(errors.values())), high: next(iter(errors.values()))}
         with_spread = pipeline in ("subspace", "private")
@@ -120,7 +127,7 @@ def share_curve(
         The best share, marked; the chosen one, a vertical line.
     """
     figure = base_figure(400)
-    errors = _by(rows, "pca_share")
+    errors = values_by(rows, "pca_share", "test_error")
     line = _line_of("private", protocol, dark)
     _add_line(figure, errors, line, with_spread=True, markers=True)
     if best is not None:
@@ -241,13 +248,6 @@ def decision_plane(
     return legend_above(figure)
 
 
-def _by(rows: Table, field: str) -> dict[float, list[float]]:
-    errors: dict[float, list[float]] = {}
-    for row in sorted(rows, key=lambda row: row[field]):
-        errors.setdefault(row[field], []).append(row["test_error"])
-    return errors
-
-
 def _add_line(
     figure: go.Figure,
     errors: dict[float, list[float]],
@@ -274,7 +274,7 @@ def _error_axis(figure: go.Figure, chance: float) -> None:
     line = {"color": GREY, "width": 1}
     named_level(figure, chance, "always the commonest class", line=line)
     figure.update_yaxes(
-        range=[-0.02, min(1.0, max(1.2 * chance, chance + 0.15))],
+        range=error_range(chance),
         tickformat=".0%",
         title="test error",
         zeroline=False,

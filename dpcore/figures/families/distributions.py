@@ -8,9 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import AnyArray, FloatArray
-from dpcore.figures.plot_parts import legend_above, named_level, present_setting
+from dpcore.figures.plot_parts import Table, legend_above, named_level, present_setting
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks
-from dpcore.figures.table import Table
 
 PRIVATE_COLOUR = "#D55E00"
 NOISE_COLOUR = "#0072B2"

@@ -8,9 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import small_legend_above
+from dpcore.figures.plot_parts import Table, small_legend_above
 from dpcore.figures.style import GREY, base_figure, faded, ink
-from dpcore.figures.table import Table
 
 WITH_YOU, WITHOUT_YOU = "#0072B2", GREY
 MISS, FALSE_ALARM = "#0072B2", "#D55E00"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import legend_above
+from dpcore.figures.plot_parts import Table, legend_above
 from dpcore.figures.style import GREY, base_figure, look_of
-from dpcore.figures.table import Table
 
 
 def running_total(rows: Table, *, dark: bool = False) -> go.Figure:

@@ -8,8 +8,8 @@ from statistics import fmean
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dpcore.figures.plot_parts import Table, error_range, values_by
 from dpcore.figures.style import base_figure, ink, look_of
-from dpcore.figures.table import Table
 
 
 def share_multiples(
@@ -42,20 +42,17 @@ def share_multiples(
     dashes = ("dot", "dash", "solid", "longdash", "dashdot")
     for column, (title, rows) in enumerate(panels.items(), start=1):
         for number, epsilon in enumerate(epsilons):
-            errors: dict[float, list[float]] = {}
-            for row in rows:
-                if row["epsilon"] == epsilon:
-                    errors.setdefault(row["pca_share"], []).append(row["test_error"])
-            shares = sorted(errors)
-            means = {share: fmean(errors[share]) for share in shares}
+            own = [row for row in rows if row["epsilon"] == epsilon]
+            errors = values_by(own, "pca_share", "test_error")
+            means = {share: fmean(found) for share, found in errors.items()}
             look = {
                 "color": colour,
                 "dash": dashes[number % len(dashes)],
                 "width": 1.5 + number * 0.6,
             }
             figure.add_scatter(
-                x=shares,
-                y=[means[share] for share in shares],
+                x=list(means),
+                y=list(means.values()),
                 mode="lines",
                 name=f"ε = {epsilon:g}",
                 legendgroup=f"{epsilon}",
@@ -80,7 +77,7 @@ def share_multiples(
     figure.update_xaxes(
         tickformat=".0%", tickvals=[0, 0.5], range=[-0.04, 1.0], title="share for PCA"
     )
-    figure.update_yaxes(tickformat=".0%", range=[-0.02, min(1.0, max(1.2 * chance, chance + 0.15))])
+    figure.update_yaxes(tickformat=".0%", range=error_range(chance))
     figure.update_yaxes(title="test error", col=1)
     figure.update_layout(
         showlegend=True, legend={"orientation": "h", "y": 1.14, "yanchor": "bottom", "x": 0}

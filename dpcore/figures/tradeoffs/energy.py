@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE
+from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE, Table
 from dpcore.figures.style import (
     GREY,
     assembled,
@@ -19,7 +19,6 @@ from dpcore.figures.style import (
     look_of,
     vertical,
 )
-from dpcore.figures.table import Table
 
 _SAME_FLOOR = 0.005
 # Width of a letter of a label, on the generous side.

@@ -9,8 +9,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from dpcore.figures.plot_parts import Table
 from dpcore.figures.style import ink, look_of
-from dpcore.figures.table import Table
 from dpcore.figures.tradeoffs.energy import energy_curves
 
 _DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from xml.sax.saxutils import escape
 
+from dpcore.figures.plot_parts import Row, Table
 from dpcore.figures.style import GREY, INK_LIGHT, ink, log_ticks, look_of
-from dpcore.figures.table import Row, Table
 
 Point = tuple[str, float, float]
 """A protocol, a value on the horizontal axis, an energy ratio."""

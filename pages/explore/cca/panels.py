@@ -17,8 +17,8 @@ from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
 from dpcore.experiments.cca.views import ViewSource
 from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
+from dpcore.figures.components.charts import people_scatter
 from dpcore.figures.components.images import component_strip
-from dpcore.figures.components.scatter import people_scatter
 from dpcore.figures.families.cca import correlation_dots, direction_bars
 from pages.explore.cca.controls import CcaChoice
 from pages.server import cca_cache, result_cache

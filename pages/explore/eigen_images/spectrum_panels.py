@@ -14,8 +14,8 @@ from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.reconstruction import rebuild
+from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
-from dpcore.figures.components.scree import scree
 from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
 from dpcore.pca.noisy_sites import sites_that_answer

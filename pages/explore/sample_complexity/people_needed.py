@@ -16,7 +16,7 @@ from dpcore.experiments.central.people_needed import (
     is_covered_by_theorem_4,
 )
 from dpcore.experiments.engine.experiment import Row
-from dpcore.figures.tradeoffs.people_needed import people_needed
+from dpcore.figures.families.central import people_needed
 from pages.parameters.words import plain
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress

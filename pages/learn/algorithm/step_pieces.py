@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.teaching.algorithm1_steps import STEPS, Panel, Walk
-from dpcore.figures.components.matrices import spectrum
+from dpcore.figures.components.charts import spectrum
 from pages.parameters.table import ask
 from pages.widgets.charts import chart, is_dark
 

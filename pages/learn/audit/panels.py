@@ -8,8 +8,12 @@ import streamlit as st
 
 from dpcore.experiments.audit.attack import Attack, attackers, nominally, slug_of, verdict
 from dpcore.figures.privacy.adversary_test import trade_off_plot
-from dpcore.figures.privacy.adversary_view import adversary_view_svg, adversary_view_words
-from dpcore.figures.privacy.audit import bound_growth, score_histogram
+from dpcore.figures.privacy.audit import (
+    adversary_view_svg,
+    adversary_view_words,
+    bound_growth,
+    score_histogram,
+)
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
 from pages.parameters.table import ask

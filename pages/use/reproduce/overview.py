@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from dpcore.data import dataset_status
-from dpcore.experiments.papers.panels_overview import PanelState
-from dpcore.experiments.papers.published_points import published_points_of
+from dpcore.experiments.papers.published_points import PanelState, published_points_of
 from dpcore.experiments.pca.sentences import counted
 from dpcore.figures.tradeoffs.panels import legend_html
 from dpcore.figures.tradeoffs.svg import energy_thumbnail

@@ -1,0 +1,224 @@
+"""Components as charts: eigenvalues by rank, loadings as bars, people on two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.figures.plot_parts import legend_above, named_level, small_legend_above
+from dpcore.figures.style import GREY, PROTOCOLS, base_figure, faded, ink, look_of
+
+_MOST_FEATURES = 15
+# Tol's muted colours, in the order that keeps neighbours apart; none of them means a protocol.
+_ON_LIGHT = (
+    "#332288", "#cc6677", "#117733", "#ddaa33", "#4aa3d0",
+    "#882255", "#44aa99", "#999933", "#aa4499", "#6b6b6b",
+)  # fmt: skip
+_ON_DARK = (
+    "#9a8cff", "#e88b99", "#4fbf72", "#ddcc77", "#88ccee",
+    "#e0659c", "#55c9b6", "#c2c25a", "#d37fc6", "#b5b5b5",
+)  # fmt: skip
+_SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up")
+_REACH = 3.6
+
+
+def scree(
+    exact: FloatArray,
+    private: Mapping[str, FloatArray],
+    edge: float,
+    *,
+    protocol: str,
+    dark: bool = False,
+) -> go.Figure:
+    """Scree plot: eigenvalue by rank.
+
+    Parameters
+    ----------
+    exact : ndarray of shape (n,)
+        Leading exact eigenvalues, descending.
+    private : mapping of str to ndarray of shape (up to n,)
+        Private eigenvalues by label, strongest promise last.
+    edge : float
+        Edge of the spectrum of pure noise for the last of them.
+    protocol : str
+        Whose colour the private ones take.
+    """
+    figure = base_figure(380)
+    exact_look, look = look_of("exact", dark=dark), look_of(protocol, dark=dark)
+    ranks = np.arange(1, len(exact) + 1)
+    figure.add_scatter(
+        x=ranks,
+        y=exact,
+        name=exact_look.label,
+        mode="lines",
+        line={"color": exact_look.colour, "dash": exact_look.dash, "width": 2},
+        hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>exact</extra>",
+    )
+    for number, (label, eigenvalues) in enumerate(private.items(), start=1):
+        figure.add_scatter(
+            x=ranks[: len(eigenvalues)],
+            y=eigenvalues,
+            name=label,
+            mode="lines+markers",
+            line={"color": faded(look.colour, 0.35 + 0.65 * number / len(private))},
+            marker={"size": 6, "symbol": look.symbol},
+            hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>" + label + "</extra>",
+        )
+    if edge > 0:
+        figure.add_hrect(y0=-edge, y1=edge, fillcolor=faded(GREY, 0.18), line={"width": 0})
+        named_level(figure, edge, "edge of pure noise", line={"width": 0})
+    figure.update_xaxes(title="rank")
+    figure.update_yaxes(title="eigenvalue (units of the second moment)", rangemode="tozero")
+    return legend_above(figure)
+
+
+def loading_bars(
+    loadings: Mapping[str, FloatArray],
+    feature_names: tuple[str, ...],
+    *,
+    protocol: str = "exact",
+    dark: bool = False,
+) -> go.Figure:
+    """Loadings of one component, one group of bars a feature.
+
+    Parameters
+    ----------
+    loadings : mapping of str to ndarray of shape (n_features,)
+        By title, the exact component first, with signs aligned. The title of a protocol
+        takes its colour; others, as the same protocol at several ε, share that of `protocol`.
+    feature_names : tuple of str
+    protocol : str
+        Whose colour those others take, palest first.
+    dark : bool
+
+    Returns
+    -------
+    Figure
+        The fifteen features that weigh most in the first component given.
+    """
+    leading = next(iter(loadings.values()))
+    strongest = np.argsort(-np.abs(leading), kind="stable")[:_MOST_FEATURES][::-1]
+    names = [feature_names[index] for index in strongest]
+    colours = _colours(tuple(loadings), protocol, dark)
+    figure = base_figure(120 + 26 * len(strongest))
+    for title, values in reversed(list(loadings.items())):
+        figure.add_bar(
+            x=values[strongest],
+            y=names,
+            orientation="h",
+            name=title,
+            marker={"color": colours[title]},
+            hovertemplate="%{y}: %{x:.2f}<extra>" + title + "</extra>",
+        )
+    figure.update_xaxes(range=[-1, 1], title="loading (each component has length 1)")
+    figure.update_layout(barmode="group")
+    return legend_above(figure, traceorder="reversed")
+
+
+def _colours(titles: tuple[str, ...], protocol: str, dark: bool) -> dict[str, str]:
+    keys = {entry.title: key for key, entry in PROTOCOLS.items()}
+    others = [title for title in titles if title not in keys]
+    shared = look_of(protocol, dark=dark).colour
+    return {
+        title: look_of(keys[title], dark=dark).colour
+        if title in keys
+        else faded(shared, 0.35 + 0.65 * (others.index(title) + 1) / len(others))
+        for title in titles
+    }
+
+
+def people_scatter(
+    horizontal: FloatArray,
+    vertical: FloatArray,
+    labels: IntArray | None,
+    label_names: Sequence[str] | None,
+    *,
+    axis_titles: tuple[str, str],
+    dark: bool = False,
+) -> go.Figure:
+    """Standardised scores of people as a square cloud, one colour a group.
+
+    Parameters
+    ----------
+    horizontal, vertical : ndarray of shape (n_people,)
+        Mean 0, standard deviation 1: the axes reach 3.6 deviations and stand still.
+    labels : ndarray of int, shape (n_people,), or None
+        Positions in `label_names`.
+    axis_titles : (str, str)
+    """
+    colours = _ON_DARK if dark else _ON_LIGHT
+    figure = base_figure(420)
+    groups = [None] if labels is None else sorted(set(labels.tolist()))
+    for number, group in enumerate(groups):
+        mine = slice(None) if group is None else labels == group
+        name = "people" if group is None else str(label_names[group] if label_names else group)
+        figure.add_scatter(
+            x=np.round(horizontal[mine], 3),
+            y=np.round(vertical[mine], 3),
+            mode="markers",
+            name=name,
+            marker={
+                "color": GREY if group is None else colours[number % len(colours)],
+                "symbol": _SYMBOLS[number // len(colours) % len(_SYMBOLS)],
+                "size": 5,
+                "opacity": 0.75,
+            },
+            hoverinfo="skip" if group is None else "name",
+        )
+    figure.update_xaxes(title=axis_titles[0], range=[-_REACH, _REACH], zeroline=False)
+    figure.update_yaxes(title=axis_titles[1], range=[-_REACH, _REACH], zeroline=False)
+    figure.update_layout(
+        showlegend=labels is not None,
+        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "itemsizing": "constant"},
+    )
+    return figure
+
+
+def spectrum(
+    eigenvalues: FloatArray,
+    exact: FloatArray,
+    n_kept: int | None,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Eigenvalues of a noisy matrix as bars, in the order they are ranked, those kept in colour.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (n,)
+    exact : ndarray of shape (n,)
+        Without the noise, descending.
+    n_kept : int or None
+        How many of the first are kept; None colours all.
+    """
+    figure = base_figure(320)
+    ranks = np.arange(1, len(eigenvalues) + 1)
+    kept = ranks <= (len(ranks) if n_kept is None else n_kept)
+    colour = look_of("dpdis").colour
+    for name, chosen, shade in (
+        ("kept" if n_kept is not None else "noisy", kept, colour),
+        ("cut away", ~kept, GREY),
+    ):
+        if chosen.any():
+            figure.add_bar(
+                x=ranks[chosen],
+                y=eigenvalues[chosen],
+                name=name,
+                marker={"color": shade, "line": {"width": 0}},
+                hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>" + name + "</extra>",
+            )
+    figure.add_scatter(
+        x=ranks,
+        y=exact,
+        name="before the noise",
+        mode="lines",
+        line={"color": ink(dark), "dash": "dash", "width": 2},
+        hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>before the noise</extra>",
+    )
+    figure.update_xaxes(title="rank", zeroline=False)
+    figure.update_yaxes(title="eigenvalue")
+    figure.update_layout(bargap=0.1)
+    return small_legend_above(figure)
