@@ -57,7 +57,7 @@ def by_value(draw: Draw) -> Subspace:
         eigenvalues,
         promised_by_sites(draw.settings, draw.moments.n_samples.tolist(), draw.moments.n_features),
         sigma=draw.sigma,
-        bytes_sent=received.message_bytes,
+        bytes_sent=np.array(received.n_bytes),
     )
 
 

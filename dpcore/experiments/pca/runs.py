@@ -13,7 +13,7 @@ from dpcore.experiments.engine.software import versions
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
-from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
+from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.protocols.register import protocol
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
@@ -94,15 +94,16 @@ def draw_subspaces_of(
         Called before each site; what it raises ends the draw.
     """
     protocols = [protocol(key) for key in specs[0].protocols]
-    draws = Draw.several(
+    settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
+    draws = Draw(
         problem.moments,
-        [spec.settings(problem.n_features, problem.default_components) for spec in specs],
+        settings[0],
         Repetition(specs[0].seed, repetition),
         proxies=any(each.wants_proxies for each in protocols),
         average=any(each.wants_average for each in protocols),
         threads=threads,
         checkpoint=checkpoint,
-    )
+    ).several(settings)
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
         found: list[dict[str, Subspace]] = [{} for _ in draws]
         for draw, subspaces in zip(draws, found, strict=True):
