@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetition
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetitions
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.algorithm1_steps import STEPS, Walk, walk
 from dpcore.pca import Draw, aggregate, aggregator, draw, encode_message, site, site_message
@@ -34,9 +34,9 @@ def spec(request) -> RunSpec:
 
 def test_it_ends_where_the_protocol_ends(spec):
     walked = found(spec)
-    subspace = draw_subspaces(spec, local_problem(spec.problem_key()), 0)["dpdis"]
+    subspace = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0]["dpdis"]
     np.testing.assert_allclose(walked.components, subspace.components, atol=1e-12)
-    row = run_repetition(spec, local_problem(spec.problem_key()), 0)[0]
+    row = run_repetitions([spec], local_problem(spec.problem_key()), 0)[0][0]
     assert walked.steps[-1].energy_ratio == pytest.approx(row["energy_ratio"], rel=1e-10)
     assert len(encode_message(walked.message)) == walked.steps[4].facts["bytes"]
 

@@ -67,12 +67,7 @@ class PcaRow(TypedDict):
     versions: str
 
 
-def draw_subspaces(spec: RunSpec, problem: Problem, repetition: int) -> dict[str, Subspace]:
-    """The subspace of each protocol in one repetition; protocols share the sites' noise."""
-    return draw_subspaces_of([spec], problem, repetition)[0]
-
-
-def draw_subspaces_of(
+def draw_subspaces(
     specs: Sequence[RunSpec],
     problem: Problem,
     repetition: int,
@@ -118,18 +113,13 @@ def draw_subspaces_of(
         return [{key: each.result() for key, each in of.items()} for of in pending]
 
 
-def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[PcaRow]:
-    """Rows of one repetition, one a protocol."""
-    return run_repetitions([spec], problem, repetition)[0]
-
-
 def run_repetitions(
     specs: Sequence[RunSpec], problem: Problem, repetition: int, **options: Any
 ) -> list[list[PcaRow]]:
-    """Rows of one repetition of several specs, as `draw_subspaces_of` takes them."""
+    """Rows of one repetition of several specs, as `draw_subspaces` takes them."""
     started = time.perf_counter()
     with one_blas_thread():
-        outcomes = draw_subspaces_of(specs, problem, repetition, **options)
+        outcomes = draw_subspaces(specs, problem, repetition, **options)
         seconds = (time.perf_counter() - started) / len(specs)
         energies = _Energies(problem.reference)
         return [
@@ -232,4 +222,4 @@ def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaR
     """
     for repetition in range(spec.repetitions):
         problem = problems(spec.problem_key(repetition))
-        yield from run_repetition(spec, problem, repetition)
+        yield from run_repetitions([spec], problem, repetition)[0]
