@@ -56,7 +56,7 @@ def by_value(draw: Draw) -> Subspace:
         eigenvalues,
         promised_by_sites(draw.settings, draw.moments.n_samples.tolist(), draw.moments.n_features),
         sigma=draw.sigma,
-        bytes_sent=received.message_bytes,
+        bytes_sent=np.array(received.n_bytes),
     )
 
 
@@ -92,7 +92,7 @@ def entry(request) -> Protocol:
 
 def test_a_run_comes_with_the_promise_and_is_charged_for_it(entry):
     spec = replace(SPEC, protocols=(entry.key,))
-    found = draw_subspaces(spec, local_problem(spec.problem_key()), 0)[entry.key]
+    found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][entry.key]
     assert found.components.shape == (2, 64)
     assert found.guarantee == promised(spec, entry.key, DIGITS)
     charges = of_plan([spec])

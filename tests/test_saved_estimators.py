@@ -27,8 +27,8 @@ from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_man
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import AnalyzeGaussPCA, Draw, ReleaseSettings
-from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import site_moments
 from dpcore.statistics import private_mean

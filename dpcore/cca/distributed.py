@@ -28,8 +28,7 @@ from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.noise_edge import noise_edge
 from dpcore.pca.protocols.cape import masked_average
 from dpcore.pca.protocols.distributed import (
-    average_of_matrices,
-    average_of_proxies,
+    average_of_sites,
     first_site_alone,
     noisy_pool,
 )
@@ -39,8 +38,8 @@ from dpcore.spectra import SiteMoments
 from dpcore.streams import Repetition
 
 PROTOCOLS: dict[str, Callable[[Draw], NoisyAverage]] = {
-    "dpdis": average_of_proxies,
-    "full": average_of_matrices,
+    "dpdis": lambda draw: average_of_sites(draw, draw.proxies()),
+    "full": lambda draw: average_of_sites(draw, draw.whole_matrices()),
     "local": first_site_alone,
     "pooled": noisy_pool,
     "cape": masked_average,

@@ -21,7 +21,7 @@ from dpcore.pca.estimators.private_estimator import (
     RandomState,
     check_long_rows,
 )
-from dpcore.pca.noisy_sites import noise_of
+from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import site_moments
 from dpcore.streams import Repetition

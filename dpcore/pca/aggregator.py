@@ -6,8 +6,7 @@ else, so all of this is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -16,8 +15,6 @@ from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.site import SiteMessage
 from dpcore.spectra import Spectrum, proxy_aggregates
-
-Kind = TypeVar("Kind", bound=Hashable)
 
 
 class Inbox:
@@ -29,13 +26,24 @@ class Inbox:
         n_s / N, in the order in which the messages come.
     precision : data type, optional
         Of the average of whole matrices; that of the messages by default.
+
+    Attributes
+    ----------
+    n_bytes : list of int
+        Length of each message.
+    proxies : list of ndarray of shape (intermediate_dim, n_features)
+        The transpose of each site's P_s; of whole matrices none is kept.
+    average : Spectrum
+        Weighted by n_s / N; once `add_up` has made it.
     """
+
+    average: Spectrum
 
     def __init__(self, weights: FloatArray, precision: DTypeLike | None = None):
         self.weights = weights
         self.n_bytes: list[int] = []
         self.proxies: list[FloatArray] = []
-        self.average: FloatArray | None = None
+        self.sum_of_matrices: FloatArray | None = None
         self._precision = precision
 
     def receive(self, message: SiteMessage, n_bytes: int = 0) -> None:
@@ -46,39 +54,41 @@ class Inbox:
         if not message.whole:
             self.proxies.append(message.values.T)
             return
-        share = message.values * weight
-        self.average = share if self.average is None else np.add(self.average, share, share)
+        share, before = message.values * weight, self.sum_of_matrices
+        self.sum_of_matrices = share if before is None else np.add(before, share, share)
+
+    @property
+    def rank(self) -> int:
+        """R of the longest proxy; 0 of whole matrices."""
+        return max(map(len, self.proxies), default=0)
 
 
-def averages(inboxes: Mapping[Kind, Inbox]) -> dict[Kind, Spectrum]:
+def add_up(inboxes: Iterable[Inbox]) -> None:
     """A_c for messages of each kind: step 10. Proxies that begin others are added up on the way.
 
     Parameters
     ----------
-    inboxes : mapping of any key to Inbox
+    inboxes : iterable of Inbox
         Each with a message of every site.
     """
-    found = {
-        kind: Spectrum(box.average) for kind, box in inboxes.items() if box.average is not None
-    }
-    for kind in sorted(inboxes.keys() - found.keys(), key=lambda kind: -_rank(inboxes[kind])):
-        if kind in found:
+    waiting = sorted(inboxes, key=lambda box: -box.rank)
+    while waiting:
+        longest = waiting[0]
+        if longest.sum_of_matrices is not None:
+            longest.average = Spectrum(longest.sum_of_matrices)
+            waiting.remove(longest)
             continue
-        proxies = inboxes[kind].proxies
         inside = [
-            other
-            for other in inboxes
-            if other not in found and all(map(np.may_share_memory, inboxes[other].proxies, proxies))
+            box
+            for box in reversed(waiting)
+            if box.proxies and all(map(np.may_share_memory, box.proxies, longest.proxies))
         ]
-        inside.sort(key=lambda other: _rank(inboxes[other]))
-        ranks = [_rank(inboxes[other]) for other in inside]
-        aggregates = proxy_aggregates(proxies, inboxes[kind].weights, ranks)
-        found.update(zip(inside, map(Spectrum, aggregates), strict=True))
-    return found
-
-
-def _rank(box: Inbox) -> int:
-    return max(map(len, box.proxies))
+        aggregates = proxy_aggregates(
+            longest.proxies, longest.weights, [box.rank for box in inside]
+        )
+        for box, aggregate in zip(inside, aggregates, strict=True):
+            box.average = Spectrum(aggregate)
+            waiting.remove(box)
 
 
 def leading_directions(
@@ -128,7 +138,7 @@ def aggregate(
     box = Inbox(counts / counts.sum())
     for message in messages:
         box.receive(message)
-    ((average),) = averages({"all": box}).values()
+    add_up([box])
     return leading_directions(
-        average, n_components, ranking=ranking, of_proxies=not messages[0].whole
+        box.average, n_components, ranking=ranking, of_proxies=not messages[0].whole
     )

@@ -1,25 +1,52 @@
-"""One repetition at all sites at once, shared by every protocol that needs it.
+"""One repetition at all sites at once, shared by every protocol and several settings.
 
-DPdisPCA, sending whole matrices and a site alone all start from the same noisy second moments.
-Drawing and decomposing them once is what makes several protocols cost little more than one.
+All protocols at sites start from the same noisy second moments, and so do all R, K, truncations and
+encodings. Drawing and decomposing them once makes several protocols, and a sweep over R, cost
+little more than one. Sharing changes no digit: `dpcore.spectra.Spectrum` says why. What a site and
+the aggregator do is in `dpcore.pca.site` and `dpcore.pca.aggregator`; here it is said who does it
+when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from threading import Lock
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.messages.encoding import message_length
-from dpcore.pca.noisy_sites import Kind, NoisySites, Received, SiteAtWork
-from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import Calibrate, NoiseScales, noise_scales, noisy_mean
+from dpcore.pca.aggregator import Inbox, add_up
+from dpcore.pca.messages.encoding import message_length, sent
+from dpcore.pca.messages.names import rounding_step
+from dpcore.pca.settings import ReleaseSettings, noise_of, sites_that_answer
+from dpcore.pca.site import (
+    Arrived,
+    Calibrate,
+    Kind,
+    NoiseScales,
+    NoisySite,
+    SiteAtWork,
+    SiteMessage,
+    noise_of_sites,
+    noise_scales,
+    noisy_mean,
+    noisy_second_moment,
+)
 from dpcore.spectra import SiteMoments, Spectrum
 from dpcore.streams import Purpose, Repetition
+
+# Below this many features a decomposition takes well under a millisecond, less than handing it
+# over to a thread.
+THREADED_FROM_FEATURES = 256
+
+Made = TypeVar("Made")
 
 
 class Draw:
@@ -36,6 +63,10 @@ class Draw:
         (people, settings) -> NoiseScales: the noise of whoever holds the rows of so many.
     precision : data type, optional
         Of averages and of noise added to them; that of the moments by default.
+    threads : int, optional
+        Sites worked on at the same time; one a processor by default.
+    checkpoint : callable
+        Called before each site; what it raises ends the draw.
     watch : callable
         Called with a `SiteAtWork` as each site is done, by the thread that did it.
 
@@ -59,78 +90,64 @@ class Draw:
         average: bool = True,
         calibrate: Calibrate = noise_scales,
         precision: DTypeLike | None = None,
+        threads: int | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
         watch: Callable[[SiteAtWork], None] = lambda _: None,
-        _sites: NoisySites | None = None,
     ):
-        self._sites = _sites or NoisySites(
-            moments,
-            [settings],
-            repetition,
-            proxies=proxies,
-            average=average,
-            calibrate=calibrate,
-            precision=precision,
-            watch=watch,
-        )
+        settings.check_features(moments.n_features)
         self.everybody = moments
-        self.moments = self._sites.moments
-        self.sites = self._sites.numbers
+        # Streams are keyed by a site's number among all, whoever else is there.
+        self.sites = sites_that_answer(settings, moments.n_sites, repetition)
+        self.moments = moments.at(self.sites)
         self.settings = settings
         self.repetition = repetition
         self.calibrate = calibrate
         self.precision = np.dtype(precision or moments.second_moments.dtype)
+        self._average_in = precision
+        self._sharing = [settings]
+        self._asked = proxies, average
+        self._threads = threads
+        self._checkpoint = checkpoint
+        self._watch = watch
+        self._memo: dict[Callable[..., object], object] = {}
+        self._locks: dict[Callable[..., object], Lock] = {}
+        self._lock = Lock()
 
-    @classmethod
-    def several(
-        cls,
-        moments: SiteMoments,
-        settings: Sequence[ReleaseSettings],
-        repetition: Repetition,
-        *,
-        proxies: bool = True,
-        average: bool = True,
-        threads: int | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
-    ) -> tuple[Draw, ...]:
+    def several(self, settings: Sequence[ReleaseSettings]) -> list[Draw]:
         """Draws that share their noise and every decomposition they can, one a setting.
-
-        Parameters
-        ----------
-        moments, repetition, proxies, average
-            As for one draw.
-        settings : sequence of ReleaseSettings
-            Equal but for K, R, truncation and encoding.
-        threads : int, optional
-            Sites worked on at the same time; one a processor by default.
-        checkpoint : callable
-            Called before each site; what it raises ends the draw.
 
         Raises
         ------
         ParameterError
             If the settings differ in what shapes the noise, or one cannot run.
         """
-        shared = NoisySites(
-            moments,
-            settings,
-            repetition,
-            proxies=proxies,
-            average=average,
-            calibrate=noise_scales,
-            threads=threads,
-            checkpoint=checkpoint,
-        )
-        return tuple(cls(moments, each, repetition, _sites=shared) for each in settings)
+        for each in settings:
+            each.check_features(self.moments.n_features)
+        if {noise_of(each) for each in settings} != {noise_of(self.settings)}:
+            raise ParameterError("settings", "equal in all that shapes the noise", settings)
+        self._sharing[:] = settings
+        draws = [copy(self) for _ in settings]
+        for draw, each in zip(draws, settings, strict=True):
+            draw.settings = each
+        return draws
+
+    def once(self, make: Callable[[Draw], Made]) -> Made:
+        """What `make` gives, made by whoever of several threads asks first.
+
+        All draws that share their noise share it: K, R, truncation and encoding may have no part
+        in it.
+        """
+        with self._lock:
+            lock = self._locks.setdefault(make, Lock())
+        with lock:
+            if make not in self._memo:
+                self._memo[make] = make(self)
+            return cast(Made, self._memo[make])
 
     @property
     def n_samples(self) -> list[int]:
         """People at each site that answers."""
         return [int(n) for n in self.moments.n_samples]
-
-    @property
-    def n_sites(self) -> int:
-        """S, whether they answer or not."""
-        return self.everybody.n_sites
 
     @property
     def n_people(self) -> int:
@@ -139,8 +156,8 @@ class Draw:
 
     @property
     def scales(self) -> list[NoiseScales]:
-        """Noise scales of each site."""
-        return self._sites.scales
+        """Noise scales of each site; not before a protocol asks: PPCA has no delta for them."""
+        return self.once(Draw._scales)
 
     @property
     def sigma(self) -> FloatArray:
@@ -150,29 +167,25 @@ class Draw:
     @property
     def noisy_means(self) -> FloatArray | None:
         """(S, D) means as the sites release them, or None when rows are taken as centred."""
-        return self._sites.noisy_means
-
-    @property
-    def first(self) -> Spectrum:
-        """The first site's noisy second moment, around nobody's noisy mean but its own."""
-        return self._sites.first()
-
-    def proxies(self) -> Received:
-        """What arrives when every site sends its proxy."""
-        return self._with_means(self._sites.received(Kind.proxy(self.settings)))
-
-    def whole_matrices(self) -> Received:
-        """What arrives when every site sends its whole noisy second moment."""
-        return self._with_means(self._sites.received(Kind(self.settings.encoding)))
-
-    def decomposed(self, name: str, make: Callable[[], FloatArray]) -> Spectrum:
-        """A matrix that depends on the noise only, decomposed once for all that share it."""
-        return self._sites.once(name, lambda: Spectrum(make()))
+        return self.once(Draw._noisy_means)
 
     @property
     def pooled_moment(self) -> FloatArray:
         """Everybody's exact second moment, in the precision of averages."""
-        return self._sites.once("pooled moment", self._pooled_moment)
+        return self.once(Draw._pooled_moment)
+
+    def first(self) -> Spectrum:
+        """The first site's noisy second moment, around its own noisy mean: no other site has a
+        part in it."""
+        return self.once(Draw._gathered)[0]
+
+    def proxies(self) -> Inbox:
+        """What arrives when every site sends its proxy."""
+        return self.once(Draw._gathered)[1][Kind.proxy(self.settings)]
+
+    def whole_matrices(self) -> Inbox:
+        """What arrives when every site sends its whole noisy second moment."""
+        return self.once(Draw._gathered)[1][Kind(self.settings.encoding)]
 
     def pooled_noise(self, sigma: float, purpose: Purpose) -> FloatArray:
         """One noise matrix added where everything has been averaged already."""
@@ -186,35 +199,100 @@ class Draw:
 
     def noisy_pooled_mean(self, sigma: float, purpose: Purpose) -> FloatArray:
         """(D,) mean of everybody with noise added once, where that of the matrices is added."""
-
-        def noisy() -> FloatArray:
-            mean = self.moments.weights @ self.moments.means
-            return noisy_mean(mean, sigma, rng=self.repetition.rng(purpose, 1))
-
-        return self._sites.once(f"pooled mean {purpose}", noisy)
+        mean = self.moments.weights @ self.moments.means
+        return noisy_mean(mean, sigma, rng=self.repetition.rng(purpose, 1))
 
     def whole_matrix_bytes(self) -> IntArray:
         """(S,) bytes of each site's message when it sends its whole noisy matrix as it is."""
-        n_features = self.moments.n_features
-        length = message_length(n_features, n_features, self._itemsize, whole=True)
+        n_features, itemsize = self.moments.n_features, self.moments.second_moments.itemsize
+        length = message_length(n_features, n_features, itemsize, whole=True)
         return np.full(self.moments.n_sites, length + self.mean_bytes)
 
     def raw_row_bytes(self) -> IntArray:
         """(S,) bytes of each site's rows, sent as they are."""
-        return self.moments.n_samples * self.moments.n_features * self._itemsize
-
-    def _with_means(self, received: Received) -> Received:
-        return replace(received, message_bytes=received.message_bytes + self.mean_bytes)
+        itemsize = self.moments.second_moments.itemsize
+        return self.moments.n_samples * self.moments.n_features * itemsize
 
     @property
     def mean_bytes(self) -> int:
         """What a site sends besides, when the rows are centred by a private mean."""
-        return 0 if self.settings.mean_share == 0 else self.moments.n_features * self._itemsize
+        itemsize = self.moments.second_moments.itemsize
+        return 0 if self.settings.mean_share == 0 else self.moments.n_features * itemsize
+
+    @property
+    def _kinds(self) -> list[Kind]:
+        """Of all messages that somebody will ask for."""
+        proxies, average = self._asked
+        kinds = {Kind.proxy(each) for each in self._sharing if proxies}
+        kinds |= {Kind(each.encoding) for each in self._sharing if average}
+        # Longest first: shorter proxies are then views of it.
+        return sorted(kinds, key=lambda kind: (-kind.intermediate_dim, kind))
+
+    def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
+        # Results are consumed in site order, so sums do not depend on which thread was faster,
+        # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
+        workers = min(len(sites), self._threads or os.cpu_count() or 1)
+        if self.moments.n_features < THREADED_FROM_FEATURES or workers < 2:
+            return map(self._at_site, sites)
+        return self._in_threads(sites, workers)
+
+    def _in_threads(self, sites: range, workers: int) -> Iterator[tuple[list[Spectrum], Arrived]]:
+        with ThreadPoolExecutor(workers) as pool:
+            for start in range(0, len(sites), 4 * workers):
+                yield from pool.map(self._at_site, sites[start : start + 4 * workers])
+
+    def _at_site(self, site: int) -> tuple[list[Spectrum], Arrived]:
+        self._checkpoint()
+        sigma = self.scales[site].moment
+        noisy = noisy_second_moment(
+            self.moments.second_moments[site],
+            sigma,
+            noise=self.settings.noise,
+            rng=self.repetition.rng(Purpose.SITE_NOISE, self.sites[site]),
+        )
+        centred = alone = drawn = NoisySite(noisy, int(self.moments.n_samples[site]), sigma)
+        if self.noisy_means is not None:
+            own = self.noisy_means[site]
+            alone = drawn.centred(own, own) if site == 0 else drawn
+            centred = drawn.centred(own, self.moments.weights @ self.noisy_means)
+        arrived = {kind: self._sent(centred, kind, site) for kind in self._kinds}
+        self._watch(SiteAtWork(site, drawn, centred, arrived))
+        return [alone.spectrum] if site == 0 else [], arrived
+
+    def _sent(self, noisy: NoisySite, kind: Kind, site: int) -> tuple[SiteMessage, int]:
+        n_directions = kind.intermediate_dim
+        message = noisy.proxy(n_directions, kind.ranking) if n_directions else noisy.whole()
+        dithered = rounding_step(kind.encoding) is not None
+        rng = self.repetition.rng(Purpose.ROUNDING, self.sites[site]) if dithered else None
+        return sent(message, kind.encoding, rng=rng)
+
+    # What is made once, whoever of those that share the noise asks for it.
+
+    def _scales(self) -> list[NoiseScales]:
+        return noise_of_sites(self.settings, self.n_samples, self.calibrate)
+
+    def _noisy_means(self) -> FloatArray | None:
+        if self.settings.mean_share == 0:
+            return None
+        sites = zip(self.sites, self.moments.means, self.scales, strict=True)
+        return np.stack(
+            [
+                noisy_mean(mean, scales.mean, rng=self.repetition.rng(Purpose.PREPARATION, number))
+                for number, mean, scales in sites
+            ]
+        )
 
     def _pooled_moment(self) -> FloatArray:
         weights = self.moments.weights.astype(self.precision)
         return np.tensordot(weights, self.moments.second_moments, axes=1)
 
-    @property
-    def _itemsize(self) -> int:
-        return self.moments.second_moments.itemsize
+    def _gathered(self) -> tuple[Spectrum, dict[Kind, Inbox]]:
+        """The first site alone, and what arrives of every kind that somebody will ask for."""
+        boxes = {kind: Inbox(self.moments.weights, self._average_in) for kind in self._kinds}
+        first: list[Spectrum] = []
+        for alone, arrived in self._in_order(range(self.moments.n_sites if boxes else 1)):
+            first += alone
+            for kind, (message, n_bytes) in arrived.items():
+                boxes[kind].receive(message, n_bytes)
+        add_up(boxes.values())
+        return first[0], boxes

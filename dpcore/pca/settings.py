@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca.messages.names import rounding_step
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
-from dpcore.streams import AFTER_THE_NOISE
+from dpcore.streams import AFTER_THE_NOISE, Purpose, Repetition
 
 TRUNCATIONS = ("svd", "psd")
 MASKS = ("published", "wide")
@@ -54,7 +54,7 @@ class ReleaseSettings:
         (`dpcore.pca.messages.encoding.encode_message`).
     dropped_sites : int
         How many of the sites never answer; which ones, a stream of the repetition says
-        (`dpcore.pca.draw.sites_that_answer`).
+        (`sites_that_answer`).
 
     Raises
     ------
@@ -128,3 +128,27 @@ class ReleaseSettings:
     def ranking(self) -> str:
         """The criterion of `leading_eigenpairs` that this truncation asks for."""
         return "magnitude" if self.truncation == "svd" else "value"
+
+
+def sites_that_answer(
+    settings: ReleaseSettings, n_sites: int, repetition: Repetition
+) -> tuple[int, ...]:
+    """Numbers of the sites that do not drop out, in order; the more drop out, the same and others.
+
+    Raises
+    ------
+    ParameterError
+        If nobody would be left.
+    """
+    settings.check_sites(n_sites)
+    if settings.dropped_sites == 0:
+        return tuple(range(n_sites))
+    shuffled = repetition.rng(Purpose.DROP_OUT).permutation(n_sites)
+    return tuple(sorted(shuffled[settings.dropped_sites :].tolist()))
+
+
+def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
+    """The settings without what is chosen after the noise: K, R, truncation, encoding."""
+    return replace(
+        settings, n_components=1, intermediate_dim=1, truncation="svd", encoding="native"
+    )

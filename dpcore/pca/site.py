@@ -1,7 +1,7 @@
 """What one site does: add noise to its second moment, keep the leading directions, send them.
 
 Algorithm 1, steps 2 to 7, of Imtiaz & Sarwate (2018). A site on its own calls `site_message`; a
-laboratory of many sites takes several messages from one `NoisySite` (`dpcore.pca.noisy_sites`).
+laboratory of many sites takes several messages from one `NoisySite` (`dpcore.pca.draw`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -176,20 +177,6 @@ class NoisySite:
         self.spectrum = Spectrum(noisy)
         self._longest: dict[str, tuple[FloatArray, FloatArray]] = {}
 
-    @classmethod
-    def of(
-        cls,
-        second_moment: FloatArray,
-        n_samples: int,
-        scales: NoiseScales,
-        *,
-        noise: str,
-        rng: np.random.Generator,
-    ) -> NoisySite:
-        """Draw the noise: step 4."""
-        noisy = noisy_second_moment(second_moment, scales.moment, noise=noise, rng=rng)
-        return cls(noisy, n_samples, scales.moment)
-
     def centred(self, own_mean: FloatArray, mean: FloatArray) -> NoisySite:
         """The same noise around a mean, from two noisy means: the site's own and that one."""
         return NoisySite(centred_around(self.noisy, own_mean, mean), self.n_samples, self.sigma)
@@ -206,6 +193,42 @@ class NoisySite:
             proxy = proxy_from(eigenvalues, vectors, ranking)
             self._longest[ranking] = vectors, proxy
         return SiteMessage(proxy[:, :intermediate_dim], self.n_samples, self.sigma)
+
+
+class Kind(NamedTuple):
+    """A kind of message: a proxy of so many directions, or, with none, the whole matrix."""
+
+    encoding: str
+    intermediate_dim: int = 0
+    ranking: str = ""
+
+    @classmethod
+    def proxy(cls, settings: ReleaseSettings) -> Kind:
+        return cls(settings.encoding, settings.intermediate_dim, settings.ranking)
+
+
+Arrived = Mapping[Kind, tuple[SiteMessage, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class SiteAtWork:
+    """One site in one repetition.
+
+    Parameters
+    ----------
+    site : int
+    drawn : NoisySite
+        As the noise left it, around zero.
+    centred : NoisySite
+        What messages are made of: `drawn`, or that around the average of all noisy means.
+    arrived : mapping of Kind to (SiteMessage, int)
+        Each message as the aggregator gets it, and its length in bytes.
+    """
+
+    site: int
+    drawn: NoisySite
+    centred: NoisySite
+    arrived: Arrived
 
 
 def site_message(
@@ -246,8 +269,9 @@ def site_message(
         If R or K exceeds the number of features, or the budget cannot be calibrated.
     """
     settings.check_features(len(second_moment))
-    scales = noise_scales(n_samples, settings)
-    site = NoisySite.of(second_moment, n_samples, scales, noise=settings.noise, rng=rng)
+    sigma = noise_scales(n_samples, settings).moment
+    noisy = noisy_second_moment(second_moment, sigma, noise=settings.noise, rng=rng)
+    site = NoisySite(noisy, n_samples, sigma)
     if means is not None:
         site = site.centred(*means)
     return site.whole() if whole else site.proxy(settings.intermediate_dim, settings.ranking)

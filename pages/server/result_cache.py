@@ -232,7 +232,7 @@ def _run_cell(spec: RunSpec, repetition: int) -> list[PcaRow]:
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
-    return draw_subspaces(spec, problems(spec.problem_key(repetition)), repetition)
+    return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
 
 
 _described = OnceCache(_describe, keep=64)

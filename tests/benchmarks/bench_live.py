@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from dpcore.experiments.papers.dpdispca_figures import paper_figure
 from dpcore.experiments.pca.problem import Problem, load_prepared, sites_of
-from dpcore.experiments.pca.runs import local_problem, run, run_repetition
+from dpcore.experiments.pca.runs import local_problem, run, run_repetitions
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw
@@ -100,7 +100,7 @@ def live(rounds: int) -> None:
         bare = bare_calls(spec, problem)
         ours, theirs = [], []
         for repetition in range(rounds):
-            ours.append(seconds_of(partial(run_repetition, spec, problem, repetition)))
+            ours.append(seconds_of(partial(run_repetitions, [spec], problem, repetition)))
             theirs.append(seconds_of(bare))
         run_times, bare_times = np.min(ours, axis=0), np.min(theirs, axis=0)
         cells = [*run_times * 1e3, *bare_times * 1e3]

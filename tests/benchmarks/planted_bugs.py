@@ -61,7 +61,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "local-centred-by-others",
         "one site alone reads nobody else",
-        "dpcore/pca/noisy_sites.py",
+        "dpcore/pca/draw.py",
         "alone = drawn.centred(own, own) if site == 0 else drawn",
         "alone = drawn.centred(own, self.moments.weights @ self.noisy_means)",
         ("tests/pca/test_protocols.py", _AUDIT),
@@ -214,8 +214,8 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "one-stream-for-all-sites",
         "no two sites share a stream",
-        "dpcore/pca/noisy_sites.py",
-        "rng=self.repetition.rng(Purpose.SITE_NOISE, self.numbers[site]),",
+        "dpcore/pca/draw.py",
+        "rng=self.repetition.rng(Purpose.SITE_NOISE, self.sites[site]),",
         "rng=self.repetition.rng(Purpose.SITE_NOISE, 0),",
         ("tests/pca", _AUDIT),
     ),

@@ -36,7 +36,7 @@ def assumed(guarantee: Guarantee) -> set[Assumption]:
 @pytest.mark.parametrize("key", PROTOCOLS)
 def test_components(key):
     spec = RunSpec(protocols=(key,), sites=3, components=2, delta=1e-3)
-    guarantee = draw_subspaces(spec, local_problem(spec.problem_key()), 0)[key].guarantee
+    guarantee = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][key].guarantee
     found = assumed(guarantee)
     if not guarantee.is_private or guarantee.mechanism == "data-independent":
         return

@@ -11,9 +11,9 @@ from dpcore.cca import PrivateCCA, bound_views, distributed_cca
 from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases
 from dpcore.experiments.audit.flawed_cases import flawed_cases
 from dpcore.pca import Draw, ReleaseSettings
-from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.settings import noise_of
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase
 from dpcore.privacy.audit_scores import audit

@@ -28,7 +28,7 @@ from dpcore.experiments.central.runs import (
     nearest_basis,
     run_batch,
 )
-from dpcore.experiments.pca.runs import run_repetition
+from dpcore.experiments.pca.runs import run_repetitions
 from dpcore.experiments.pca.spec import RunSpec
 
 
@@ -51,7 +51,7 @@ def test_a_batch_is_what_run_gives_one_after_the_other(synthetic, key):
     spec = replace(VARIANTS[key].of(spec), repetitions=3)
     batch = run_batch(spec, problem, first=4)
     for row, number in zip(batch.rows, (4, 5, 6), strict=True):
-        (alone,) = run_repetition(spec, problem, number)
+        (alone,) = run_repetitions([spec], problem, number)[0]
         assert row.pop("chains") == 0
         assert {k: v for k, v in row.items() if k != "seconds"} == {
             k: v for k, v in alone.items() if k != "seconds"
@@ -63,7 +63,9 @@ def test_ppca_batches_have_the_law_of_single_draws(synthetic, false_alarm):
     spec = VARIANTS["ppca"].of(spec)
     many = run_batch(replace(spec, repetitions=300), problem)
     alone = [
-        row["energy_ratio"] for number in range(60) for row in run_repetition(spec, problem, number)
+        row["energy_ratio"]
+        for number in range(60)
+        for row in run_repetitions([spec], problem, number)[0]
     ]
     # Two-sample Kolmogorov-Smirnov: exact under equality whatever the law.
     assert ks_2samp([row["energy_ratio"] for row in many.rows], alone).pvalue > false_alarm

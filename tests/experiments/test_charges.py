@@ -44,7 +44,7 @@ EVERY = ("dpdis", "full", "local", "pooled", "cape", "ag", "sulq", "modsulq")
 
 
 def of(spec: RunSpec, n_samples: int = PEOPLE):
-    found = draw_subspaces(spec, local_problem(spec.problem_key()), 0)
+    found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0]
     guarantees = {key: subspace.guarantee for key, subspace in found.items()}
     return of_run(spec, guarantees, n_samples, spec.repetitions)
 

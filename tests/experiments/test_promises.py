@@ -14,7 +14,7 @@ from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import PIPELINES, ClassificationSpec
 from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetition
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetitions
 from dpcore.experiments.pca.spec import PREPARATIONS, RunSpec
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -36,7 +36,7 @@ from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian
 )
 def test_a_promise_is_what_a_run_comes_with(key, change):
     spec = replace(RunSpec(protocols=(key,), epsilon=0.7, delta=1e-3, components=2), **change)
-    found = draw_subspaces(spec, local_problem(spec.problem_key()), 0)[key]
+    found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][key]
     assert promised(spec, key, DIGITS) == found.guarantee
 
 
@@ -56,8 +56,8 @@ def test_one_sigma_from_the_noise_to_the_card(protocol, preparation, calibration
         calibration=calibration,
     )
     problem = local_problem(spec.problem_key())
-    subspace = draw_subspaces(spec, problem, 0)[protocol]
-    (row,) = run_repetition(spec, problem, 0)
+    subspace = draw_subspaces([spec], problem, 0)[0][protocol]
+    (row,) = run_repetitions([spec], problem, 0)[0]
     guarantee = promised(spec, protocol, DIGITS)
     assert guarantee == subspace.guarantee
     assert guarantee.sigma == row["sigma"] == subspace.sigma.max() > 0

@@ -36,7 +36,7 @@ SPEC = RunSpec(calibration="analytic", noise="isometric", truncation="psd", repe
 
 
 def guarantees(spec: RunSpec) -> dict[str, Guarantee]:
-    subspaces = draw_subspaces(spec, local_problem(spec.problem_key()), 0)
+    subspaces = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0]
     return {key: subspace.guarantee for key, subspace in subspaces.items()}
 
 

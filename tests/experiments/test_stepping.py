@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetition
+from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetitions
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.algorithm1_steps import STEPS, Walk, walk
-from dpcore.pca import Draw, aggregate, aggregator, encode_message, site, site_message
+from dpcore.pca import Draw, aggregate, aggregator, draw, encode_message, site, site_message
 from dpcore.pca.protocols.distributed import dpdis
 from dpcore.streams import Purpose, Repetition
 
@@ -34,9 +34,9 @@ def spec(request) -> RunSpec:
 
 def test_it_ends_where_the_protocol_ends(spec):
     walked = found(spec)
-    subspace = draw_subspaces(spec, local_problem(spec.problem_key()), 0)["dpdis"]
+    subspace = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0]["dpdis"]
     np.testing.assert_allclose(walked.components, subspace.components, atol=1e-12)
-    row = run_repetition(spec, local_problem(spec.problem_key()), 0)[0]
+    row = run_repetitions([spec], local_problem(spec.problem_key()), 0)[0][0]
     assert walked.steps[-1].energy_ratio == pytest.approx(row["energy_ratio"], rel=1e-10)
     assert len(encode_message(walked.message)) == walked.steps[4].facts["bytes"]
 
@@ -85,25 +85,26 @@ def weakest_eigenvalues(spec: RunSpec) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("owner", "step", "grows"),
+    ("owners", "step", "grows"),
     [
-        (site, "noisy_second_moment", 2),
-        (site, "proxy_from", 4),
-        (aggregator, "proxy_aggregates", 2),
+        ((site, draw), "noisy_second_moment", 2),
+        ((site,), "proxy_from", 4),
+        ((aggregator,), "proxy_aggregates", 2),
     ],
 )
-def test_there_is_one_algorithm_1(monkeypatch, owner, step, grows):
+def test_there_is_one_algorithm_1(monkeypatch, owners, step, grows):
     """A step made to give twice as much gives it to real sites, to pages and to the walk."""
     spec = SPECS["published"]
     before = weakest_eigenvalues(spec)
     assert before[0] == before[1] == before[2]
-    original = getattr(owner, step)
+    original = getattr(owners[0], step)
 
     def doubled(*arguments, **options):
         made = original(*arguments, **options)
         return 2 * made if isinstance(made, np.ndarray) else (2 * each for each in made)
 
-    monkeypatch.setattr(owner, step, doubled)
+    for owner in owners:
+        monkeypatch.setattr(owner, step, doubled)
     np.testing.assert_allclose(weakest_eigenvalues(spec), np.multiply(grows, before), rtol=1e-9)
 
 

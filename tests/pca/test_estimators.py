@@ -28,10 +28,10 @@ from dpcore.pca import (
 )
 from dpcore.pca.estimators.private_pca import bounded_rows
 from dpcore.pca.exponential import ppca as ppca_release
-from dpcore.pca.noisy_sites import noise_of
 from dpcore.pca.protocols.distributed import dpdis
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
+from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 from dpcore.spectra import projector_distance, site_moments
 from dpcore.streams import Repetition, root_of_release

@@ -198,7 +198,7 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
             subspaces = _ppca_draws(spec, problem, first)
         else:
             subspaces = [
-                draw_subspaces(spec, problem, first + number)[protocol]
+                draw_subspaces([spec], problem, first + number)[0][protocol]
                 for number in range(spec.repetitions)
             ]
         energies = [captured_energy(s.components, problem.reference) for s in subspaces]
@@ -240,7 +240,7 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     if draw.method == "exact":
         # One component needs no chains, and a call gives one draw.
         return [
-            draw_subspaces(spec, problem, first + number)["ppca"]
+            draw_subspaces([spec], problem, first + number)[0]["ppca"]
             for number in range(spec.repetitions)
         ]
     diagnostics = {

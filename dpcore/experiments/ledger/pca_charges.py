@@ -16,9 +16,9 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.noisy_sites import sites_that_answer
 from dpcore.pca.protocols.entry import Kind, NoiseIdentity
 from dpcore.pca.protocols.register import protocol
+from dpcore.pca.settings import sites_that_answer
 from dpcore.privacy import EVERYONE, Guarantee, Release
 from dpcore.streams import Purpose, Repetition, stream
 

@@ -13,7 +13,7 @@ from dpcore.experiments.engine.software import versions
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
-from dpcore.pca.noisy_sites import THREADED_FROM_FEATURES
+from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.protocols.register import protocol
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
@@ -67,12 +67,7 @@ class PcaRow(TypedDict):
     versions: str
 
 
-def draw_subspaces(spec: RunSpec, problem: Problem, repetition: int) -> dict[str, Subspace]:
-    """The subspace of each protocol in one repetition; protocols share the sites' noise."""
-    return draw_subspaces_of([spec], problem, repetition)[0]
-
-
-def draw_subspaces_of(
+def draw_subspaces(
     specs: Sequence[RunSpec],
     problem: Problem,
     repetition: int,
@@ -94,15 +89,16 @@ def draw_subspaces_of(
         Called before each site; what it raises ends the draw.
     """
     protocols = [protocol(key) for key in specs[0].protocols]
-    draws = Draw.several(
+    settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
+    draws = Draw(
         problem.moments,
-        [spec.settings(problem.n_features, problem.default_components) for spec in specs],
+        settings[0],
         Repetition(specs[0].seed, repetition),
         proxies=any(each.wants_proxies for each in protocols),
         average=any(each.wants_average for each in protocols),
         threads=threads,
         checkpoint=checkpoint,
-    )
+    ).several(settings)
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
         found: list[dict[str, Subspace]] = [{} for _ in draws]
         for draw, subspaces in zip(draws, found, strict=True):
@@ -117,18 +113,13 @@ def draw_subspaces_of(
         return [{key: each.result() for key, each in of.items()} for of in pending]
 
 
-def run_repetition(spec: RunSpec, problem: Problem, repetition: int) -> list[PcaRow]:
-    """Rows of one repetition, one a protocol."""
-    return run_repetitions([spec], problem, repetition)[0]
-
-
 def run_repetitions(
     specs: Sequence[RunSpec], problem: Problem, repetition: int, **options: Any
 ) -> list[list[PcaRow]]:
-    """Rows of one repetition of several specs, as `draw_subspaces_of` takes them."""
+    """Rows of one repetition of several specs, as `draw_subspaces` takes them."""
     started = time.perf_counter()
     with one_blas_thread():
-        outcomes = draw_subspaces_of(specs, problem, repetition, **options)
+        outcomes = draw_subspaces(specs, problem, repetition, **options)
         seconds = (time.perf_counter() - started) / len(specs)
         energies = _Energies(problem.reference)
         return [
@@ -231,4 +222,4 @@ def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaR
     """
     for repetition in range(spec.repetitions):
         problem = problems(spec.problem_key(repetition))
-        yield from run_repetition(spec, problem, repetition)
+        yield from run_repetitions([spec], problem, repetition)[0]

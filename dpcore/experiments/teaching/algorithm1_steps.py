@@ -14,8 +14,8 @@ from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, SiteMessage
-from dpcore.pca.noisy_sites import Kind, SiteAtWork
-from dpcore.pca.protocols.distributed import average_of_proxies
+from dpcore.pca.protocols.distributed import average_of_sites
+from dpcore.pca.site import Kind, SiteAtWork
 from dpcore.spectra import captured_energy, leading_eigenpairs
 from dpcore.streams import Repetition
 
@@ -114,7 +114,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
 
     draw = Draw(problem.moments, settings, Repetition(spec.seed), average=False, watch=watch)
     moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
-    released = average_of_proxies(draw)
+    released = average_of_sites(draw, draw.proxies())
     average, subspace = released.spectrum.matrix, released.subspace(settings)
     components = subspace.components
     arrived = [sites[s].arrived[Kind.proxy(settings)] for s in range(moments.n_sites)]

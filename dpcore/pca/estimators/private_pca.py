@@ -21,8 +21,7 @@ from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows
-from dpcore.pca.noisy_sites import noise_of
-from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.settings import ReleaseSettings, noise_of
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Guarantee
 from dpcore.spectra import site_moments

@@ -29,7 +29,7 @@ from dpcore.privacy import (
     default_honest_sites,
     mean_weight,
 )
-from dpcore.spectra import SiteMoments
+from dpcore.spectra import SiteMoments, Spectrum
 from dpcore.streams import Purpose, Repetition
 
 # Streams of MASK; lower numbers belong to the averages.
@@ -113,27 +113,29 @@ def masked_average(draw: Draw) -> NoisyAverage:
     bought, goes the same way, under masks and noise of its own. Only the averages are drawn:
     the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
     """
-    n_sites, settings = draw.moments.n_sites, draw.settings
-    noise = noise_of_masked_sites(settings, draw.n_samples, draw.calibrate)
+    n_sites = draw.moments.n_sites
+    noise = noise_of_masked_sites(draw.settings, draw.n_samples, draw.calibrate)
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
     left = noise.moment / math.sqrt(n_sites)
-
-    def noisy_average() -> FloatArray:
-        average = draw.pooled_moment
-        if left > 0:
-            average = average + draw.pooled_noise(left, Purpose.MASK)
-        if settings.mean_share > 0:
-            mean = noisy_mean_of_messages(draw)
-            average = average - np.outer(mean, mean).astype(average.dtype)
-        return average
-
     return NoisyAverage(
-        draw.decomposed("cape", noisy_average),
-        noise_guarantee(settings, MASKED_SITES, [noise]),
+        draw.once(_noisy_average),
+        noise_guarantee(draw.settings, MASKED_SITES, [noise]),
         np.full(n_sites, noise.moment),
         draw.whole_matrix_bytes(),
         left,
     )
+
+
+def _noisy_average(draw: Draw) -> Spectrum:
+    noise = noise_of_masked_sites(draw.settings, draw.n_samples, draw.calibrate)
+    left = noise.moment / math.sqrt(draw.moments.n_sites)
+    average = draw.pooled_moment
+    if left > 0:
+        average = average + draw.pooled_noise(left, Purpose.MASK)
+    if draw.settings.mean_share > 0:
+        mean = noisy_mean_of_messages(draw)
+        average = average - np.outer(mean, mean).astype(average.dtype)
+    return Spectrum(average)
 
 
 def noisy_mean_of_messages(draw: Draw) -> FloatArray:

@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
-from dpcore.pca.noisy_sites import Received
 from dpcore.pca.protocols.guarantees import (
     EVERY_SITE,
     FIRST_SITE,
@@ -27,6 +27,7 @@ from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_of_sites, noise_scales
 from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import Guarantee
+from dpcore.spectra import Spectrum
 from dpcore.streams import Purpose
 
 
@@ -60,12 +61,12 @@ def promised_by_holder(
 
 def dpdis(draw: Draw) -> Subspace:
     """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
-    return average_of_proxies(draw).subspace(draw.settings)
+    return average_of_sites(draw, draw.proxies()).subspace(draw.settings)
 
 
 def full(draw: Draw) -> Subspace:
     """Every site sends its whole noisy second moment: no truncation error, more to send."""
-    return average_of_matrices(draw).subspace(draw.settings)
+    return average_of_sites(draw, draw.whole_matrices()).subspace(draw.settings)
 
 
 def local(draw: Draw) -> Subspace:
@@ -81,24 +82,15 @@ def pooled(draw: Draw) -> Subspace:
     return noisy_pool(draw).subspace(draw.settings)
 
 
-def average_of_proxies(draw: Draw) -> NoisyAverage:
-    """What the aggregator of `dpdis` has."""
-    return _of_sites(draw, draw.proxies(), of_proxies=True)
-
-
-def average_of_matrices(draw: Draw) -> NoisyAverage:
-    """What the aggregator of `full` has."""
-    return _of_sites(draw, draw.whole_matrices(), of_proxies=False)
-
-
-def _of_sites(draw: Draw, received: Received, *, of_proxies: bool) -> NoisyAverage:
+def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
+    """What the aggregator of `dpdis` or `full` has."""
     return NoisyAverage(
         received.average,
         noise_guarantee(draw.settings, EVERY_SITE, draw.scales),
         draw.sigma,
-        received.message_bytes,
+        np.array(received.n_bytes) + draw.mean_bytes,
         float(np.linalg.norm(draw.moments.weights * draw.sigma)),
-        of_proxies,
+        bool(received.proxies),
     )
 
 
@@ -106,7 +98,7 @@ def first_site_alone(draw: Draw) -> NoisyAverage:
     """What the first site of `local` has."""
     sigma = draw.sigma[:1]
     return NoisyAverage(
-        draw.first,
+        draw.first(),
         noise_guarantee(draw.settings, FIRST_SITE, draw.scales[:1]),
         sigma,
         np.zeros(1, dtype=np.int64),
@@ -116,23 +108,23 @@ def first_site_alone(draw: Draw) -> NoisyAverage:
 
 def noisy_pool(draw: Draw) -> NoisyAverage:
     """What the holder of `pooled` has."""
-    settings = draw.settings
-    scales = noise_of_holder(settings, draw.n_samples, draw.calibrate)
-
-    def noisy() -> FloatArray:
-        noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
-        if settings.mean_share > 0:
-            mean = noisy_mean_of_holder(draw)
-            noisy -= np.outer(mean, mean).astype(noisy.dtype)
-        return noisy
-
+    scales = noise_of_holder(draw.settings, draw.n_samples, draw.calibrate)
     return NoisyAverage(
-        draw.decomposed("pooled", noisy),
-        noise_guarantee(settings, HOLDER, [scales]),
+        draw.once(_noisy_pooled_moment),
+        noise_guarantee(draw.settings, HOLDER, [scales]),
         np.array([scales.moment]),
         draw.raw_row_bytes(),
         scales.moment,
     )
+
+
+def _noisy_pooled_moment(draw: Draw) -> Spectrum:
+    scales = noise_of_holder(draw.settings, draw.n_samples, draw.calibrate)
+    noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
+    if draw.settings.mean_share > 0:
+        mean = noisy_mean_of_holder(draw)
+        noisy -= np.outer(mean, mean).astype(noisy.dtype)
+    return Spectrum(noisy)
 
 
 def noisy_mean_of_holder(draw: Draw) -> FloatArray:
@@ -143,12 +135,13 @@ def noisy_mean_of_holder(draw: Draw) -> FloatArray:
 
 def exact(draw: Draw) -> Subspace:
     """PCA of the pooled rows without any noise: the optimum, and no promise to anybody."""
-    moments = draw.everybody
-    spectrum = draw.decomposed(
-        "exact", (moments.centred() if draw.settings.mean_share else moments).pooled
-    )
-    eigenvalues, components = spectrum.leading(draw.settings.n_components)
+    eigenvalues, components = draw.once(_everybodys_moment).leading(draw.settings.n_components)
     return Subspace(components, eigenvalues, no_guarantee(), bytes_sent=draw.raw_row_bytes())
+
+
+def _everybodys_moment(draw: Draw) -> Spectrum:
+    moments = draw.everybody.centred() if draw.settings.mean_share else draw.everybody
+    return Spectrum(moments.pooled())
 
 
 def random(draw: Draw) -> Subspace:

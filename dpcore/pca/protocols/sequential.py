@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpcore.errors import ParameterError
+from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages.encoding import sent
-from dpcore.pca.noisy_sites import Received
 from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage, noise_of_sites
@@ -70,7 +70,7 @@ def sequential(draw: Draw) -> Subspace:
     settings = draw.settings
     received = draw.proxies()
     guarantee = promised_in_a_chain(settings, draw.n_samples, draw.moments.n_features)
-    order = draw.repetition.rng(Purpose.ORDER).permutation(draw.n_sites)
+    order = draw.repetition.rng(Purpose.ORDER).permutation(draw.everybody.n_sites)
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
     handed: SiteMessage | None = None
     last = _own(draw, received, 0)
@@ -90,11 +90,11 @@ def sequential(draw: Draw) -> Subspace:
         guarantee=guarantee,
         sigma=draw.sigma,
         bytes_sent=lengths,
-        n_rounds=draw.n_sites * (2 if settings.mean_share > 0 else 1),
+        n_rounds=draw.everybody.n_sites * (2 if settings.mean_share > 0 else 1),
     )
 
 
-def _own(draw: Draw, received: Received, site: int) -> SiteMessage:
+def _own(draw: Draw, received: Inbox, site: int) -> SiteMessage:
     return SiteMessage(received.proxies[site].T, draw.n_samples[site], float(draw.sigma[site]))
 
 

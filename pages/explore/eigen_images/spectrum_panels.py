@@ -18,9 +18,9 @@ from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
 from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
-from dpcore.pca.noisy_sites import sites_that_answer
 from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition
 from pages.parameters.table import ask
 from pages.server import result_cache
