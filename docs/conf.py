@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -38,13 +39,14 @@ def _block(page: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def _is_routing(app: Sphinx, what: str, name: str, *_: object) -> bool | None:
+def _is_routing(_app: Sphinx, _what: str, name: str, *_: object) -> bool | None:
     """Whether scikit-learn adds this to every estimator, and documents it itself."""
     return True if name.endswith("_request") or name == "get_metadata_routing" else None
 
 
-def _bars(app: Sphinx, what: str, name: str, thing: object, options: object, text: list[str]) -> None:
+def _bars(*event: Any) -> None:
     """A bar in a docstring is that of an absolute value, and not of a substitution."""
+    *_, text = event
     text[:] = [line.replace("|", r"\|") for line in text]
 
 

@@ -197,7 +197,7 @@ class NoisySites:
             return map(self._at_site, sites)
         return self._in_threads(sites, workers)
 
-    def _in_threads(self, sites: range, workers: int) -> Iterator[tuple[Spectrum | None, Arrived]]:
+    def _in_threads(self, sites: range, workers: int) -> Iterator[tuple[list[Spectrum], Arrived]]:
         with ThreadPoolExecutor(workers) as pool:
             for start in range(0, len(sites), 4 * workers):
                 yield from pool.map(self._at_site, sites[start : start + 4 * workers])
