@@ -1,11 +1,16 @@
-"""Gaussian data sets with a known covariance."""
+"""Gaussian data sets with a known covariance, and two views with known correlations."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from scipy.linalg import helmert
 
 from dpcore.arrays import FloatArray
 from dpcore.data.dataset import DATA_SEED, Dataset
+from dpcore.data.two_views import TwoViewDataset
+from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
 EIGENVALUES_2012 = (0.5, 0.30, 0.04, 0.03, 0.02, 0.01, 0.004, 0.003, 0.001, 0.001)
@@ -13,6 +18,8 @@ EIGENVALUES_2012 = (0.5, 0.30, 0.04, 0.03, 0.02, 0.01, 0.004, 0.003, 0.001, 0.00
 _ROWS, _TAIL = 0, 1
 _PAPER, _PAPER_2012 = 0, 1
 _BLOCK = 8192
+# Most of the latent variance lies between the groups, so that a good projection shows them.
+_BETWEEN_GROUPS = 0.9
 
 
 def paper_eigenvalues(n_features: int = 200, n_components: int = 50) -> FloatArray:
@@ -94,3 +101,86 @@ def _gaussian_dataset(
         provenance=f"{n_samples:,} rows drawn from N(0, C) with {law}; the seed is fixed.",
         public_norm_bound=public_norm_bound,
     )
+
+
+def synthetic_views(
+    n_samples: int,
+    n_x: int = 50,
+    n_y: int = 50,
+    n_shared: int = 5,
+    noise: float = 0.5,
+    *,
+    rng: np.random.Generator,
+) -> TwoViewDataset:
+    """Two views that share a latent vector, with noise of their own, and known correlations.
+
+    x = W_x diag(a) h + noise g_x and y alike, W with orthonormal columns, a from 1 down to 0.6,
+    cov(h) = I: the k-th canonical correlation of the law is a_k^2 / (a_k^2 + noise^2). The
+    people form n_shared + 1 groups, with means of h at the corners of a regular simplex.
+
+    Parameters
+    ----------
+    n_samples : int
+    n_x, n_y : int
+        Columns of each view.
+    n_shared : int
+        Dimension of h, from 1 to min(n_x, n_y).
+    noise : float
+        Standard deviation of each entry of the private parts; at least 0.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ParameterError
+        If a number is outside its range.
+    """
+    if n_samples < 2:
+        raise ParameterError("n_samples", "at least 2", n_samples)
+    if not 1 <= n_shared <= min(n_x, n_y):
+        raise ParameterError("n_shared", f"in [1, min(n_x, n_y)={min(n_x, n_y)}]", n_shared)
+    if not 0 <= noise <= 1e12:
+        raise ParameterError("noise", "from 0 to 1e12", noise)
+    amplitudes = np.linspace(1.0, 0.6, n_shared)
+    x_basis = np.linalg.qr(rng.standard_normal((n_x, n_shared)))[0] * amplitudes
+    y_basis = np.linalg.qr(rng.standard_normal((n_y, n_shared)))[0] * amplitudes
+    labels = rng.integers(n_shared + 1, size=n_samples)
+    within = rng.standard_normal((n_samples, n_shared))
+    latent = math.sqrt(_BETWEEN_GROUPS) * _simplex(n_shared)[labels]
+    latent += math.sqrt(1 - _BETWEEN_GROUPS) * within
+    views = [
+        latent @ basis.T + noise * rng.standard_normal((n_samples, len(basis)))
+        for basis in (x_basis, y_basis)
+    ]
+    return TwoViewDataset(
+        name="synthetic-views",
+        title=f"Synthetic views, {n_shared} shared",
+        X=views[0],
+        Y=views[1],
+        labels=labels,
+        label_names=tuple(f"group {g}" for g in range(n_shared + 1)),
+        x_name="x",
+        y_name="y",
+        x_feature_names=tuple(f"x{j}" for j in range(n_x)),
+        y_feature_names=tuple(f"y{j}" for j in range(n_y)),
+        x_image_shape=None,
+        y_image_shape=None,
+        x_norm_bound=_synthetic_norm_bound(amplitudes, noise, n_x),
+        y_norm_bound=_synthetic_norm_bound(amplitudes, noise, n_y),
+        provenance=f"{n_samples:,} people drawn from a law with {n_shared} shared dimensions and "
+        f"private noise {noise:g} in {n_x} + {n_y} columns.",
+        correlations=amplitudes**2 / (amplitudes**2 + noise**2),
+    )
+
+
+def _simplex(n_dimensions: int) -> FloatArray:
+    """Corners of a regular simplex, (n + 1, n), mean zero and covariance I over the corners."""
+    n_corners = n_dimensions + 1
+    corners: FloatArray = math.sqrt(n_corners) * helmert(n_corners).T
+    return corners
+
+
+def _synthetic_norm_bound(amplitudes: FloatArray, noise: float, n_features: int) -> float:
+    """Root of the mean squared norm plus three deviations of a Gaussian of the same covariance."""
+    variances = np.full(n_features, noise**2)
+    variances[: len(amplitudes)] += amplitudes**2
+    return math.sqrt(variances.sum() + 3 * math.sqrt(2 * (variances**2).sum()))

@@ -219,26 +219,6 @@ def find(spec: RunSpec, field: str, target: float, **options: Any) -> Answer:
     return answer
 
 
-def smallest_epsilon(spec: RunSpec, target: float, **options: Any) -> Answer:
-    """The most private epsilon that reaches a target; as `search`."""
-    return find(spec, "epsilon", target, **options)
-
-
-def fewest_people(spec: RunSpec, target: float, **options: Any) -> Answer:
-    """The fewest people at each site that reach a target; as `search`."""
-    return find(spec, "people_per_site", target, **options)
-
-
-def smallest_intermediate_dim(spec: RunSpec, target: float, **options: Any) -> Answer:
-    """The smallest R that reaches a target; as `search`."""
-    return find(spec, "intermediate_dim", target, **options)
-
-
-def most_sites(spec: RunSpec, target: float, **options: Any) -> Answer:
-    """The most sites the same people can be spread over and still reach a target."""
-    return find(spec, "sites", target, **options)
-
-
 def iso_energy_sweep(
     spec: RunSpec, epsilons: Sequence[float], people_per_site: Sequence[int]
 ) -> Sweep:

@@ -122,10 +122,6 @@ def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) ->
     """Bias and noise of the mean or variance against the upper bound.
 
     The bias is read from the values themselves: not private, a lesson in choosing bounds.
-
-    Returns
-    -------
-    list of BoundRow
     """
     width = spec.high - spec.low
     rows: list[BoundRow] = []
@@ -246,10 +242,7 @@ class StatisticRow(TypedDict):
 
 
 def _run(
-    specs: Sequence[ErrorsSpec],
-    values: np.ndarray,
-    _repetition: int,
-    **_: object,
+    specs: Sequence[ErrorsSpec], values: np.ndarray, _repetition: int, **_: object
 ) -> list[list[StatisticRow]]:
     return [[_row(spec, values)] for spec in specs]
 
