@@ -14,7 +14,7 @@ from sphinx.writers.html5 import HTML5Translator
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 project = "DP-PCA Lab"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
@@ -46,7 +46,7 @@ def _is_routing(_app: Sphinx, _what: str, name: str, *_: object) -> bool | None:
 
 def _bars(*event: Any) -> None:
     """A bar in a docstring is that of an absolute value, and not of a substitution."""
-    *_, text = event
+    text: list[str] = event[-1]
     text[:] = [line.replace("|", r"\|") for line in text]
 
 
