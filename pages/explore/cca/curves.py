@@ -29,9 +29,9 @@ _TITLES = {
 }
 
 
-def three_curves(choice: CcaChoice, floor: float) -> None:
+def three_curves(selection: CcaChoice, floor: float) -> None:
     """Total correlation captured against ε (at three numbers of people), N and δ."""
-    spec = replace(choice.spec, repetitions=min(_DRAWS, choice.spec.repetitions))
+    spec = replace(selection.spec, repetitions=min(_DRAWS, selection.spec.repetitions))
     least = max(_FEWEST_PEOPLE, 2 * spec.sites)
     sizes = [n for n in (round(spec.samples / 2**half) for half in range(6)) if n >= least]
     panels = {

@@ -234,11 +234,11 @@ def people(
                 )
 
 
-def carry_off(choice: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> None:
+def carry_off(selection: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> None:
     take_away(
         "cca",
         rows,
         figures={"": figure},
-        script=lambda: cca_script(choice.spec),
-        notebook=lambda: cca_notebook(choice.spec),
+        script=lambda: cca_script(selection.spec),
+        notebook=lambda: cca_notebook(selection.spec),
     )

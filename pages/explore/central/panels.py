@@ -183,13 +183,13 @@ def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
     )
 
 
-def enter(choice: Selection) -> None:
+def enter(selection: Selection) -> None:
     """Put into the ledger what is shown beside the draws."""
-    dataset = choice.dataset
+    dataset = selection.dataset
     session_ledger.uncovered(
         dataset.name, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
     )
-    session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
+    session_ledger.so_far(dataset.name, dataset.title, selection.spec.delta)
 
 
 def chain_state(subspace: Subspace) -> None:

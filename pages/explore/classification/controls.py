@@ -16,13 +16,13 @@ from pages.sidebar.selection import Selection
 from pages.widgets.plain_text import plainly
 
 
-def choose_spec(choice: Selection, halves: Halves) -> ClassificationSpec:
+def choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
     """Draw the page's controls and return what they say, with the sidebar's."""
     task, one, other, second, third = st.columns([3.8, 1, 1, 2, 2.4])
     classes = _classes(halves.label_names, task, one, other)
     protocol = ask("class_protocol", second)
     model = ask("class_model", third)
-    spec = choice.spec
+    spec = selection.spec
     with st.expander("Shares, people, draws"):
         values = _more(len(asked_about(halves.labels, classes)), protocol)
     as_printed = values.pop("as_printed")

@@ -210,13 +210,13 @@ def pay(specs: Iterable[ClassificationSpec]) -> None:
     session_ledger.pay(charges)
 
 
-def enter(choice: Selection) -> None:
+def enter(selection: Selection) -> None:
     """Put into the ledger what is shown beside the pipelines."""
-    dataset = choice.dataset
+    dataset = selection.dataset
     session_ledger.uncovered(
         dataset.name, "Test errors, test people and their pictures", "they are shown as they are"
     )
-    session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
+    session_ledger.so_far(dataset.name, dataset.title, selection.spec.delta)
 
 
 def carry_off(spec: ClassificationSpec) -> None:

@@ -28,11 +28,11 @@ from pages.widgets.messages import (
     not_private,
 )
 
-choice = current()
-spec, dataset = choice.spec, choice.dataset
+selection = current()
+spec, dataset = selection.spec, selection.dataset
 titles = {key: PROTOCOLS[key].title for key in spec.protocols}
 
-for note in choice.notes:
+for note in selection.notes:
     st.warning(note)
 answer = st.container()
 story = presets.picker()
@@ -47,7 +47,7 @@ with errors_shown():
     lead = spread_of(rows, spec.protocols[0])
     with answer:
         words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
-    if choice.compare:
+    if selection.compare:
         printed = replace(as_published(spec), protocols=spec.protocols[:1])
         session_ledger.pay_run(printed, spec.repetitions)
         published = result_cache.rows(printed)

@@ -239,7 +239,7 @@ def pay(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     )
 
 
-def enter(data: Values, spec: StatisticSpec, choice: Selection) -> None:
+def enter(data: Values, spec: StatisticSpec, selection: Selection) -> None:
     """Put into the ledger what is shown beside the release."""
     dataset = data.dataset or TYPED_NUMBERS
     session_ledger.uncovered(
@@ -251,7 +251,7 @@ def enter(data: Values, spec: StatisticSpec, choice: Selection) -> None:
         session_ledger.uncovered(
             dataset, "Edges read from the data", "they are the smallest and the largest value"
         )
-    session_ledger.so_far(dataset, choice.dataset.title if data.dataset else dataset, spec.delta)
+    session_ledger.so_far(dataset, selection.dataset.title if data.dataset else dataset, spec.delta)
 
 
 def carry_off(data: Values, spec: StatisticSpec, rows: list[dict]) -> None:
