@@ -17,7 +17,7 @@ from pages.explore.cca.controls import CcaChoice
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.live_sweeps import live_figure
+from pages.widgets.live_figure import live_figure
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 _DRAWS = 5

@@ -27,7 +27,7 @@ from pages.sidebar.selection import Selection
 from pages.widgets import component_images, session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import assumed, guarantee_tabs
-from pages.widgets.live_sweeps import live_figure
+from pages.widgets.live_figure import live_figure
 from pages.widgets.messages import big_number
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)

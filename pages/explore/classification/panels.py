@@ -38,7 +38,7 @@ from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.live_sweeps import live_figure
+from pages.widgets.live_figure import live_figure
 from pages.widgets.messages import big_number, not_private
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
