@@ -54,7 +54,9 @@ with errors_shown():
     st.markdown("##### What each promises")
     panels.chain_state(found["ppca"])
     panels.promises({key: found[key] for key in shown if key in found}, spec)
-    panels.enter(selection)
+    session_ledger.enter(
+        selection, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
+    )
     if spec.preparation == "published":
         not_private("Published preparation", result_cache.statement(spec))
     else:

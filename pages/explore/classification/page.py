@@ -34,7 +34,6 @@ with errors_shown():
             panels.curves(spec)
         st.markdown("##### What it promises")
         panels.promises(spec)
-        panels.enter(selection)
         panels.carry_off(spec)
     elif view == SPLIT_VIEW:
         panels.pay([replace(spec, pipeline=PRIVATE)])
@@ -44,12 +43,13 @@ with errors_shown():
             budget_split.three_parts(spec)
         st.markdown("##### What it promises")
         panels.promises(spec)
-        panels.enter(selection)
     else:
         shown = panels.inside(spec, halves)
         redraw_button()
         st.markdown("##### What it promises")
         panels.cards(shown)
-        panels.enter(selection)
+    session_ledger.enter(
+        selection, "Test errors, test people and their pictures", "they are shown as they are"
+    )
     st.caption(halves.statement)
     how_computed("classification", CLASSIFICATION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import plotly.graph_objects as go
@@ -22,7 +23,7 @@ _SLICE_SECONDS = 0.2
 _TICK_SECONDS = 0.4
 
 
-def dots(spec: RunSpec, rows: list[Row]) -> None:
+def dots(spec: RunSpec, rows: Sequence[Row]) -> None:
     """Every draw of every protocol of a spec, whose rows these are."""
     dark = is_dark()
     chart(
@@ -76,7 +77,7 @@ def _draw_curve(spec: RunSpec, specs: tuple[RunSpec, ...], was_unfinished: bool)
         st.rerun()
 
 
-def _curve(rows: list[Row], epsilon: float, dark: bool) -> go.Figure:
+def _curve(rows: Sequence[Row], epsilon: float, dark: bool) -> go.Figure:
     return energy_curves(
         rows,
         "epsilon",

@@ -23,7 +23,7 @@ data = spec = None
 with errors_shown():
     data = panels.choose_values(source, selection.dataset)
     spec = panels.choose_spec(selection.spec, data) if data is not None else None
-if spec is None:
+if data is None or spec is None:
     st.stop()
 
 with errors_shown():

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from dpcore.experiments.engine.sweep import Sweep
-from pages.explore.tradeoffs.panels import draw_panels, figures_of
+from pages.explore.tradeoffs.panels import Sides, draw_panels, figures_of
 from pages.explore.tradeoffs.sweep_controls import choose_sweeps, command_of, rows_by_dataset
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.sidebar.controls import current
@@ -55,7 +55,7 @@ with errors_shown():
                 "Choose what varies and press Run; everything else is held as the sidebar says."
             )
             # The empty axes say what will be drawn, and have the chart library loaded by then.
-            nothing = {selection.dataset.name: ([],) * len(sweeps)}
+            nothing: dict[str, Sides] = {selection.dataset.name: ([],) * len(sweeps)}
             empty = figures_of(sweeps, nothing)[selection.dataset.name]
             chart(empty, key=f"{PAGE}_do_empty", alt="The axes of the curves to come.")
         else:

@@ -31,7 +31,7 @@ from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.controls import set_controls
-from pages.sidebar.selection import Selection
+from pages.sidebar.selection import Selection, n_components_of
 
 MOST_VALUES = 30
 TARGET = 0.9
@@ -136,7 +136,9 @@ def parse_values(field: str, text: str) -> tuple[float, ...]:
 def _for_any_dataset(selection: Selection) -> RunSpec:
     """The selection with K and R left to each data set where they are at their defaults."""
     spec, status = selection.spec, selection.dataset
-    if spec.intermediate_dim == min(2 * spec.components, status.n_features):
+    if spec.intermediate_dim == min(
+        2 * n_components_of(spec.components, status), status.n_features
+    ):
         spec = replace(spec, intermediate_dim=None)
     if spec.components == status.default_components:
         spec = replace(spec, components=None)
