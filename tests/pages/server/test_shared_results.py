@@ -24,17 +24,17 @@ PAGES = {
 def drawn(monkeypatch) -> list[str]:
     """Whatever is drawn while a shared result is being made."""
     found, making = [], threading.local()
-    get = OnceCache.get
+    ask = OnceCache.__call__
 
-    def noted_get(cache, key, make):
+    def noted_ask(cache, *key, make=None):
         def noted_make():
             making.depth = getattr(making, "depth", 0) + 1
             try:
-                return make()
+                return cache._make(*key) if make is None else make()
             finally:
                 making.depth -= 1
 
-        return get(cache, key, noted_make)
+        return ask(cache, *key, make=noted_make)
 
     def noted(draw):
         def noted_draw(place, what, *rest, **options):
@@ -44,7 +44,7 @@ def drawn(monkeypatch) -> list[str]:
 
         return noted_draw
 
-    monkeypatch.setattr(OnceCache, "get", noted_get)
+    monkeypatch.setattr(OnceCache, "__call__", noted_ask)
     for name in ("_enqueue", "_transient"):  # what stays, and a spinner
         monkeypatch.setattr(DeltaGenerator, name, noted(getattr(DeltaGenerator, name)))
     return found
