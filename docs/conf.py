@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -13,7 +14,7 @@ from sphinx.writers.html5 import HTML5Translator
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 project = "DP-PCA Lab"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
@@ -38,13 +39,14 @@ def _block(page: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def _is_routing(app: Sphinx, what: str, name: str, *_: object) -> bool | None:
+def _is_routing(_app: Sphinx, _what: str, name: str, *_: object) -> bool | None:
     """Whether scikit-learn adds this to every estimator, and documents it itself."""
     return True if name.endswith("_request") or name == "get_metadata_routing" else None
 
 
-def _bars(app: Sphinx, what: str, name: str, thing: object, options: object, text: list[str]) -> None:
+def _bars(*event: Any) -> None:
     """A bar in a docstring is that of an absolute value, and not of a substitution."""
+    text: list[str] = event[-1]
     text[:] = [line.replace("|", r"\|") for line in text]
 
 

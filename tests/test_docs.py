@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,17 @@ def _exists(name: str) -> bool:
     except ModuleNotFoundError:
         return bool(module) and hasattr(importlib.import_module(module), attribute)
     return True
+
+
+def test_the_site_builds_without_a_warning_and_asks_nobody(tmp_path):
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", "docs", str(tmp_path)]
+    done = subprocess.run(build, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for page in tmp_path.rglob("*.html"):
+        loaded = re.findall(
+            r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"(\w+:)?//", page.read_text()
+        )
+        assert not loaded, page
 
 
 def test_every_page_is_in_a_table_of_contents():

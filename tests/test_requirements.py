@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 RANGES = {
     "requirements.txt": [*PROJECT["dependencies"], *EXTRAS["dashboard"]],
-    "tests/requirements.txt": EXTRAS["cluster"],
+    "tests/requirements.txt": [*EXTRAS["cluster"], *EXTRAS["docs"]],
 }
 
 

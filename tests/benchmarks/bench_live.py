@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python tests/benchmarks/bench_live.py [--rounds 9] [--repetitions 1]
 
-Live run: four protocols, S = 10, K = 50, R = 100, site moments in the cache (DESIGN section 6),
+Live run: four protocols, S = 10, K = 50, R = 100, site moments in the cache,
 against the bare LAPACK calls it needs on matrices that already carry their noise: ten times the
 top 100 and three times the top 50 by `scipy.linalg.eigh(subset_by_index=...)` in float32. For the
 ranking by magnitude that is a lower bound: it takes one end of the spectrum only. Target: at most

@@ -9,7 +9,7 @@ from dpcore.data.readers import bundled, synthetic
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 
-# DESIGN section 5: name, rows, columns, default K.
+# Name, rows, columns, default K.
 CATALOGUE = (
     ("digits", 1_797, 64, 10),
     ("patches", 60_000, 784, 50),

@@ -20,7 +20,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import captured_energy
 
-# DESIGN section 3: what figures, sweeps and readers of the JSON rely on.
+# What figures, sweeps and readers of the JSON rely on.
 SCHEMA = {
     "dataset": str,
     "protocol": str,
@@ -213,7 +213,7 @@ def test_fewer_directions_than_components_run(problem_of):
 
 
 def test_free_energy_on_digits():
-    """The same or a truer promise, better settings: what a prototype measured (issue 2)."""
+    """The same or a truer promise, better settings: what a prototype measured."""
     published = {0.3: 0.24, 1.0: 0.54, 3.0: 0.86}
     better = {0.3: 0.53, 1.0: 0.78, 3.0: 0.93}
     base = RunSpec.published(protocols=("dpdis",), delta=0.01, sites=5, repetitions=5)

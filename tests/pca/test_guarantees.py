@@ -50,7 +50,7 @@ GAUSSIAN = (dpdis, full, local, pooled)
 )
 @pytest.mark.parametrize("protocol", GAUSSIAN)
 def test_published_noise_holds_another_epsilon(moments, settings_with, protocol, asked, holds):
-    """DESIGN 4, delta = 0.01; to the digits given there."""
+    """Known values at delta = 0.01, to the digits they were given with."""
     guarantee = protocol(Draw(moments, settings_with(asked), Repetition(0))).guarantee
     assert guarantee.epsilon == pytest.approx(holds, rel=5e-3, abs=5e-4)
     assert guarantee.asked.epsilon == asked
