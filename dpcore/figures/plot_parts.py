@@ -97,7 +97,7 @@ def values_by(rows: Table, field: str, value: str) -> dict[float, list[float]]:
     """The draws of `value` at each of `field`, ascending."""
     found: dict[float, list[float]] = {}
     for row in sorted(rows, key=lambda row: row[field]):
-        found.setdefault(row[field], []).append(row[value])
+        found.setdefault(float(row[field]), []).append(row[value])
     return found
 
 

@@ -175,7 +175,7 @@ def _add_curve(
 ) -> None:
     look = look_of(protocol, dark=dark)
     shares = values_by(rows, field, "correlation_share")
-    values = list(map(float, shares))
+    values = list(shares)
     draws = max(len(found) for found in shares.values())
     if draws > 1 and number == 0:
         spread(figure, shares, faded(look.colour, 0.15))

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE, Table
+from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE, Table, values_by
 from dpcore.figures.style import (
     GREY,
     assembled,
@@ -131,7 +131,7 @@ def energy_curves(
     shapes = [horizontal(1.0, colour=ink(dark), dash="dash")]
     # Each label stands at the end of its line that curves keep away from.
     annotations = [_along(1.0, "exact PCA", 0)]
-    floors = {v: fmean(r["random_ratio"] for r in rows if r[field] == v) for v in values}
+    floors = {v: fmean(found) for v, found in values_by(rows, field, "random_ratio").items()}
     if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
         floor = fmean(floors.values())
         shapes.append(horizontal(floor, colour=GREY, dash="dot"))
@@ -191,11 +191,9 @@ def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:
 def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict[str, Any]]:
     """The spread of the draws, where there are several, and the line of their means."""
     look = look_of(key, dark=dark)
-    values = sorted({float(row[field]) for row in rows})
-    ratios = {
-        value: [row["energy_ratio"] for row in rows if row[field] == value] for value in values
-    }
-    draws = max(len(r) for r in ratios.values())
+    ratios = values_by(rows, field, "energy_ratio")
+    values = list(ratios)
+    draws = max(map(len, ratios.values()))
     spread = {
         "type": "scatter",
         "x": values + values[::-1],

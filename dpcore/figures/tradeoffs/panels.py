@@ -9,7 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import Table
+from dpcore.figures.plot_parts import Table, values_by
 from dpcore.figures.style import ink, look_of
 from dpcore.figures.tradeoffs.energy import energy_curves
 
@@ -85,10 +85,11 @@ def _dash(rank: int) -> str:
 
 def _add_other(figure: go.Figure, rows: Table, field: str, key: str, name: str, rank: int) -> None:
     look = look_of(key)
-    values = sorted({float(row[field]) for row in rows})
+    ratios = values_by(rows, field, "energy_ratio")
+    values = list(ratios)
     figure.add_scatter(
         x=values,
-        y=[fmean(row["energy_ratio"] for row in rows if row[field] == v) for v in values],
+        y=list(map(fmean, ratios.values())),
         mode="lines+markers",
         line={"color": look.colour, "dash": _dash(rank), "width": 1.5},
         marker={"symbol": look.symbol, "size": 6},
