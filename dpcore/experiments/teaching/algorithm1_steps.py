@@ -14,15 +14,9 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
-<<<<<<< HEAD
-from dpcore.pca import Draw, SiteMessage
+from dpcore.pca import Draw, SiteMessage, Subspace
 from dpcore.pca.protocols.distributed import average_of_sites
 from dpcore.pca.site import Kind, SiteAtWork
-=======
-from dpcore.pca import Draw, SiteMessage, Subspace
-from dpcore.pca.noisy_sites import Kind, SiteAtWork
-from dpcore.pca.protocols.distributed import average_of_proxies
->>>>>>> zero-core
 from dpcore.spectra import captured_energy, leading_eigenpairs
 from dpcore.streams import Repetition
 
@@ -204,14 +198,8 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
 
     draw = Draw(problem.moments, settings, Repetition(spec.seed), average=False, watch=watch)
     moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
-<<<<<<< HEAD
     released = average_of_sites(draw, draw.proxies())
-    average, subspace = released.spectrum.matrix, released.subspace(settings)
-    components = subspace.components
-=======
-    released = average_of_proxies(draw)
     subspace = released.subspace(settings)
->>>>>>> zero-core
     arrived = [sites[s].arrived[Kind.proxy(settings)] for s in range(moments.n_sites)]
     moment, at_work = moments.second_moments[site], sites[site]
     eigenpairs = at_work.centred.spectrum.leading(len(moment), by=settings.ranking)
