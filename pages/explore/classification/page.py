@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.experiments.learning.classification_spec import PIPELINES, PRIVATE
-from pages.explore.classification import budget_split, panels
+from pages.explore.classification import budget_split, one_pipeline, panels
 from pages.explore.classification.controls import choose_spec, redraw_button
 from pages.formulas.learning import CLASSIFICATION
 from pages.parameters.classification import ERROR_VIEW, SPLIT_VIEW
@@ -44,7 +44,7 @@ with errors_shown():
         st.markdown("##### What it promises")
         panels.promises(spec)
     else:
-        shown = panels.inside(spec, halves)
+        shown = one_pipeline.inside(spec, halves)
         redraw_button()
         st.markdown("##### What it promises")
         panels.cards(shown)

@@ -1,4 +1,4 @@
-"""The poster's experiment on a page: test error against ε, and a look inside one pipeline."""
+"""The poster's experiment on a page: test error against ε, and what it promises."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from statistics import fmean
 import numpy as np
 import streamlit as st
 
-from dpcore.data.held_out import Halves
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.learning.classification_problem import LearningProblem
 from dpcore.experiments.learning.classification_promises import at_delta, promised_stages
-from dpcore.experiments.learning.classification_runs import Outcome
 from dpcore.experiments.learning.classification_spec import (
     EXACT,
     PIPELINES,
@@ -26,14 +23,10 @@ from dpcore.experiments.learning.classification_spec import (
     canonical,
 )
 from dpcore.experiments.learning.export import classification_notebook, classification_script
-from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
 from dpcore.experiments.ledger.learning_charges import of_pipeline
 from dpcore.experiments.pca.sentences import percent
-from dpcore.figures.components.images import component_strip, picture_strip
-from dpcore.figures.families.classification import confusion, decision_plane, error_curves
+from dpcore.figures.families.classification import error_curves
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.spectra import align_signs
-from pages.parameters.table import ask
 from pages.server import learning_cache, visitors_jobs
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
@@ -43,7 +36,6 @@ from pages.widgets.live_figure import live_figure
 from pages.widgets.messages import big_number, not_private
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
-_SHOWN = 10
 
 
 def answer(spec: ClassificationSpec) -> None:
@@ -222,90 +214,4 @@ def carry_off(spec: ClassificationSpec) -> None:
         drawn,
         script=lambda: classification_script(private),
         notebook=lambda: classification_notebook(private),
-    )
-
-
-def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
-    """One trained pipeline: its components, its mistakes, its plane; returns which."""
-    pipeline = ask("class_pipeline")
-    spec = replace(spec, pipeline=pipeline)
-    pay(replace(one, repetitions=1) for one in (spec, replace(spec, components=2)))
-    outcome = learning_cache.outcome(spec)
-    problem = learning_cache.problem(spec.key())
-    wrong = round(outcome.test_error * len(problem.test_X))
-    big_number(
-        f"{wrong:,}",
-        f"of {len(problem.test_X):,} test people are taken for another class in this draw "
-        f"at ε\u00a0=\u00a0{spec.epsilon:g}: {percent(outcome.test_error)}.",
-    )
-    if halves.image_shape is not None:
-        _pictures(spec, outcome, problem, halves.image_shape)
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("##### Who is taken for whom")
-        chart(
-            confusion(confusion_matrix(outcome, problem), problem.class_names, dark=is_dark()),
-            key="class_confusion",
-            alt=f"Confusion matrix of {len(problem.class_names)} classes; "
-            f"{percent(1 - outcome.test_error)} of the test people are on its diagonal.",
-        )
-    with right:
-        st.markdown("##### The same pipeline with two components only")
-        flat = learning_cache.outcome(replace(spec, components=2))
-        plane = plane_of(flat, problem)
-        chart(
-            decision_plane(
-                plane.points,
-                plane.classes,
-                plane.regions,
-                plane.axes,
-                problem.class_names,
-                dark=is_dark(),
-            ),
-            key="class_plane",
-            alt="Test people in the plane of the first two components, with the regions the "
-            f"classifier gives to each class; {percent(flat.test_error)} are on the wrong side.",
-        )
-        st.caption(
-            f"Where the tint changes lies the decision line. In this plane "
-            f"{percent(flat.test_error)} are wrong. Its classifier is another than that of the "
-            "pictures: training it is a release of its own."
-        )
-    not_private("Test people, counts and pictures", "are shown as they are.")
-    return spec
-
-
-def _pictures(
-    spec: ClassificationSpec,
-    outcome: Outcome,
-    problem: LearningProblem,
-    image_shape: tuple[int, int],
-) -> None:
-    st.markdown("##### The components it works with, and exact ones")
-    exact = learning_cache.outcome(replace(spec, pipeline=EXACT)).components[:_SHOWN]
-    shown = align_signs(outcome.components[:_SHOWN], exact)
-    for components, what in ((shown, "of this pipeline"), (exact, "exact, not private")):
-        st.image(
-            component_strip(components, image_shape),
-            width="stretch",
-            alt=f"The {len(components)} leading components, {what}.",
-        )
-    wrong = mistakes(outcome, problem, _SHOWN)
-    if not len(wrong):
-        return
-    st.markdown("##### The first it gets wrong")
-    pictures = problem.test_X[wrong]
-    st.image(
-        picture_strip(pictures / pictures.max(axis=1, keepdims=True), image_shape),
-        width="stretch",
-        alt=f"{len(wrong)} test pictures that were taken for another class.",
-    )
-    names = problem.class_names
-    cells = "".join(
-        f"<span>{names[problem.test_y[row]]} → {names[outcome.predicted[row]]}</span>"
-        for row in wrong
-    )
-    st.html(
-        f'<div style="display:grid;grid-template-columns:repeat({len(wrong)},1fr);'
-        f'text-align:center;font-size:.8rem;margin-top:-.8rem">{cells}</div>'
     )

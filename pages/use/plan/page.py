@@ -7,7 +7,7 @@ import streamlit as st
 from pages.formulas.plans import HOW_A_PLAN_IS_FOUND
 from pages.server.background_jobs import Progress
 from pages.sidebar.controls import current
-from pages.use.plan import panels
+from pages.use.plan import panels, target_maps
 from pages.widgets import session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
@@ -23,7 +23,7 @@ def draw(progress: Progress) -> None:
     with left:
         if "map" in progress.arrived:
             st.markdown("##### Every ε and number of people")
-            panels.people_map(question, progress.rows("map"))
+            target_maps.people_map(question, progress.rows("map"))
             st.caption(
                 f"Percent kept. White line: {question.target:.0%} is reached to its right. "
                 "Cross: the present setting. Other numbers of people are other people, so every "
@@ -32,7 +32,7 @@ def draw(progress: Progress) -> None:
     with right:
         if "curve" in progress.arrived:
             st.markdown("##### Every ε and δ, from one curve")
-            panels.budget_map(question, progress.rows("curve"))
+            target_maps.budget_map(question, progress.rows("curve"))
             st.caption(
                 "With the people, sites, K, R, noise shape and truncation held, energy depends on "
                 "ε, δ and n only through σ. So one curve of energy against σ gives every (ε, δ), "

@@ -1,17 +1,15 @@
-"""What a target costs, on a page: the question, its search while it goes on, its maps."""
+"""What a target costs, on a page: the question, and its search while it goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
-from dpcore.experiments.analysis.noise_curve import NoiseCurve
 from dpcore.experiments.analysis.target_search import Answer, Tried, iso_energy_sweep, search
 from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS, PEOPLE_PER_SITE
 from dpcore.experiments.engine.experiment import Row
@@ -19,14 +17,12 @@ from dpcore.experiments.engine.run_cost import RunCost, cost_of_spec
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.energy_map import energy_map
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.table import ask
 from pages.parameters.use import WANTED
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Parts, Progress, View
 from pages.widgets import session_ledger
-from pages.widgets.charts import chart
 from pages.widgets.messages import big_number
 from pages.widgets.plain_text import said
 from pages.widgets.run_request import start, start_button, starts_by_itself
@@ -229,37 +225,6 @@ def tried_table(question: Question, progress: Progress) -> None:
     )
 
 
-def people_map(question: Question, rows: tuple[Row, ...]) -> None:
-    """Mean energy over (ε, people per site), as far as it has been run."""
-    energies: dict[tuple[int, float], list[float]] = {}
-    for row in rows:
-        energies.setdefault((row["people_per_site"], row["epsilon"]), []).append(
-            row["energy_ratio"]
-        )
-    grid = np.array(
-        [
-            [fmean(energies.get((people, epsilon), [np.nan])) for epsilon in question.epsilons]
-            for people in question.people
-        ]
-    )
-    spec = question.spec
-    _map(question, grid, question.people, "people per site",
-         here=(spec.epsilon, (spec.samples or question.people[-1] * spec.sites) // spec.sites),
-         key="plan_people_map")  # fmt: skip
-
-
-def budget_map(question: Question, rows: tuple[Row, ...]) -> None:
-    """Mean energy over (ε, δ) from one curve."""
-    complete = _complete(rows)
-    if len({row["epsilon"] for row in complete}) < 2:
-        return
-    curve = NoiseCurve.from_rows(complete, question.protocol)
-    deltas = DELTAS[::-1]
-    grid = curve.map(question.epsilons, deltas, calibration=question.spec.calibration)
-    _map(question, grid, deltas, "δ", here=(question.spec.epsilon, question.spec.delta),
-         key="plan_budget_map")  # fmt: skip
-
-
 def answer_of(progress: Progress) -> Answer | None:
     """The answer, once the search has ended."""
     steps = progress.arrived.get("search", ())
@@ -280,35 +245,6 @@ def value_in_words(field: str, value: float) -> str:
         "intermediate_dim": f"R = {value:.0f}",
         "sites": counted(int(value), "site"),
     }[field]
-
-
-def _map(
-    question: Question,
-    grid: np.ndarray,
-    ys: Sequence[float],
-    y_title: str,
-    *,
-    here: tuple[float, float],
-    key: str,
-) -> None:
-    reached = np.nan_to_num(grid) >= question.target
-    chart(
-        energy_map(
-            question.epsilons, ys, grid, question.target,
-            x_title="← more private     ε     less private →", y_title=y_title, here=here,
-        ),
-        key=key,
-        alt=f"Captured energy over ε and {y_title}: {reached.sum()} of {reached.size} settings "
-        f"reach {percent(question.target)}.",
-    )  # fmt: skip
-
-
-def _complete(rows: tuple[Row, ...]) -> list[Row]:
-    """Rows of the settings whose draws have all arrived."""
-    draws: dict[float, int] = {}
-    for row in rows:
-        draws[row["epsilon"]] = draws.get(row["epsilon"], 0) + 1
-    return [row for row in rows if draws[row["epsilon"]] == max(draws.values())]
 
 
 def _tried(progress: Progress) -> list[Tried]:
