@@ -21,8 +21,8 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 # What is meant, and in brackets the longest there is today where that is more.
-LONGEST_FILE = 360  # (300)
-LONGEST_PAGE = 131  # (100)
+LONGEST_FILE = 320  # (300)
+LONGEST_PAGE = 100
 LONGEST_FUNCTION = 128  # (80)
 MEDIAN_FUNCTION = 8
 FULLEST_FOLDER = 15

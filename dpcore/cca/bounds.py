@@ -107,7 +107,26 @@ def bound_views(
         if not abs(centre) <= 1e15:
             raise ParameterError(name, "in [-1e15, 1e15]", centre)
     x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
-    centred = (X, x_centre, x_scale), (Y, y_centre, y_scale)
+    X, Y, n_clipped = _within_one((X, x_centre, x_scale), (Y, y_centre, y_scale))
+    return BoundedViews(
+        X,
+        Y,
+        np.full(X.shape[1], float(x_centre)),
+        np.full(Y.shape[1], float(y_centre)),
+        x_scale,
+        y_scale,
+        n_clipped,
+        is_private=True,
+        statement=(
+            f"Views centred at the public {x_centre:.3g} and {y_centre:.3g} and divided by the "
+            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; longer joined rows are "
+            "clipped: this step is private."
+        ),
+    )
+
+
+def _within_one(*centred: tuple[FloatArray, float, float]) -> tuple[FloatArray, FloatArray, int]:
+    """Two views, each (rows, centre, scale), scaled and clipped; and how many rows were longer."""
     with np.errstate(over="ignore"):
         X, Y = (_scaled(*view) for view in centred)
         norms = np.hypot(row_norms(X), row_norms(Y))
@@ -125,22 +144,7 @@ def bound_views(
     close = norms > 1 - slack
     for view in (X, Y):
         view[close] = view[close] * ((1 - slack) / norms[close, None])
-    n_clipped = int(np.count_nonzero(norms > 1 + slack))
-    return BoundedViews(
-        X,
-        Y,
-        np.full(X.shape[1], float(x_centre)),
-        np.full(Y.shape[1], float(y_centre)),
-        x_scale,
-        y_scale,
-        n_clipped,
-        is_private=True,
-        statement=(
-            f"Views centred at the public {x_centre:.3g} and {y_centre:.3g} and divided by the "
-            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; longer joined rows are "
-            "clipped: this step is private."
-        ),
-    )
+    return X, Y, int(np.count_nonzero(norms > 1 + slack))
 
 
 def _published(X: FloatArray, Y: FloatArray, weights: tuple[float, float]) -> BoundedViews:

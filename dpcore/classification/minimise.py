@@ -27,9 +27,9 @@ import numpy as np
 from scipy import linalg, optimize
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
+from dpcore.classification.inverse_hessians import BoundMetric, History, dots
 from dpcore.classification.losses import Loss
 
-_MEMORY = 12
 _LBFGS_ITERATIONS = 120
 _NEWTON_ITERATIONS = 1000
 # Margins held at once: they should stay in a core's cache between the two products.
@@ -110,8 +110,8 @@ def minimise(
     n_tasks = len(tilt)
     wanted = np.broadcast_to(gradient_norm, n_tasks)
     tasks = _Tasks(features, signs, loss, strength, tilt, wanted, norm_bound)
-    metric = _BoundMetric(features, loss.curvature)
-    history = _History(n_tasks, features.shape[1])
+    metric = BoundMetric(features, loss.curvature)
+    history = History(n_tasks, features.shape[1])
     weights = start.copy()
     value, gradient = tasks.evaluate(weights, np.arange(n_tasks))
     direction, step = np.empty_like(weights), np.ones(n_tasks)
@@ -125,8 +125,8 @@ def minimise(
 
         trial = weights[active] + step[active, None] * direction[active]
         new_value, new_gradient = tasks.evaluate(trial, active)
-        descent = _dots(gradient[active], direction[active])
-        slope = _dots(new_gradient, direction[active])
+        descent = dots(gradient[active], direction[active])
+        slope = dots(new_gradient, direction[active])
         done = tasks.certified(trial, new_gradient, active)
         change = new_value - value[active]
         enough = change <= 1e-4 * step[active] * descent
@@ -166,7 +166,7 @@ class _Tasks:
         """J of each of these tasks at its point, and the gradient."""
         column, strength, tilt = tasks % self.signs.shape[1], self.strength[tasks], self.tilt[tasks]
         value, slope = _data_term(self.features, self.signs, column, self.loss, points)
-        value += _dots(tilt, points) + strength / 2 * _dots(points, points)
+        value += dots(tilt, points) + strength / 2 * dots(points, points)
         return value, slope + tilt + strength[:, None] * points
 
     def certified(self, points: FloatArray, gradients: FloatArray, tasks: IntArray) -> BoolArray:
@@ -229,11 +229,6 @@ class _Tasks:
         return hessian
 
 
-def _dots(left: FloatArray, right: FloatArray) -> FloatArray:
-    products: FloatArray = np.einsum("td,td->t", left, right)
-    return products
-
-
 def _data_term(
     features: FloatArray, signs: FloatArray, column: IntArray, loss: Loss, points: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -259,62 +254,3 @@ def _data_term(
         lost += (gradient - (total - kept)) + (part - kept)
         gradient = total
     return value / n_samples, (gradient + lost) / n_samples
-
-
-class _BoundMetric:
-    """(c X^T X / n + strength I)^-1 for every strength, from one eigendecomposition."""
-
-    def __init__(self, features: FloatArray, curvature: float):
-        second_moment = features.T @ features / len(features)
-        eigenvalues, self._basis = np.linalg.eigh(second_moment)
-        self._curvatures = curvature * np.maximum(eigenvalues, 0.0)
-
-    def apply(self, vectors: FloatArray, strength: FloatArray) -> FloatArray:
-        shares = vectors @ self._basis / (self._curvatures + strength[:, None])
-        applied: FloatArray = shares @ self._basis.T
-        return applied
-
-
-class _History:
-    """The last moves of every task and the changes of gradient they made."""
-
-    def __init__(self, n_tasks: int, n_features: int):
-        # Unused places have weight 0 and drop out of the recursion by themselves.
-        self._moves = np.zeros((_MEMORY, n_tasks, n_features))
-        self._changes = np.zeros((_MEMORY, n_tasks, n_features))
-        self._weights = np.zeros((_MEMORY, n_tasks))
-
-    def push(self, tasks: IntArray, moves: FloatArray, changes: FloatArray) -> None:
-        curvature = _dots(moves, changes)
-        # Strong convexity makes it positive; only rounding can make it useless.
-        useful = curvature > 1e-300
-        tasks = tasks[useful]
-        for store, new in (
-            (self._moves, moves[useful]),
-            (self._changes, changes[useful]),
-            (self._weights, 1.0 / curvature[useful]),
-        ):
-            store[:-1, tasks] = store[1:, tasks]
-            store[-1, tasks] = new
-
-    def times_inverse(
-        self, tasks: IntArray, gradient: FloatArray, metric: _BoundMetric, strength: FloatArray
-    ) -> FloatArray:
-        """Approximate inverse Hessian times gradient, by the two-loop recursion."""
-        moves, changes = self._moves[:, tasks], self._changes[:, tasks]
-        weights = self._weights[:, tasks]
-        out = gradient.copy()
-        shares = np.empty_like(weights)
-        for k in reversed(range(_MEMORY)):
-            shares[k] = weights[k] * _dots(moves[k], out)
-            out -= shares[k][:, None] * changes[k]
-        out = metric.apply(out, strength)
-        seen = weights[-1] > 0
-        length = _dots(changes[-1], metric.apply(changes[-1], strength))
-        scale = np.ones(len(tasks))
-        scale[seen] = 1.0 / (weights[-1, seen] * length[seen])
-        out *= scale[:, None]
-        for k in range(_MEMORY):
-            share = weights[k] * _dots(changes[k], out)
-            out += (shares[k] - share)[:, None] * moves[k]
-        return out

@@ -54,7 +54,7 @@ FAILED, REFUSED, STOPPED, UNHEARD = 1, 2, 130, 141
 def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit status says how it went (see `EXAMPLES`)."""
     if sys.stderr is None:  # closed by whoever called
-        sys.stderr = open(os.devnull, "w")
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, open for as long as the process is
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A terminal or a file that cannot say ε says \u03b5.
@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
-        status = arguments.command(arguments)
+        status: int = arguments.command(arguments)
         sys.stdout.flush()
         return status
     except (ParameterError, DataUnavailable) as error:
@@ -83,10 +83,11 @@ def main(argv: list[str] | None = None) -> int:
 
 def _end(status: int, sentence: str) -> int:
     _say(sentence)
-    if status in (FAILED, UNHEARD) and sys.stdout is sys.__stdout__ is not None:
+    standard = sys.__stdout__
+    if status in (FAILED, UNHEARD) and standard is not None and sys.stdout is standard:
         # What is still to be written has nowhere to go, and Python would try again as it ends.
         with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), standard.fileno())
     return status
 
 

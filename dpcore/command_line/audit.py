@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
+from dpcore.command_line.options import Commands
 from dpcore.command_line.output import ASIDE, print_json, versions
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import CONFIDENCE, Attack, named_cases, slug_of
@@ -17,7 +18,7 @@ BROKEN = 1
 _WHO_HEAD = f"{'adversary':<10}  {'preparation':<12}"
 
 
-def add_audit_command(commands: argparse._SubParsersAction) -> None:
+def add_audit_command(commands: Commands) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "audit",

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 from dpcore.cca import PROTOCOLS
 from dpcore.cca.bounds import MODES
+from dpcore.command_line.options import Commands
 from dpcore.command_line.output import print_json, versions
 from dpcore.command_line.sweeping import add_sweep_options, collect_with_progress, run_options
 from dpcore.errors import ParameterError
@@ -36,7 +37,7 @@ examples:
 """
 
 
-def add_cca_command(commands: argparse._SubParsersAction) -> None:
+def add_cca_command(commands: Commands) -> None:
     """Add the command `cca` to a parser's commands."""
     parser = commands.add_parser(
         "cca",
@@ -103,7 +104,7 @@ def _cca(arguments: argparse.Namespace) -> int:
     sweep = Sweep(spec, ((over, values),))
     for value in values:
         # What cannot run is said before anything does.
-        cell = replace(spec, **{over: value})
+        cell = CCA.with_values(spec, {over: value})
         CCA.check(cell)
         CCA.problem(cell.problem_key())
     rows = collect_with_progress(sweep, arguments.dataset, run_options(arguments)).rows
@@ -160,7 +161,7 @@ def _print_summary(rows: Sequence[Row], over: str | None) -> None:
     """Mean and spread of the captured share, one line a protocol and value."""
     groups: dict[tuple[str, float | None], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["protocol"], row.get(over)), []).append(row)
+        groups.setdefault((row["protocol"], row[over] if over else None), []).append(row)
     print(f"{over or '':>10}  {'protocol':<8} {'share':>8} {'spread':>7} {'exact ε':>9}")
     for (protocol, value), members in groups.items():
         shares = [row["correlation_share"] for row in members]

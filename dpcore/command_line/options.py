@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import TypeAlias
 
 from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
@@ -10,6 +11,9 @@ from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.privacy import CALIBRATIONS
+
+# Where a command hangs itself on the parser.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001, there is no public name
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from statistics import fmean, stdev
+from typing import TypeVar
 
 from tqdm import tqdm
 
-Row = dict[str, object]
+from dpcore.experiments.engine.experiment import Row
+
+R = TypeVar("R", bound=Row)
 
 
 class _Aside:
@@ -38,7 +41,7 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
-def print_json(document: dict[str, object]) -> None:
+def print_json(document: Mapping[str, object]) -> None:
     """One JSON document in ASCII; infinities become the string "inf", since JSON has none."""
     json.dump(finite(document), sys.stdout, indent=1)
     sys.stdout.write("\n")
@@ -55,14 +58,14 @@ def finite(value: object) -> object:
     return value
 
 
-def with_progress(rows: Iterable[Row], total: int, label: str) -> Iterator[Row]:
+def with_progress(rows: Iterable[R], total: int, label: str) -> Iterator[R]:
     """The same rows, counted on standard error."""
     yield from tqdm(rows, total=total, desc=label, unit="row", file=ASIDE)
 
 
-def print_summary(rows: list[Row], varying: Sequence[str] = ()) -> None:
+def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
     """Mean and spread of the energy ratio, one line a protocol and cell."""
-    groups: dict[tuple, list[Row]] = {}
+    groups: dict[tuple[tuple[object, ...], str], list[Row]] = {}
     for row in rows:
         cell = tuple(row[field] for field in varying)
         groups.setdefault((cell, row["protocol"]), []).append(row)

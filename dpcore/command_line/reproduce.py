@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
+from dpcore.command_line.options import Commands
 from dpcore.command_line.output import print_json, print_summary, versions
 from dpcore.command_line.sweeping import (
     add_sweep_options,
@@ -37,7 +38,7 @@ Figure = PaperFigure | Figure2012
 _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
 
-def add_commands(commands: argparse._SubParsersAction) -> None:
+def add_commands(commands: Commands) -> None:
     """Hang the command on the parser."""
     parser = commands.add_parser(
         "reproduce",
@@ -72,19 +73,12 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    every = [*FIGURES, *FIGURES_2012]
-    if arguments.figure not in (ALL, *every):
-        raise ParameterError("figure", f"{ALL} or one of {', '.join(every)}", arguments.figure)
-    names = every if arguments.figure == ALL else [arguments.figure]
-    if arguments.published:
-        names = [name for name in names if published_points_of(name)]
-        if not names:
-            raise ParameterError("figure", "one with published numbers", arguments.figure)
-    elif arguments.figure == ALL and arguments.out is None and not arguments.json:
-        raise ParameterError("out", "given (or --json) with 'all'", None)
+    names = _wanted(arguments)
     if arguments.out is not None:
         _make_folder(arguments.out)
-    documents, summary, rows_of = [], [], {}
+    documents: list[dict[str, object]] = []
+    summary: list[Row] = []
+    rows_of: dict[str, Sequence[Row]] = {}
     for name in names:
         try:
             rows, document, findings = _figure(name, arguments)
@@ -100,21 +94,40 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         summary.append(_judged("fig1-a to c", check_dimension(rows_of)))
     if arguments.out is not None:
         write_csv(arguments.out / "summary.csv", summary)
-    status = 0 if any(rows_of.values()) else NOTHING
-    if arguments.json:
-        if arguments.figure == ALL:
-            print_json({"versions": versions(), "figures": documents, "summary": summary})
-        else:
-            print_json({**documents[0], "versions": versions()})
-        return status
+    if arguments.json and arguments.figure == ALL:
+        print_json({"versions": versions(), "figures": documents, "summary": summary})
+    elif arguments.json:
+        print_json({**documents[0], "versions": versions()})
+    else:
+        _print(arguments, rows_of, summary)
+    return 0 if any(rows_of.values()) else NOTHING
+
+
+def _wanted(arguments: argparse.Namespace) -> list[str]:
+    """The figures asked for, by name; what cannot be asked for is refused."""
+    every = [*FIGURES, *FIGURES_2012]
+    if arguments.figure not in (ALL, *every):
+        raise ParameterError("figure", f"{ALL} or one of {', '.join(every)}", arguments.figure)
+    names = every if arguments.figure == ALL else [arguments.figure]
+    if arguments.published:
+        names = [name for name in names if published_points_of(name)]
+        if not names:
+            raise ParameterError("figure", "one with published numbers", arguments.figure)
+    elif arguments.figure == ALL and arguments.out is None and not arguments.json:
+        raise ParameterError("out", "given (or --json) with 'all'", None)
+    return names
+
+
+def _print(
+    arguments: argparse.Namespace, rows_of: Mapping[str, Sequence[Row]], summary: Sequence[Row]
+) -> None:
     if arguments.published:
         summary = [row for row in summary if row["claim"] in (PUBLISHED, "")]
     elif arguments.figure != ALL:
-        shown = FIGURES_2012.get(names[0]) or paper_figure(names[0])
-        print_summary(rows_of[names[0]], [shown.field])
+        shown = FIGURES_2012.get(arguments.figure) or paper_figure(arguments.figure)
+        print_summary(rows_of[arguments.figure], [shown.field])
     for row in summary:
         print(f"{row['figure']:<16} {row['holds']:<7} {row['finding']}")
-    return status
 
 
 def _make_folder(folder: Path) -> None:
@@ -220,8 +233,7 @@ def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
         drawn = [row for row in rows if row["protocol"] not in ("exact", "random")]
         points = [(p.protocol, p.value, p.mean) for p in published_points_of(figure.name)]
         logarithmic = figure.field != "intermediate_ratio"
-        axis = {"axis_title": figure.axis, "logarithmic": logarithmic}
-        chart = energy_curves(drawn, figure.field, **axis)
+        chart = energy_curves(drawn, figure.field, axis_title=figure.axis, logarithmic=logarithmic)
         for protocol in dict.fromkeys(protocol for protocol, _, _ in points):
             own = [(value, mean) for key, value, mean in points if key == protocol]
             chart.add_scatter(
@@ -231,7 +243,14 @@ def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
                 name=f"{look_of(protocol).label}, published",
                 marker={"symbol": "circle-open", "size": 11, "color": look_of(protocol).colour},
             )
-        svg = energy_curves_svg(drawn, figure.field, title=figure.title, published=points, **axis)
+        svg = energy_curves_svg(
+            drawn,
+            figure.field,
+            title=figure.title,
+            axis_title=figure.axis,
+            logarithmic=logarithmic,
+            published=points,
+        )
     chart.update_layout(title=figure.title, margin={"t": 90})
     # One copy of the drawing library beside all figures, so that they work without a network.
     chart.write_html(folder / f"{figure.name}.html", include_plotlyjs="directory")

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from dpcore.command_line.options import add_run_options, spec_from
+from dpcore.command_line.options import Commands, add_run_options, spec_from
 from dpcore.command_line.output import ASIDE, finite, print_json, print_summary, versions
 from dpcore.command_line.sweeping import (
     add_sweep_options,
@@ -28,12 +28,13 @@ from dpcore.experiments.engine.result_store import (
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.experiment import VARIABLE_FIELDS
 from dpcore.experiments.pca.sentences import bytes_in_words
+from dpcore.experiments.pca.spec import RunSpec
 
 STANDARD_OUTPUT = "-"
 NOTHING = 1
 
 
-def add_commands(commands: argparse._SubParsersAction) -> None:
+def add_commands(commands: Commands) -> None:
     """Hang the four commands on the parser."""
     _add_sweep(commands)
     _add_plan(commands)
@@ -48,7 +49,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     cache.set_defaults(command=_cache)
 
 
-def _add_sweep(commands: argparse._SubParsersAction) -> None:
+def _add_sweep(commands: Commands) -> None:
     parser = commands.add_parser(
         "sweep",
         help="run a grid of settings",
@@ -84,9 +85,9 @@ def _sweep(arguments: argparse.Namespace) -> int:
     if arguments.json not in (None, STANDARD_OUTPUT):
         check_file("json", Path(arguments.json))
     result = collect_with_progress(sweep, arguments.dataset, run_options(arguments))
-    document = {
+    document: dict[str, object] = {
         "base": asdict(sweep.base),
-        "vary": {field: values for field, values in vary},
+        "vary": dict(vary),
         "versions": versions(),
         "rows": result.rows,
         "skipped": result.skipped,
@@ -99,11 +100,11 @@ def _sweep(arguments: argparse.Namespace) -> int:
         if arguments.json is not None:
             text = json.dumps(finite(document), ensure_ascii=False, indent=1)
             Path(arguments.json).write_text(f"{text}\n", encoding="utf-8")
-        print_summary(list(result.rows), [field for field, _ in vary])
+        print_summary(result.rows, [field for field, _ in vary])
     return 0 if result.rows else NOTHING
 
 
-def _add_plan(commands: argparse._SubParsersAction) -> None:
+def _add_plan(commands: Commands) -> None:
     parser = commands.add_parser(
         "plan",
         help="what a target energy costs",
@@ -122,7 +123,6 @@ def _add_plan(commands: argparse._SubParsersAction) -> None:
 
 def _plan(arguments: argparse.Namespace) -> int:
     spec = spec_from(arguments)
-    answer = None
     for step in search(
         spec,
         arguments.find,
@@ -131,11 +131,15 @@ def _plan(arguments: argparse.Namespace) -> int:
         **run_options(arguments),
     ):
         if isinstance(step, Answer):
-            answer = step
+            _say_answer(spec, step, as_json=arguments.json)
         else:
             energies = f"{min(step.energies):.3f} to {max(step.energies):.3f}"
             print(f"{arguments.find} = {step.value:g}: {energies}", file=ASIDE)
-    if arguments.json:
+    return 0
+
+
+def _say_answer(spec: RunSpec, answer: Answer, *, as_json: bool) -> None:
+    if as_json:
         print_json(
             {
                 "spec": asdict(spec),
@@ -151,10 +155,9 @@ def _plan(arguments: argparse.Namespace) -> int:
         )
     else:
         print(answer.sentence)
-    return 0
 
 
-def _add_rate(commands: argparse._SubParsersAction) -> None:
+def _add_rate(commands: Commands) -> None:
     parser = commands.add_parser(
         "rate",
         help="energy for the bytes a site sends",
@@ -176,8 +179,8 @@ def _rate(arguments: argparse.Namespace) -> int:
     ]
     points = rate_points(rows)
     if arguments.json:
-        points = [{"label": point.label, **asdict(point)} for point in points]
-        print_json({"versions": versions(), "points": points, "rows": rows})
+        labelled = [{"label": point.label, **asdict(point)} for point in points]
+        print_json({"versions": versions(), "points": labelled, "rows": rows})
     else:
         for point in points:
             print(

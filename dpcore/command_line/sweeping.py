@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -16,12 +17,13 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import (
-    Finished,
     Grid,
+    RunOptions,
     SweepResult,
     in_order,
     run_sweep,
 )
+from dpcore.experiments.engine.work_units import Finished
 from dpcore.experiments.pca.experiment import VARIABLE_FIELDS
 from dpcore.experiments.pca.spec import RunSpec
 
@@ -51,7 +53,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_options(arguments: argparse.Namespace) -> dict[str, object]:
+def run_options(arguments: argparse.Namespace) -> RunOptions:
     """Keyword arguments of `run_sweep` that the options ask for."""
     return {
         "workers": arguments.workers,
@@ -60,11 +62,11 @@ def run_options(arguments: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def collect_with_progress(sweep: Grid, label: str, options: dict[str, object]) -> SweepResult:
+def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> SweepResult:
     """Run a sweep with a count on standard error, and say there what was skipped and why."""
     finished: list[Finished] = []
     skipped: list[Row] = []
-    store = options["store"]
+    store = options.get("store")
     damaged = store.damaged if store is not None else 0
     with tqdm(desc=label, unit="draw", file=ASIDE) as bar:
         for event in run_sweep(sweep, **options):
@@ -88,7 +90,7 @@ def collect_with_progress(sweep: Grid, label: str, options: dict[str, object]) -
     return SweepResult(in_order(finished), tuple(skipped))
 
 
-def parse_vary(texts: Sequence[str]) -> tuple[tuple[str, tuple], ...]:
+def parse_vary(texts: Sequence[str]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """ "epsilon=0.1,1,10" as a field and its values.
 
     Raises

@@ -4,8 +4,9 @@ from dpcore.data.dataset import Dataset, DatasetStatus
 from dpcore.data.loading import dataset_status, list_datasets, load_dataset
 from dpcore.data.preparation import Prepared, prepare
 from dpcore.data.readers.mfeat import select_views
+from dpcore.data.readers.synthetic import synthetic_views
 from dpcore.data.sites import draw_people, split_sites
-from dpcore.data.two_views import TwoViewDataset, synthetic_views, two_views
+from dpcore.data.two_views import TwoViewDataset, two_views
 
 __all__ = [
     "Dataset",

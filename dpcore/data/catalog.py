@@ -17,6 +17,7 @@ from dpcore.data.readers import (
     localization,
     mfeat,
     pictures,
+    synthetic,
 )
 
 
@@ -79,7 +80,7 @@ _ENTRIES = (
         60_000,
         200,
         50,
-        (Source(bundled.load_synthetic, draws=True),),
+        (Source(synthetic.load_synthetic, draws=True),),
     ),
     Entry(
         "synthetic-2012",
@@ -87,7 +88,7 @@ _ENTRIES = (
         5_000,
         10,
         2,
-        (Source(bundled.load_synthetic_2012, draws=True),),
+        (Source(synthetic.load_synthetic_2012, draws=True),),
     ),
     Entry(
         "mnist",

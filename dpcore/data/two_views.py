@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import helmert
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.dataset import Dataset
@@ -20,8 +19,6 @@ _PICTURE_VIEWS = {("mfeat", "pix"): (16, 15)}
 # Range of an entry where the source states one, in the data set's own units: pixels of digits are
 # counts up to 16 of 4 x 4 bitmaps; of mfeat's, up to 6 of 2 x 3 windows, divided by 66.
 _RANGES = {("digits", None): (0.0, 16.0), ("mfeat", "pix"): (0.0, 6.0 / 66.0)}
-# Most of the latent variance lies between the groups, so that a good projection shows them.
-_BETWEEN_GROUPS = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,75 +139,6 @@ def two_views(
     )
 
 
-def synthetic_views(
-    n_samples: int,
-    n_x: int = 50,
-    n_y: int = 50,
-    n_shared: int = 5,
-    noise: float = 0.5,
-    *,
-    rng: np.random.Generator,
-) -> TwoViewDataset:
-    """Two views that share a latent vector, with noise of their own, and known correlations.
-
-    x = W_x diag(a) h + noise g_x and y alike, W with orthonormal columns, a from 1 down to 0.6,
-    cov(h) = I: the k-th canonical correlation of the law is a_k^2 / (a_k^2 + noise^2). The
-    people form n_shared + 1 groups, with means of h at the corners of a regular simplex.
-
-    Parameters
-    ----------
-    n_samples : int
-    n_x, n_y : int
-        Columns of each view.
-    n_shared : int
-        Dimension of h, from 1 to min(n_x, n_y).
-    noise : float
-        Standard deviation of each entry of the private parts; at least 0.
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    ParameterError
-        If a number is outside its range.
-    """
-    if n_samples < 2:
-        raise ParameterError("n_samples", "at least 2", n_samples)
-    if not 1 <= n_shared <= min(n_x, n_y):
-        raise ParameterError("n_shared", f"in [1, min(n_x, n_y)={min(n_x, n_y)}]", n_shared)
-    if not 0 <= noise <= 1e12:
-        raise ParameterError("noise", "from 0 to 1e12", noise)
-    amplitudes = np.linspace(1.0, 0.6, n_shared)
-    x_basis = np.linalg.qr(rng.standard_normal((n_x, n_shared)))[0] * amplitudes
-    y_basis = np.linalg.qr(rng.standard_normal((n_y, n_shared)))[0] * amplitudes
-    labels = rng.integers(n_shared + 1, size=n_samples)
-    within = rng.standard_normal((n_samples, n_shared))
-    latent = math.sqrt(_BETWEEN_GROUPS) * _simplex(n_shared)[labels]
-    latent += math.sqrt(1 - _BETWEEN_GROUPS) * within
-    views = [
-        latent @ basis.T + noise * rng.standard_normal((n_samples, len(basis)))
-        for basis in (x_basis, y_basis)
-    ]
-    return TwoViewDataset(
-        name="synthetic-views",
-        title=f"Synthetic views, {n_shared} shared",
-        X=views[0],
-        Y=views[1],
-        labels=labels,
-        label_names=tuple(f"group {g}" for g in range(n_shared + 1)),
-        x_name="x",
-        y_name="y",
-        x_feature_names=tuple(f"x{j}" for j in range(n_x)),
-        y_feature_names=tuple(f"y{j}" for j in range(n_y)),
-        x_image_shape=None,
-        y_image_shape=None,
-        x_norm_bound=_synthetic_norm_bound(amplitudes, noise, n_x),
-        y_norm_bound=_synthetic_norm_bound(amplitudes, noise, n_y),
-        provenance=f"{n_samples:,} people drawn from a law with {n_shared} shared dimensions and "
-        f"private noise {noise:g} in {n_x} + {n_y} columns.",
-        correlations=amplitudes**2 / (amplitudes**2 + noise**2),
-    )
-
-
 def _halves(dataset: Dataset, how: str) -> TwoViewDataset:
     if how not in HALVES:
         raise ParameterError("how", f"one of {', '.join(HALVES)} or a pair", how)
@@ -295,17 +223,3 @@ def _ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None
         return None
     low, high = found
     return (low + high) / 2, (high - low) / 2 * math.sqrt(n_columns)
-
-
-def _simplex(n_dimensions: int) -> FloatArray:
-    """Corners of a regular simplex, (n + 1, n), mean zero and covariance I over the corners."""
-    n_corners = n_dimensions + 1
-    corners: FloatArray = math.sqrt(n_corners) * helmert(n_corners).T
-    return corners
-
-
-def _synthetic_norm_bound(amplitudes: FloatArray, noise: float, n_features: int) -> float:
-    """Root of the mean squared norm plus three deviations of a Gaussian of the same covariance."""
-    variances = np.full(n_features, noise**2)
-    variances[: len(amplitudes)] += amplitudes**2
-    return math.sqrt(variances.sum() + 3 * math.sqrt(2 * (variances**2).sum()))

@@ -50,6 +50,8 @@ _REMEMBERED = 4096
 def gaussian_delta(epsilon: float, sigma: float, l2_sensitivity: float) -> float:
     """Smallest delta for which the Gaussian mechanism is (epsilon, delta)-DP.
 
+    Balle & Wang (2018), "Improving the Gaussian mechanism for differential privacy", theorem 8.
+
     Parameters
     ----------
     epsilon : float
@@ -64,10 +66,6 @@ def gaussian_delta(epsilon: float, sigma: float, l2_sensitivity: float) -> float
     ------
     ParameterError
         If an argument is outside its range.
-
-    References
-    ----------
-    Balle & Wang (2018), "Improving the Gaussian mechanism for differential privacy", theorem 8.
     """
     if not epsilon >= 0:
         raise ParameterError("epsilon", "at least 0", epsilon)
@@ -147,16 +145,14 @@ def composed_mu(*mus: float) -> float:
 def gaussian_trade_off(type_one: FloatArray | float, mu: float) -> FloatArray | float:
     """Smallest type II error of any test at a type I error: Phi(Phi^-1(1 - alpha) - mu).
 
+    Dong, Roth & Su (2022), equation 6.
+
     Parameters
     ----------
     type_one : float or ndarray of any shape
         Chance of crying "D" when the data were D', in [0, 1].
     mu : float
         At least 0. Infinite mu tells the two apart without error.
-
-    References
-    ----------
-    Dong, Roth & Su (2022), equation 6.
     """
     if math.isinf(mu):
         return np.zeros_like(type_one, dtype=float)

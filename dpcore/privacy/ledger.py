@@ -210,11 +210,8 @@ class Ledger:
         """A bound for the people of one site, whichever site was theirs in other splits."""
         others = tuple(r for r in self.releases if r.partition != partition)
         ours = _of_partition(self.releases, partition)
-        return (
-            Ledger(others)
-            .spent_by_person(dataset)
-            .and_then(_compose(r for r in ours if r.dataset == dataset and _pays(r, site)))
-        )
+        own = _compose(r for r in ours if r.dataset == dataset and _pays(r, site))
+        return Ledger(others).spent_by_person(dataset).and_then(own)
 
     def rows(self, delta: float) -> list[dict[str, Any]]:
         """Entries as JSON-able rows, each with the total so far at `delta`; None is infinite."""

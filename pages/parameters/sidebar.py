@@ -90,8 +90,10 @@ ADVANCED: dict[str, Parameter] = {
                 "Noise calibration",
                 "analytic",
                 ("analytic", "classic", "published"),
-                "Analytic keeps the asked ε exactly. Classic is proven up to ε = 1. Published is "
-                "the paper's formula: generous at small ε, broken above about 2.",
+                (
+                    "Analytic keeps the asked ε exactly. Classic is proven up to ε = 1. Published "
+                    "is the paper's formula: generous at small ε, broken above about 2."
+                ),
             ),
             (
                 "noise",

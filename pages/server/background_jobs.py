@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Event, in_order
@@ -31,7 +31,7 @@ class Progress:
         What went wrong, where a person can put it right.
     """
 
-    arrived: dict[str, tuple]
+    arrived: dict[str, tuple[Any, ...]]
     state: str
     sentence: str = ""
 
@@ -58,7 +58,7 @@ class Job:
         self.viewers = viewers  # when each visitor looked last
         self.left: set[str] = set()  # visitors who cancelled what others look at
         self.state = "waiting"
-        self.arrived: dict[str, list] = {}
+        self.arrived: dict[str, list[Any]] = {}
         self.error: BaseException | None = None
         self.place = 0  # in the queue
         self.began = 0.0

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from dpcore.experiments.central.chain_runs import WatchedChains, watch
 from dpcore.experiments.central.runs import (
-    CENTRAL,
     Batch,
     CentralRow,
     CentralSpec,
@@ -53,7 +52,9 @@ def _run_batch(spec: CentralSpec) -> Batch:
 
 
 def _problem(key: ProblemKey) -> Problem:
-    return central_problem(key, result_cache.problems.prepared(*CENTRAL.data_of(key)))
+    return central_problem(
+        key, result_cache.problems.prepared(key.dataset, key.preparation, key.norm_bound)
+    )
 
 
 def _watch(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:

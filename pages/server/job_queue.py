@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
@@ -81,10 +82,9 @@ class Jobs:
                 if other.key != key and visitor in other.viewers and instead_of(other.key):
                     self.leave(other, visitor)
             job = self._jobs.get(key)
-            joins = job is not None and (
+            if job is None or not (
                 job.goes_on or (job.state == "finished" and visitor not in job.viewers)
-            )
-            if not joins:
+            ):
                 self._check_room(visitor)
                 # Those who look at the one before it, which has ended, look at this one.
                 job = Job(key, parts(), {} if job is None else job.viewers)
@@ -249,7 +249,7 @@ class Jobs:
             self._admit()
 
     def _run_parts(self, job: Job) -> None:
-        arrived: dict[str, list] = {}
+        arrived: dict[str, list[Any]] = {}
         n_items = 0
         for name, begin in job.parts.items():
             items = arrived[name] = []

@@ -7,7 +7,9 @@ import gc
 import sys
 import threading
 import time
+from collections.abc import Callable
 
+Trim = Callable[[int], int]
 # From malloc.h of the GNU C library.
 _M_ARENA_MAX = -8
 _SECONDS = 20.0
@@ -24,19 +26,19 @@ def keep_flat() -> None:
     changes the whole process, so only a server does it.
     """
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
-    if hasattr(library, "mallopt"):
+    if library is not None and hasattr(library, "mallopt"):
         library.mallopt(_M_ARENA_MAX, 1)
     trim = getattr(library, "malloc_trim", None)
     threading.Thread(target=_tidy_for_ever, args=(trim,), daemon=True).start()
 
 
-def _tidy_for_ever(trim: ctypes._CFuncPtr | None) -> None:
+def _tidy_for_ever(trim: Trim | None) -> None:
     while True:
         time.sleep(_SECONDS)
         tidy(trim)
 
 
-def tidy(trim: ctypes._CFuncPtr | None) -> None:
+def tidy(trim: Trim | None) -> None:
     """Collect cycles, and give free pages back where the C library can."""
     gc.collect()
     if trim is not None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -38,6 +38,15 @@ _PATIENCE_SECONDS = 0.6
 Cell = tuple[RunSpec, int]
 Item = TypeVar("Item")
 T = TypeVar("T")
+Made_co = TypeVar("Made_co", covariant=True)
+
+
+class Cache(Protocol[Made_co]):
+    """A function that remembers, and gives what it has without making it."""
+
+    def __call__(self, *key: Any, **options: Any) -> Made_co: ...
+
+    def peek(self, *key: Any, **options: Any) -> Made_co | None: ...
 
 
 def one_blas_thread() -> None:
@@ -51,7 +60,7 @@ problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
 
-def waited_for(cache: OnceCache[T] | Problems, *key: Hashable, saying: str) -> T:
+def waited_for(cache: Cache[T], *key: Hashable, saying: str) -> T:
     """A result; while one waits for it, words that say for what."""
     if cache.peek(*key) is None:
         with st.spinner(saying), page_lock.others():
@@ -61,7 +70,8 @@ def waited_for(cache: OnceCache[T] | Problems, *key: Hashable, saying: str) -> T
 
 def visitor() -> str:
     """A name for whoever looks at the page, by which jobs know their owner."""
-    return st.session_state.setdefault("_visitor", uuid4().hex)
+    name: str = st.session_state.setdefault("_visitor", uuid4().hex)
+    return name
 
 
 def prepared(name: str, preparation: str, norm_bound: float | None) -> Prepared:
@@ -117,7 +127,8 @@ def _describe(*data: Hashable) -> tuple[tuple[str, ...], str]:
 
 def shown(key: Hashable, build: Callable[[], T]) -> T:
     """A figure or picture, to be read and not changed: building costs more than showing."""
-    return _shown(key, make=build)
+    built: T = _shown(key, make=build)
+    return built
 
 
 def dataset_statuses() -> tuple[DatasetStatus, ...]:
@@ -239,5 +250,5 @@ _described = OnceCache(_describe, keep=64)
 _rows = OnceCache(_run_cell, keep=20_000)
 _subspaces = OnceCache(_draw, keep=64)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128)
-_shown: OnceCache[object] = OnceCache(None, keep=256)
+_shown: OnceCache[Any] = OnceCache(None, keep=256)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)

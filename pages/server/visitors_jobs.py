@@ -15,7 +15,7 @@ from dpcore.experiments.engine.result_store import Store, cache_folder
 from dpcore.experiments.engine.run_cost import RunCost, cost_of_sweeps
 from dpcore.experiments.engine.sweep import Event, Grid, Points, Sweep, in_order, run_sweep
 from dpcore.experiments.engine.work_units import Finished
-from dpcore.experiments.pca.problem import Problems
+from dpcore.experiments.pca.problem import Problem, Problems
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from pages.server import result_cache
 from pages.server.background_jobs import Parts, Progress, ShouldStop, View
@@ -232,7 +232,7 @@ class ReadingAhead:
     def __init__(self, problems: Problems):
         self._problems = problems
         self._pool = ThreadPoolExecutor(1)
-        self._latest: Future | None = None
+        self._latest: Future[Problem] | None = None
 
     def begin(self, key: ProblemKey) -> None:
         """Read, unless something is being read: controls move faster than data sets load."""

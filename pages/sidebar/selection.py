@@ -58,10 +58,22 @@ def selected(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
 
 def defaults_for(dataset: DatasetStatus) -> dict[str, Any]:
     """Every control's default; K and R depend on the data set."""
-    components = dataset.default_components
-    if components is None:
-        raise ParameterError("dataset", "a table of numbers", dataset.name)
+    components = n_components_of(None, dataset)
     return DEFAULTS | {
         "components": components,
         "intermediate": min(2 * components, dataset.n_features),
     }
+
+
+def n_components_of(asked: int | None, dataset: DatasetStatus) -> int:
+    """K of a spec: what it asks for, or else the data set's own.
+
+    Raises
+    ------
+    ParameterError
+        If the data set has none, which is then nothing to do PCA on.
+    """
+    n_components = asked or dataset.default_components
+    if n_components is None:
+        raise ParameterError("dataset", "a table of numbers", dataset.name)
+    return n_components

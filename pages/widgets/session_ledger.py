@@ -23,6 +23,7 @@ from dpcore.privacy import BeyondCap, Cap
 from dpcore.privacy.card import say_number
 from pages.server import result_cache
 from pages.sidebar.navigation import page_path
+from pages.sidebar.selection import Selection
 from pages.widgets.messages import say_refused
 
 _ACCOUNTS, _CAP = "_spent", "_spent_cap"
@@ -175,6 +176,13 @@ def is_going_on() -> bool:
 def uncovered(dataset: str, what: str, why: str) -> None:
     """Enter something shown that no guarantee covers."""
     account(dataset).uncovered[what] = why
+
+
+def enter(selection: Selection, what: str, why: str) -> None:
+    """Enter what a page shows beside its releases, and say what has been shown so far."""
+    dataset = selection.dataset
+    uncovered(dataset.name, what, why)
+    so_far(dataset.name, dataset.title, selection.spec.delta)
 
 
 def curves(dataset: str) -> bool:

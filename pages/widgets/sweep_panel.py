@@ -9,12 +9,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.export import notebook_of_sweeps, script_of_sweeps
 from dpcore.experiments.pca.sentences import counted
 from pages.explore.tradeoffs.sweep_controls import command_of
 from pages.server import visitors_jobs
-from pages.server.visitors_jobs import SCHEDULER_VARIABLE, SweepProgress, Sweeps, SweepsView
+from pages.server.visitors_jobs import SCHEDULER_VARIABLE, SweepProgress, SweepsView
 from pages.sidebar.navigation import page_path
 from pages.widgets import session_ledger
 from pages.widgets.downloads import take_away
@@ -47,7 +48,7 @@ def keep_controls(page: str) -> None:
             kept[key] = st.session_state[key]
 
 
-def started_job(page: str, sweeps: Sweeps) -> SweepsView | None:
+def started_job(page: str, sweeps: tuple[Sweep, ...]) -> SweepsView | None:
     """The Run button, and the run of these sweeps if there is one."""
     job = visitors_jobs.find_sweeps(sweeps)
     if job is not None:
@@ -169,7 +170,7 @@ def _skipped_table(skipped: Sequence[Row]) -> None:
 
 def take_away_sweep(
     page: str,
-    sweeps: Sweeps,
+    sweeps: Sequence[Sweep],
     rows: Sequence[Row],
     figures: dict[str, go.Figure],
     commands: Sequence[str],

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dpcore.data import list_datasets, load_dataset
-from dpcore.data.readers import bundled
+from dpcore.data.readers import bundled, synthetic
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -110,7 +110,7 @@ def test_patches_without_pillow_say_so(monkeypatch):
 
 
 def test_synthetic_covariance_is_the_papers():
-    eigenvalues = bundled.paper_eigenvalues()
+    eigenvalues = synthetic.paper_eigenvalues()
     np.testing.assert_allclose(eigenvalues[:50], np.linspace(10, 1, 50))
     assert eigenvalues.shape == (200,)
     assert np.all((eigenvalues[50:] >= 0) & (eigenvalues[50:] <= 0.5))
@@ -121,7 +121,9 @@ def test_synthetic_covariance_is_the_papers():
 @pytest.mark.parametrize("name", ["synthetic", "synthetic-2012"])
 def test_synthetic_rows_are_gaussian_with_that_covariance(name):
     eigenvalues = (
-        bundled.paper_eigenvalues() if name == "synthetic" else np.array(bundled.EIGENVALUES_2012)
+        synthetic.paper_eigenvalues()
+        if name == "synthetic"
+        else np.array(synthetic.EIGENVALUES_2012)
     )
     X = load_dataset(name).X.astype(np.float64)
     n, d = X.shape
@@ -146,9 +148,9 @@ def test_more_synthetic_rows_extend_fewer():
 
 def test_a_block_boundary_leaves_no_trace():
     eigenvalues = np.ones(3)
-    n = bundled._BLOCK
-    one = bundled.gaussian_rows(eigenvalues, n + 5, rng=stream(0, Purpose.DATA))
-    two = bundled.gaussian_rows(eigenvalues, 2 * n, rng=stream(0, Purpose.DATA))
+    n = synthetic._BLOCK
+    one = synthetic.gaussian_rows(eigenvalues, n + 5, rng=stream(0, Purpose.DATA))
+    two = synthetic.gaussian_rows(eigenvalues, 2 * n, rng=stream(0, Purpose.DATA))
     np.testing.assert_array_equal(one, two[: n + 5])
     assert len(np.unique(two[:, 0])) > 1.99 * n
 

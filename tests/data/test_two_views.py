@@ -10,7 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpcore.data import load_dataset
-from dpcore.data.two_views import synthetic_views, two_views
+from dpcore.data.readers.synthetic import synthetic_views
+from dpcore.data.two_views import two_views
 from dpcore.errors import ParameterError
 
 

@@ -13,13 +13,9 @@ from dpcore.experiments.analysis.noise_curve import NoiseCurve, noise_multiplier
 from dpcore.experiments.analysis.target_search import (
     Answer,
     Tried,
-    fewest_people,
     find,
     iso_energy_sweep,
-    most_sites,
     search,
-    smallest_epsilon,
-    smallest_intermediate_dim,
 )
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca.spec import RunSpec
@@ -37,14 +33,14 @@ def test_the_answer_is_the_first_of_the_grid_that_reaches_the_target():
     """Against running every value: where energy is monotone, bisection finds the same."""
     grid = tuple(round(0.5 * 1.2**i, 4) for i in range(14))
     for target in (0.4, 0.7, 0.9):
-        answer = smallest_epsilon(SPEC, target, values=grid)
+        answer = find(SPEC, "epsilon", target, values=grid)
         means = {e: fmean(energies(SPEC, "epsilon", e)) for e in grid}
         assert answer.value == min(e for e, mean in means.items() if mean >= target)
         assert len(answer.tried) < len(grid)
 
 
 def test_the_spread_is_what_single_draws_need():
-    answer = smallest_epsilon(SPEC, 0.7)
+    answer = find(SPEC, "epsilon", 0.7)
     for value, least in ((answer.luckiest, max), (answer.unluckiest, min)):
         assert least(energies(SPEC, "epsilon", value)) >= 0.7
         below = max(t.value for t in answer.tried if t.value < value)
@@ -53,10 +49,10 @@ def test_the_spread_is_what_single_draws_need():
 
 
 def test_fewest_people_and_most_sites():
-    people = fewest_people(replace(SPEC, epsilon=3.0), 0.7)
+    people = find(replace(SPEC, epsilon=3.0), "people_per_site", 0.7)
     assert fmean(energies(replace(SPEC, epsilon=3.0), "people_per_site", people.value)) >= 0.7
     assert "people per site" in people.sentence
-    sites = most_sites(SPEC, 0.5)
+    sites = find(SPEC, "sites", 0.5)
     held = replace(SPEC, sites=1)
     assert fmean(energies(held, "sites", sites.value)) >= 0.5
     assert fmean(energies(held, "sites", sites.value + 1)) < 0.5
@@ -64,21 +60,21 @@ def test_fewest_people_and_most_sites():
 
 
 def test_every_r_is_run_since_one_decomposition_serves_all():
-    answer = smallest_intermediate_dim(replace(SPEC, truncation="psd", epsilon=3.0), 0.8)
+    answer = find(replace(SPEC, truncation="psd", epsilon=3.0), "intermediate_dim", 0.8)
     reached = [t.value for t in answer.tried if fmean(t.energies) >= 0.8]
     assert answer.value == min(reached)
     assert len(answer.tried) > 20
 
 
 def test_out_of_reach_says_how_far_one_comes():
-    answer = fewest_people(SPEC, 0.95)
+    answer = find(SPEC, "people_per_site", 0.95)
     assert answer.value is None
     assert "is out of reach: the most is" in answer.sentence
     assert "359 people per site" in answer.sentence
 
 
 def test_a_sentence_for_a_slide():
-    sentence = smallest_epsilon(SPEC, 0.9).sentence
+    sentence = find(SPEC, "epsilon", 0.9).sentence
     assert sentence.startswith(
         "90 % of the optimum with DPdisPCA at 5 sites of 359 people, δ = 0.01 takes ε = "
     )
@@ -86,10 +82,10 @@ def test_a_sentence_for_a_slide():
 
 def test_values_that_cannot_run_are_left_out():
     classic = replace(SPEC, calibration="classic")
-    answer = smallest_epsilon(classic, 0.99)
+    answer = find(classic, "epsilon", 0.99)
     assert max(t.value for t in answer.tried) <= 1
     with pytest.raises(ParameterError, match="epsilon must be possible to run"):
-        smallest_epsilon(classic, 0.5, values=(2.0, 3.0))
+        find(classic, "epsilon", 0.5, values=(2.0, 3.0))
 
 
 def test_a_search_can_be_watched_and_stopped():
@@ -165,7 +161,7 @@ def test_the_smallest_epsilon_of_a_curve_is_that_of_a_search():
     rows = collect(Sweep(SPEC, (("epsilon", tuple(np.geomspace(0.3, 5, 20))),))).rows
     curve = NoiseCurve.from_rows(rows, "dpdis")
     found = curve.epsilon_for(0.7, 0.01)
-    assert smallest_epsilon(SPEC, 0.7).value == pytest.approx(found, rel=0.11)  # the grid's step
+    assert find(SPEC, "epsilon", 0.7).value == pytest.approx(found, rel=0.11)  # the grid's step
     assert curve.epsilon_for(0.7, 1e-4) > found
     assert curve.epsilon_for(0.999, 0.01) is None
 

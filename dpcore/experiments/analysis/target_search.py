@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from statistics import fmean
-from typing import Any
+from typing import Any, Unpack
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.sweep import RunOptions, Sweep, collect
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import protocol
@@ -104,7 +105,7 @@ def search(
     protocol: str = "dpdis",
     values: Sequence[float] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> Iterator[Tried | Answer]:
     """Look for the cheapest value of a field that reaches a target.
 
@@ -145,58 +146,69 @@ def search(
     if not 0 < target < 1:
         raise ParameterError("target", "between 0 and 1", target)
     base = replace(spec, protocols=(protocol,))
-    cells = Sweep(base, ((field, tuple(values or _axis(spec, field))),)).cells()
-    feasible = sorted(cell.values[0][1] for cell in cells if cell.spec is not None)
-    if not feasible:
-        raise ParameterError(field, "possible to run", cells[0].reason if cells else None)
-    if field == "sites":
-        feasible.reverse()  # dearest last: the most sites are what one wants
-    known: dict[float, Tried] = {}
-
-    def run(wanted: Sequence[float]) -> list[Tried]:
-        rows = collect(
-            Sweep(base, ((field, tuple(wanted)),)), should_stop=should_stop, **options
-        ).rows
-        for value in wanted:
-            own = tuple(row for row in rows if row[field] == value)
-            known[value] = Tried(value, tuple(row["energy_ratio"] for row in own), own)
-        return [known[value] for value in wanted]
-
-    if field == "intermediate_dim":
-        tried = run(feasible)
-        if should_stop():
-            return
-        yield from tried
-    reached: dict[str, Callable[[Tried], bool]] = {
-        "mean": lambda tried: fmean(tried.energies) >= target,
-        "luckiest": lambda tried: max(tried.energies) >= target,
-        "unluckiest": lambda tried: min(tried.energies) >= target,
-    }
-    found: dict[str, float | None] = {}
-    for name, is_enough in reached.items():
+    feasible = _feasible(base, field, tuple(values or _axis(spec, field)))
+    trials = _Trials(base, field, feasible, should_stop, options)
+    try:
         if field == "intermediate_dim":
-            found[name] = next((value for value in feasible if is_enough(known[value])), None)
-            continue
-        low, high = -1, len(feasible)  # the first that is enough is in (low, high]
+            yield from trials.run(feasible)
+        on_average = yield from trials.first(fmean, target)
+        luckiest = yield from trials.first(max, target)
+        unluckiest = yield from trials.first(min, target)
+    except _Stopped:
+        return
+    tried = tuple(trials.known[value] for value in sorted(trials.known))
+    yield Answer(spec, protocol, field, target, on_average, luckiest, unluckiest, tried)
+
+
+class _Stopped(Exception):
+    """Nobody waits for the answer any more."""
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """Values that can run, in the order of what is wanted, and the runs of them so far.
+
+    Attributes
+    ----------
+    known : dict
+        Value -> its run.
+    """
+
+    base: RunSpec
+    field: str
+    feasible: Sequence[float]
+    should_stop: Callable[[], bool]
+    options: RunOptions
+    known: dict[float, Tried] = dataclass_field(default_factory=dict)
+
+    def run(self, wanted: Sequence[float]) -> list[Tried]:
+        sweep = Sweep(self.base, ((self.field, tuple(wanted)),))
+        rows = collect(sweep, should_stop=self.should_stop, **self.options).rows
+        if self.should_stop():
+            raise _Stopped
+        for value in wanted:
+            own = tuple(row for row in rows if row[self.field] == value)
+            self.known[value] = Tried(value, tuple(row["energy_ratio"] for row in own), own)
+        return [self.known[value] for value in wanted]
+
+    def first(
+        self, measure: Callable[[Sequence[float]], float], target: float
+    ) -> Generator[Tried, None, float | None]:
+        """The cheapest value whose energies reach the target; None if none does."""
+
+        def is_enough(value: float) -> bool:
+            return measure(self.known[value].energies) >= target
+
+        if self.field == "intermediate_dim":
+            return next(filter(is_enough, self.feasible), None)
+        low, high = -1, len(self.feasible)  # the first that is enough is in (low, high]
         while high - low > 1:
-            middle = _middle(feasible, known, low, high)
-            if feasible[middle] not in known:
-                (tried_one,) = run([feasible[middle]])
-                if should_stop():
-                    return
-                yield tried_one
-            low, high = (low, middle) if is_enough(known[feasible[middle]]) else (middle, high)
-        found[name] = feasible[high] if high < len(feasible) else None
-    yield Answer(
-        spec,
-        protocol,
-        field,
-        target,
-        found["mean"],
-        found["luckiest"],
-        found["unluckiest"],
-        tuple(known[value] for value in sorted(known)),
-    )
+            middle = _middle(self.feasible, self.known, low, high)
+            value = self.feasible[middle]
+            if value not in self.known:
+                yield from self.run([value])
+            low, high = (low, middle) if is_enough(value) else (middle, high)
+        return self.feasible[high] if high < len(self.feasible) else None
 
 
 def find(spec: RunSpec, field: str, target: float, **options: Any) -> Answer:
@@ -207,31 +219,20 @@ def find(spec: RunSpec, field: str, target: float, **options: Any) -> Answer:
     return answer
 
 
-def smallest_epsilon(spec: RunSpec, target: float, **options: Any) -> Answer:
-    """The most private epsilon that reaches a target; as `search`."""
-    return find(spec, "epsilon", target, **options)
-
-
-def fewest_people(spec: RunSpec, target: float, **options: Any) -> Answer:
-    """The fewest people at each site that reach a target; as `search`."""
-    return find(spec, "people_per_site", target, **options)
-
-
-def smallest_intermediate_dim(spec: RunSpec, target: float, **options: Any) -> Answer:
-    """The smallest R that reaches a target; as `search`."""
-    return find(spec, "intermediate_dim", target, **options)
-
-
-def most_sites(spec: RunSpec, target: float, **options: Any) -> Answer:
-    """The most sites the same people can be spread over and still reach a target."""
-    return find(spec, "sites", target, **options)
-
-
 def iso_energy_sweep(
     spec: RunSpec, epsilons: Sequence[float], people_per_site: Sequence[int]
 ) -> Sweep:
     """The sweep behind an iso-energy map over (epsilon, people per site)."""
     return Sweep(spec, (("people_per_site", tuple(people_per_site)), ("epsilon", tuple(epsilons))))
+
+
+def _feasible(base: RunSpec, field: str, values: tuple[float, ...]) -> list[float]:
+    """Those values that can run, from the one that is wanted most to the dearest."""
+    cells = Sweep(base, ((field, values),)).cells()
+    feasible = sorted(cell.values[0][1] for cell in cells if cell.spec is not None)
+    if not feasible:
+        raise ParameterError(field, "possible to run", cells[0].reason if cells else None)
+    return feasible[::-1] if field == "sites" else feasible  # the most sites are what one wants
 
 
 def _middle(feasible: Sequence[float], known: Mapping[float, Tried], low: int, high: int) -> int:

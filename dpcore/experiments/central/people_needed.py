@@ -175,8 +175,8 @@ def growth(rows: Sequence[Mapping[str, Any]], protocol: str) -> float:
 
 def _run(
     specs: Sequence[ComplexitySpec],
-    problem: None,
-    repetition: int,
+    _problem: None,
+    _repetition: int,
     **_: object,
 ) -> list[list[ComplexityRow]]:
     return [[measure(spec)] for spec in specs]
@@ -186,9 +186,9 @@ COMPLEXITY: Experiment[ComplexitySpec, None, None] = Experiment(
     row=ComplexityRow,
     outline=lambda spec: [{"protocol": spec.mechanism, "features": spec.n_features}],
     run=_run,
-    problem_key=lambda spec, repetition: None,
-    problem=lambda key: None,
-    dataset=lambda spec: None,
+    problem_key=lambda *_: None,
+    problem=lambda _: None,
+    dataset=lambda _: None,
     # Its runs are made together, at every n that is tried: one search gives one row.
     repetitions="searches",
 )

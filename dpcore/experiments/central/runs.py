@@ -287,7 +287,7 @@ CENTRAL: Experiment[RunSpec, ProblemKey, Problem] = replace(
         {"protocol": spec.protocols[0], "repetition": number} for number in range(spec.repetitions)
     ],
     run=_run,
-    problem=lambda key: _problems(key),
+    problem=_problems,
     after_draw=(),
     repetitions="batches",
 )

@@ -24,6 +24,7 @@ from dpcore.experiments.engine.result_store import Claim, Store
 from dpcore.experiments.engine.work_units import Finished, Unit, run_unit
 
 Outcome = tuple[tuple[Finished, ...], bool]
+Compute = Callable[[Iterable[Unit]], Iterator[tuple[Unit, tuple[Finished, ...]]]]
 _ASK_EVERY = 0.05  # seconds between questions whether to stop
 _END = object()
 _MOST_WORKERS = 1024
@@ -56,7 +57,7 @@ def results(
         compute = partial(on_cluster, scheduler=scheduler, stop=stop)
 
     pool = ThreadPoolExecutor(1)
-    work = pool.submit(_compute_missing, units, store, compute, stop, arrived.put)
+    work = pool.submit(_compute_all, units, store, compute, stop, arrived.put)
     work.add_done_callback(lambda _: arrived.put(_END))
     try:
         while not should_stop():
@@ -73,10 +74,25 @@ def results(
         pool.shutdown(wait=False)
 
 
-def _compute_missing(
+def _compute_all(
     units: Sequence[Unit],
     store: Store | None,
-    compute: Callable[[Iterable[Unit]], Iterator[tuple[Unit, tuple[Finished, ...]]]],
+    compute: Compute,
+    stop: Event,
+    deliver: Callable[[Outcome], None],
+) -> None:
+    """Deliver every unit, unless told to stop."""
+    if store is not None:
+        _compute_missing(units, store, compute, stop, deliver)
+        return
+    for _, finished in compute(itertools.takewhile(lambda _: not stop.is_set(), units)):
+        deliver((finished, False))
+
+
+def _compute_missing(
+    units: Sequence[Unit],
+    store: Store,
+    compute: Compute,
     stop: Event,
     deliver: Callable[[Outcome], None],
 ) -> None:
@@ -85,15 +101,8 @@ def _compute_missing(
     waiting = list(units)
 
     def missing(candidates: list[Unit]) -> Iterator[Unit]:
-        for unit in candidates:
-            if stop.is_set():
-                return
-            if store is None:
-                yield unit
-                continue
-            claim = store.claim(unit) if (found := store.look_up(unit)) is None else None
-            if claim is not None and (found := store.look_up(unit)) is not None:
-                claim.release()  # finished by another session just before
+        for unit in itertools.takewhile(lambda _: not stop.is_set(), candidates):
+            found, claim = _found_or_claimed(store, unit)
             if found is not None:
                 deliver((found, True))
             elif claim is None:
@@ -106,15 +115,24 @@ def _compute_missing(
         while waiting and not stop.is_set():
             candidates, waiting = waiting, []
             for unit, finished in compute(missing(candidates)):
-                if store is not None:
-                    store.keep(unit, finished)
-                    claims.pop(unit).release()
+                store.keep(unit, finished)
+                claims.pop(unit).release()
                 deliver((finished, False))
             if waiting:
                 stop.wait(_ASK_EVERY)
     finally:
         for claim in claims.values():
             claim.release()
+
+
+def _found_or_claimed(store: Store, unit: Unit) -> tuple[tuple[Finished, ...] | None, Claim | None]:
+    """What is kept of a unit, or else the right to compute it; neither, if another has that."""
+    if (found := store.look_up(unit)) is not None or (claim := store.claim(unit)) is None:
+        return found, None
+    if (found := store.look_up(unit)) is None:
+        return None, claim
+    claim.release()  # finished by another session just before
+    return found, None
 
 
 def _in_threads(

@@ -12,7 +12,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.executor import results
@@ -168,6 +168,15 @@ class SweepResult:
     skipped: tuple[Row, ...]
 
 
+class RunOptions(TypedDict, total=False):
+    """How a sweep is run, which changes no row of it: see `run_sweep`."""
+
+    workers: int
+    store: Store | None
+    scheduler: str | None
+    problems: ProblemSource | None
+
+
 def run_sweep(
     sweep: Grid,
     *,
@@ -238,18 +247,23 @@ def run_sweep(
         yield event(finished, tuple(skipped))
 
 
-def collect(sweep: Grid, **options: Any) -> SweepResult:
+def collect(
+    sweep: Grid,
+    *,
+    should_stop: Callable[[], bool] | None = None,
+    **options: Unpack[RunOptions],
+) -> SweepResult:
     """Run a sweep to its end and put its rows in the order of the grid.
 
     Parameters
     ----------
     sweep : Sweep or Points
-    **options
+    should_stop, **options
         As for `run_sweep`.
     """
     finished: list[Finished] = []
     skipped: list[Row] = []
-    for event in run_sweep(sweep, **options):
+    for event in run_sweep(sweep, should_stop=should_stop, **options):
         finished.extend(event.finished)
         skipped.extend(event.skipped)
     return SweepResult(in_order(finished), tuple(skipped))

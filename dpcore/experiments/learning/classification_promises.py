@@ -110,7 +110,9 @@ def at_delta(guarantee: Guarantee, delta: float) -> Guarantee:
 
     def moved(epsilon: float) -> float:
         mu = guarantee_mu(replace(guarantee, epsilon=epsilon))
-        return gaussian_epsilon(delta, 1.0, mu) if math.isfinite(mu) else math.inf
+        if mu is None or not math.isfinite(mu):
+            return math.inf
+        return gaussian_epsilon(delta, 1.0, mu)
 
     against = tuple(replace(each, epsilon=moved(each.epsilon)) for each in guarantee.against)
     return replace(

@@ -113,7 +113,8 @@ def error_reached(spec: StatisticSpec, scale: float) -> float:
 def error_density(spec: StatisticSpec, scale: float, points: int = 241) -> np.ndarray:
     """(points, 2) error and theoretical density of it, over the middle 99.8 %."""
     law = error_law(spec.mechanism, scale)
-    errors = np.linspace(*law.interval(0.998), points)
+    low, high = law.interval(0.998)
+    errors = np.linspace(low, high, points)
     return np.column_stack([errors, law.pdf(errors)])
 
 
@@ -121,10 +122,6 @@ def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) ->
     """Bias and noise of the mean or variance against the upper bound.
 
     The bias is read from the values themselves: not private, a lesson in choosing bounds.
-
-    Returns
-    -------
-    list of BoundRow
     """
     width = spec.high - spec.low
     rows: list[BoundRow] = []
@@ -245,10 +242,7 @@ class StatisticRow(TypedDict):
 
 
 def _run(
-    specs: Sequence[ErrorsSpec],
-    values: np.ndarray,
-    repetition: int,
-    **_: object,
+    specs: Sequence[ErrorsSpec], values: np.ndarray, _repetition: int, **_: object
 ) -> list[list[StatisticRow]]:
     return [[_row(spec, values)] for spec in specs]
 
@@ -293,7 +287,7 @@ STATISTIC: Experiment[ErrorsSpec, tuple[Any, ...], np.ndarray] = Experiment(
     row=StatisticRow,
     outline=lambda spec: [{"kind": spec.statistic.kind, "draws": spec.draws}],
     run=_run,
-    problem_key=lambda spec, repetition: spec.origin,
+    problem_key=lambda spec, _: spec.origin,
     problem=local_values,
     dataset=lambda spec: spec.dataset,
     data_of=lambda origin: origin[0],

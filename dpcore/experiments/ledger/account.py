@@ -68,9 +68,8 @@ class Charge:
         if EVERYONE in (ours.partition, theirs.partition):
             dearer = replace(dearer, partition=EVERYONE, sites=None)
         else:
-            dearer = replace(
-                dearer, sites=tuple(sorted({*(ours.sites or ()), *(theirs.sites or ())}))
-            )
+            sites = sorted({*(ours.sites or ()), *(theirs.sites or ())})
+            dearer = replace(dearer, sites=tuple(sites))
         return Charge(
             dearer,
             self.numbers | other.numbers,
@@ -82,12 +81,10 @@ class Charge:
 
     def composed(self) -> tuple[Release, ...]:
         """Releases that compose like all the draws; Gaussian ones fold into one, exactly."""
-        if self.release.mu is not None:
-            mu = composed_mu(*[self.release.mu] * self.draws)
-            return (replace(self.release, mu=mu),)
-        return tuple(
-            replace(self.release, key=f"{self.release.key}#{number}") for number in self.numbers
-        )
+        one = self.release
+        if one.mu is not None:
+            return (replace(one, mu=composed_mu(*[one.mu] * self.draws)),)
+        return tuple(replace(one, key=f"{one.key}#{number}") for number in self.numbers)
 
 
 @dataclass
@@ -225,12 +222,11 @@ class Account:
             return {}
         latest = partitions[-1]
         named = sorted({s for r in ledger.releases if r.partition == latest for s in r.sites or ()})
-        return {
-            site: ledger.spent_by_site(
-                self.dataset, latest, _NOBODY if site is None else site
-            ).epsilon(delta)
-            for site in (*named, None)
-        }
+        by_site: dict[int | None, float] = {}
+        for site in (*named, None):
+            number = _NOBODY if site is None else site
+            by_site[site] = ledger.spent_by_site(self.dataset, latest, number).epsilon(delta)
+        return by_site
 
     def rows(self, delta: float) -> list[dict[str, Any]]:
         """One row a charge, in order, with the total after it and the plain sum of epsilons.
@@ -281,9 +277,7 @@ def _ledger_of(charges: Iterable[Charge]) -> Ledger:
 
 def _unit_draws(charges: Iterable[Charge]) -> Counter[tuple[str, int]]:
     """How many charges scale each draw of unit noise, where it may be held."""
-    return Counter(
-        (charge.stream, number) for charge in charges if charge.stream for number in charge.numbers
-    )
+    return Counter((c.stream, number) for c in charges if c.stream for number in c.numbers)
 
 
 def _beyond(charges: dict[str, Charge], known: dict[str, Charge]) -> list[Charge]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
     )
     if not math.isfinite(whole.luck):
         return Verdict(figure.claim, None, f"{sentence}; one draw cannot tell this from luck.")
-    steps = {s: curves.step(protocol, *s) for s in zip(values, values[1:], strict=False)}
+    steps = {s: curves.step(protocol, *s) for s in pairwise(values)}
     against = {s: step for s, step in steps.items() if step.sign == -direction}
     if against:
         start, stop = max(against, key=lambda s: abs(against[s].mean))

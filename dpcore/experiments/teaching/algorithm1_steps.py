@@ -6,6 +6,7 @@ and at the aggregator.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca import Draw, SiteMessage
+from dpcore.pca import Draw, SiteMessage, Subspace
 from dpcore.pca.protocols.distributed import average_of_sites
 from dpcore.pca.site import Kind, SiteAtWork
 from dpcore.spectra import captured_energy, leading_eigenpairs
@@ -70,6 +71,9 @@ class Step:
     facts: dict[str, float] = field(default_factory=dict)
 
 
+Steps = tuple[Step, ...]
+
+
 @dataclass(frozen=True)
 class Walk:
     """All steps for one site, and the spectrum that the decomposition and truncation show.
@@ -89,13 +93,93 @@ class Walk:
     components, exact_components : ndarray of shape (n_components, n_features)
     """
 
-    steps: tuple[Step, ...]
+    steps: Steps
     eigenvalues: FloatArray
     exact_eigenvalues: FloatArray
     n_kept: int
     message: SiteMessage
     components: FloatArray
     exact_components: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _SiteInView:
+    """What is computed at one site: A_s, E_s, their sum, its eigenpairs and the message."""
+
+    moment: FloatArray
+    noise: FloatArray
+    noisy: FloatArray
+    eigenvalues: FloatArray
+    vectors: FloatArray
+    n_kept: int
+    message: SiteMessage
+    n_bytes: int
+
+    def steps(self, exact_vectors: FloatArray, kept_by: Callable[[FloatArray], float]) -> Steps:
+        moment, noisy, vectors, n_kept = self.moment, self.noisy, self.vectors, self.n_kept
+        eigenvalues, message, proxy = self.eigenvalues, self.message, self.message.values
+        scale, noisy_ratio = _strength(moment), kept_by(vectors)
+        # R directions of one site keep what its leading K did, or less where R is below K.
+        cut_ratio = kept_by(vectors[:n_kept])
+        return (
+            Step(
+                "moment",
+                AT_SITE,
+                (Panel(r"A_s", moment, scale, False),),
+                kept_by(exact_vectors),
+                {"people": message.n_samples, "features": len(moment)},
+            ),
+            Step(
+                "noise",
+                AT_SITE,
+                (
+                    Panel(r"A_s", moment, scale, False),
+                    Panel(r"E_s", self.noise, scale, False),
+                    Panel(r"\hat A_s", noisy, scale, True),
+                ),
+                noisy_ratio,
+                {
+                    "sigma": message.sigma,
+                    "noise_share": float(np.linalg.norm(self.noise) / np.linalg.norm(moment)),
+                },
+            ),
+            Step(
+                "decomposition",
+                AT_SITE,
+                (
+                    Panel(r"\hat A_s", noisy, scale, True),
+                    Panel(r"U", vectors.T, _strength(vectors), True),
+                ),
+                noisy_ratio,
+                {"negative": int((eigenvalues < 0).sum()), "features": len(noisy)},
+            ),
+            Step(
+                "truncation",
+                AT_SITE,
+                (
+                    Panel(r"\hat A_s", noisy, scale, True),
+                    Panel(r"U_R |\Sigma_R| U_R^\top", proxy @ proxy.T, scale, True),
+                ),
+                cut_ratio,
+                {
+                    "kept": n_kept,
+                    "features": len(noisy),
+                    "negative_kept": int((eigenvalues[:n_kept] < 0).sum()),
+                },
+            ),
+            Step(
+                "message",
+                ON_THE_WIRE,
+                (Panel(r"P_s^\top", proxy.T, _strength(proxy), True),),
+                cut_ratio,
+                {
+                    "numbers": proxy.size,
+                    "bytes": self.n_bytes,
+                    "raw_bytes": message.n_samples * len(moment) * proxy.itemsize,
+                    "kept": n_kept,
+                },
+            ),
+        )
 
 
 def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
@@ -115,84 +199,43 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     draw = Draw(problem.moments, settings, Repetition(spec.seed), average=False, watch=watch)
     moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
     released = average_of_sites(draw, draw.proxies())
-    average, subspace = released.spectrum.matrix, released.subspace(settings)
-    components = subspace.components
+    subspace = released.subspace(settings)
     arrived = [sites[s].arrived[Kind.proxy(settings)] for s in range(moments.n_sites)]
-    messages = [message for message, _ in arrived]
-    message, encoded = arrived[site]
-    moment, noisy = moments.second_moments[site], sites[site].centred.noisy
-    noise = sites[site].drawn.noisy - moment
-    eigenvalues, vectors = sites[site].centred.spectrum.leading(len(noisy), by=settings.ranking)
+    moment, at_work = moments.second_moments[site], sites[site]
+    eigenpairs = at_work.centred.spectrum.leading(len(moment), by=settings.ranking)
+    noise, noisy = at_work.drawn.noisy - moment, at_work.centred.noisy
+    in_view = _SiteInView(moment, noise, noisy, *eigenpairs, n_kept, *arrived[site])
     exact_values, exact_vectors = leading_eigenpairs(moment, len(moment))
-    proxy = message.values
-    cut = proxy @ proxy.T
 
     def kept_by(directions: FloatArray) -> float:
         optimum = float(problem.optimum[n_components - 1])
         return captured_energy(directions[:n_components], problem.reference) / optimum
 
-    scale = _strength(moment)
-    noisy_ratio = kept_by(vectors)
-    # R directions of one site keep what its leading K did, or less where R is below K.
-    cut_ratio = kept_by(vectors[:n_kept])
-    steps = (
-        Step(
-            "moment",
-            AT_SITE,
-            (Panel(r"A_s", moment, scale, False),),
-            kept_by(exact_vectors),
-            {"people": message.n_samples, "features": len(moment)},
+    messages, average = [message for message, _ in arrived], released.spectrum.matrix
+    ratio, scale = kept_by(subspace.components), _strength(moment)
+    return Walk(
+        (
+            *in_view.steps(exact_vectors, kept_by),
+            *_aggregator_steps(messages, average, subspace, ratio, scale),
         ),
-        Step(
-            "noise",
-            AT_SITE,
-            (
-                Panel(r"A_s", moment, scale, False),
-                Panel(r"E_s", noise, scale, False),
-                Panel(r"\hat A_s", noisy, scale, True),
-            ),
-            noisy_ratio,
-            {
-                "sigma": message.sigma,
-                "noise_share": float(np.linalg.norm(noise) / np.linalg.norm(moment)),
-            },
-        ),
-        Step(
-            "decomposition",
-            AT_SITE,
-            (
-                Panel(r"\hat A_s", noisy, scale, True),
-                Panel(r"U", vectors.T, _strength(vectors), True),
-            ),
-            noisy_ratio,
-            {"negative": int((eigenvalues < 0).sum()), "features": len(noisy)},
-        ),
-        Step(
-            "truncation",
-            AT_SITE,
-            (
-                Panel(r"\hat A_s", noisy, scale, True),
-                Panel(r"U_R |\Sigma_R| U_R^\top", cut, scale, True),
-            ),
-            cut_ratio,
-            {
-                "kept": n_kept,
-                "features": len(noisy),
-                "negative_kept": int((eigenvalues[:n_kept] < 0).sum()),
-            },
-        ),
-        Step(
-            "message",
-            ON_THE_WIRE,
-            (Panel(r"P_s^\top", proxy.T, _strength(proxy), True),),
-            cut_ratio,
-            {
-                "numbers": proxy.size,
-                "bytes": encoded,
-                "raw_bytes": message.n_samples * len(moment) * proxy.itemsize,
-                "kept": n_kept,
-            },
-        ),
+        in_view.eigenvalues,
+        exact_values,
+        n_kept,
+        in_view.message,
+        subspace.components,
+        problem.exact_components[:n_components],
+    )
+
+
+def _aggregator_steps(
+    messages: Sequence[SiteMessage],
+    average: FloatArray,
+    subspace: Subspace,
+    ratio: float,
+    scale: float,
+) -> Steps:
+    components, weakest = subspace.components, float(subspace.eigenvalues[-1])
+    return (
         Step(
             "average",
             AT_AGGREGATOR,
@@ -203,7 +246,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
                 ),
                 Panel(r"A_c", average, scale, True),
             ),
-            kept_by(components),
+            ratio,
             {"sites": len(messages), "shown": min(_MOST_SITES_SHOWN, len(messages))},
         ),
         Step(
@@ -213,18 +256,9 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
                 Panel(r"A_c", average, scale, True),
                 Panel(r"V", components, _strength(components), True),
             ),
-            kept_by(components),
-            {"components": n_components, "weakest": float(subspace.eigenvalues[-1])},
+            ratio,
+            {"components": len(components), "weakest": weakest},
         ),
-    )
-    return Walk(
-        steps,
-        eigenvalues,
-        exact_values,
-        n_kept,
-        message,
-        components,
-        problem.exact_components[:n_components],
     )
 
 

@@ -25,14 +25,22 @@ _UNITS = ("B", "kB", "MB", "GB")
 class Point(Protocol):
     """One way to send a message, as in `dpcore.experiments.analysis.byte_frontier.RatePoint`."""
 
-    family: str
-    encoding: str
-    label: str
-    bytes_per_site: float
-    energy: float
-    least: float
-    greatest: float
-    is_best: bool
+    @property
+    def family(self) -> str: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def bytes_per_site(self) -> float: ...
+    @property
+    def energy(self) -> float: ...
+    @property
+    def least(self) -> float: ...
+    @property
+    def greatest(self) -> float: ...
+    @property
+    def is_best(self) -> bool: ...
 
 
 def energy_frontier(

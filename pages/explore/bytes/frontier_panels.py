@@ -15,6 +15,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.frontier import energy_frontier
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Parts, Progress
+from pages.sidebar.selection import n_components_of
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
 
@@ -56,8 +57,12 @@ def rows_of(progress: Progress) -> list[Row]:
 
 def finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: DatasetStatus) -> None:
     """The rounded matrix against the proxy as it is usually sent."""
-    usual = min(2 * (spec.components or dataset.default_components), dataset.n_features)
-    proxies = [p for p in points if p.family == "proxy" and p.encoding == _PRECISION]
+    usual = min(2 * n_components_of(spec.components, dataset), dataset.n_features)
+    proxies = {
+        p.intermediate_dim: p
+        for p in points
+        if p.intermediate_dim is not None and p.encoding == _PRECISION
+    }
     rounded = next((p for p in points if p.label == _ROUNDED), None)
     if rounded is None:
         big_number("…", "Encoding the first messages.")
@@ -69,13 +74,14 @@ def finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: DatasetStatus
     if not proxies:
         big_number(bytes_in_words(rounded.bytes_per_site), f"{keeps}.")
         return
-    proxy = min(proxies, key=lambda point: abs(point.intermediate_dim - usual))
+    sent = min(proxies, key=lambda intermediate_dim: abs(intermediate_dim - usual))
+    proxy = proxies[sent]
     ratio = proxy.bytes_per_site / rounded.bytes_per_site
     number, word = (ratio, "fewer") if ratio >= 1 else (1 / ratio, "more")
     big_number(
         f"{number:.2g} ×",
         f"{word} bytes: {keeps[0].lower()}{keeps[1:]}; sending "
-        f"R = {proxy.intermediate_dim} {_PRECISION} keeps **{percent(proxy.energy)}** "
+        f"R = {sent} {_PRECISION} keeps **{percent(proxy.energy)}** "
         f"with **{bytes_in_words(proxy.bytes_per_site)}**.",
     )
 
@@ -92,11 +98,10 @@ def frontier(progress: Progress, spec: RunSpec, dataset: DatasetStatus) -> None:
     if not points:
         return
     best = [point for point in points if point.is_best]
-    components = spec.components or dataset.default_components
     chart(
         energy_frontier(
             points,
-            byte_range=_byte_range(dataset, components),
+            byte_range=_byte_range(dataset, n_components_of(spec.components, dataset)),
             floor=rows[0]["random_ratio"],
             dark=is_dark(),
         ),

@@ -18,11 +18,11 @@ from pages.widgets.messages import dataset_ready, errors_shown, how_computed, no
 
 PAGE = "bytes"
 
-choice = current()
+selection = current()
 # R and the protocols are what varies here.
-spec = replace(choice.spec, protocols=("dpdis",), intermediate_dim=None)
+spec = replace(selection.spec, protocols=("dpdis",), intermediate_dim=None)
 st.title("Energy per byte")
-if not dataset_ready(choice.dataset):
+if not dataset_ready(selection.dataset):
     st.stop()
 with errors_shown():
     watch(
@@ -30,18 +30,18 @@ with errors_shown():
         spec,
         lambda: frontier_panels.parts_of(spec),
         frontier_panels.cost_of(spec),
-        choice.dataset,
-        lambda progress: frontier_panels.frontier(progress, spec, choice.dataset),
+        selection.dataset,
+        lambda progress: frontier_panels.frontier(progress, spec, selection.dataset),
         frontier_panels.count_of,
         lambda: frontier_panels.charge_of(spec),
     )
     promised_cards(
         spec,
-        choice.dataset,
+        selection.dataset,
         ("dpdis", "full"),
         "Cutting, rounding and coding come after the noise: every message promises the same.",
     )
-    session_ledger.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
+    session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     work = visitors_jobs.find(PAGE, spec)
     take_away(PAGE, [] if work is None else frontier_panels.rows_of(work.progress()))
 not_private("The 100 % line and every share", "are measured on the rows, without any noise.")

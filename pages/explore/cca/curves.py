@@ -17,7 +17,7 @@ from pages.explore.cca.controls import CcaChoice
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.live_sweeps import live_figure
+from pages.widgets.live_figure import live_figure
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 _DRAWS = 5
@@ -29,9 +29,9 @@ _TITLES = {
 }
 
 
-def three_curves(choice: CcaChoice, floor: float) -> None:
+def three_curves(selection: CcaChoice, floor: float) -> None:
     """Total correlation captured against ε (at three numbers of people), N and δ."""
-    spec = replace(choice.spec, repetitions=min(_DRAWS, choice.spec.repetitions))
+    spec = replace(selection.spec, repetitions=min(_DRAWS, selection.spec.repetitions))
     least = max(_FEWEST_PEOPLE, 2 * spec.sites)
     sizes = [n for n in (round(spec.samples / 2**half) for half in range(6)) if n >= least]
     panels = {

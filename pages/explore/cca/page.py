@@ -26,8 +26,8 @@ with errors_shown():
         if source is None:
             st.stop()
         views = cca_cache.views(source)
-        choice = choose_run(shared.spec, source, views)
-    spec, lead = choice.spec, choice.lead
+        selection = choose_run(shared.spec, source, views)
+    spec, lead = selection.spec, selection.lead
     problem = cca_cache.problem(spec)
     panels.pay(spec, problem)
     draws = {key: cca_cache.found(spec, key) for key in spec.protocols}
@@ -60,7 +60,7 @@ with errors_shown():
     st.markdown("##### The directions")
     panels.directions(views, exact, private[0], lead)
 
-    if choice.only_directions:
+    if selection.only_directions:
         st.info(ONLY_DIRECTIONS, icon="🔒")
     else:
         st.markdown("##### The same people along exact and along private directions")
@@ -82,7 +82,7 @@ with errors_shown():
 
     st.markdown("##### More ε, more people, more δ")
     if session_ledger.curves(dataset_of(source)):
-        three_curves(choice, problem.random_share)
+        three_curves(selection, problem.random_share)
 
     not_private(
         "Exact correlations, the captured share and the agreement of directions",
@@ -91,5 +91,5 @@ with errors_shown():
     if spec.preparation == "published":
         not_private("Published preparation", problem.statement)
     st.caption(views.provenance)
-    panels.carry_off(choice, rows, figure)
+    panels.carry_off(selection, rows, figure)
     how_computed("cca", HOW_CCA_IS_COMPUTED)

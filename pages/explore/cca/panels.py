@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data.two_views import TwoViewDataset
+from dpcore.errors import ParameterError
 from dpcore.experiments.cca.evaluation import FoundPairs, ProjectedPeople
 from dpcore.experiments.cca.export import cca_notebook, cca_script
 from dpcore.experiments.cca.runs import CcaRow
@@ -20,6 +21,7 @@ from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
 from dpcore.figures.components.charts import people_scatter
 from dpcore.figures.components.images import component_strip
 from dpcore.figures.families.cca import correlation_dots, direction_bars
+from dpcore.privacy import Guarantee
 from pages.explore.cca.controls import CcaChoice
 from pages.server import cca_cache, result_cache
 from pages.widgets import session_ledger
@@ -27,7 +29,8 @@ from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_card
 
-Draws = Mapping[str, list[tuple[FoundPairs, CcaRow]]]
+Found = list[tuple[FoundPairs, CcaRow]]
+Draws = Mapping[str, Found]
 _KINDS = ("what it responds to", "weights")
 _CLOUDS = ("groups: pair 1 against pair 2", "correlation: one view against the other")
 
@@ -65,14 +68,14 @@ def promises(draws: Draws, spec: CcaSpec) -> None:
     tabs = st.tabs([TITLES[key] for key in draws]) if len(draws) > 1 else [st.container()]
     for tab, found in zip(tabs, draws.values(), strict=True):
         with tab:
-            guarantee_card(found[0][0].guarantee, preparation=spec.preparation)
+            guarantee_card(_promised(found), preparation=spec.preparation)
 
 
 def pay(spec: CcaSpec, problem: CcaProblem) -> None:
     """Pay for every draw before it is shown, and enter what is shown beside them."""
     # What a release promises depends on its settings alone: any draw of it says so.
     first = replace(spec, repetitions=1)
-    guarantees = {key: cca_cache.found(first, key)[0][0].guarantee for key in spec.protocols}
+    guarantees = {key: _promised(cca_cache.found(first, key)) for key in spec.protocols}
     people = int(problem.moments.n_samples.sum())
     session_ledger.pay(of_pairs(spec.source, spec, guarantees, people, spec.repetitions))
     dataset = dataset_of(spec.source)
@@ -83,6 +86,14 @@ def pay(spec: CcaSpec, problem: CcaProblem) -> None:
         session_ledger.uncovered(
             dataset, "The published preparation", "its centre and scale read every row"
         )
+
+
+def _promised(found: Found) -> Guarantee:
+    """What each draw of a protocol promises; only exact pairs promise nothing."""
+    guarantee = found[0][0].guarantee
+    if guarantee is None:
+        raise ParameterError("pairs", "drawn by a protocol", "exact ones")
+    return guarantee
 
 
 def so_far(source: ViewSource, delta: float) -> None:
@@ -178,7 +189,7 @@ def people(
     views: TwoViewDataset, exact: ProjectedPeople, private: ProjectedPeople, protocol: str
 ) -> None:
     """The same people along exact and private directions, and how well they separate."""
-    if private.nmi is not None:
+    if exact.nmi is not None and private.nmi is not None:
         st.markdown(
             f"k-means finds the groups with NMI **{exact.nmi:.2f}** along exact directions and "
             f"**{private.nmi:.2f}** along private ones."
@@ -234,11 +245,11 @@ def people(
                 )
 
 
-def carry_off(choice: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> None:
+def carry_off(selection: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> None:
     take_away(
         "cca",
         rows,
         figures={"": figure},
-        script=lambda: cca_script(choice.spec),
-        notebook=lambda: cca_notebook(choice.spec),
+        script=lambda: cca_script(selection.spec),
+        notebook=lambda: cca_notebook(selection.spec),
     )

@@ -16,14 +16,14 @@ from pages.widgets import session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
-choice = current()
-dataset = choice.dataset
+selection = current()
+dataset = selection.dataset
 st.title("Central algorithms")
 if not dataset_ready(dataset):
     st.stop()
 
 with errors_shown():
-    spec = replace(central_spec(choice.spec), samples=None)
+    spec = replace(central_spec(selection.spec), samples=None)
     specs = panels.feasible(spec, dataset, tuple(VARIANTS))
     rows = central_cache.rows(tuple(specs.values()))
     session_ledger.pay_rows(rows)
@@ -54,7 +54,9 @@ with errors_shown():
     st.markdown("##### What each promises")
     panels.chain_state(found["ppca"])
     panels.promises({key: found[key] for key in shown if key in found}, spec)
-    panels.enter(choice)
+    session_ledger.enter(
+        selection, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
+    )
     if spec.preparation == "published":
         not_private("Published preparation", result_cache.statement(spec))
     else:

@@ -23,11 +23,11 @@ from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
 from pages.parameters.words import plain
 from pages.server import central_cache, result_cache
 from pages.server.visitors_jobs import SweepProgress
-from pages.sidebar.selection import Selection
-from pages.widgets import component_images, session_ledger
+from pages.sidebar.selection import n_components_of
+from pages.widgets import component_images
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import assumed, guarantee_tabs
-from pages.widgets.live_sweeps import live_figure
+from pages.widgets.live_figure import live_figure
 from pages.widgets.messages import big_number
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
@@ -46,7 +46,7 @@ def feasible(
     spec: CentralSpec, dataset: DatasetStatus, variants: Sequence[str]
 ) -> dict[str, CentralSpec]:
     """The spec of each variant that can run with these settings, cheap ones first."""
-    n_components = spec.components or dataset.default_components
+    n_components = n_components_of(spec.components, dataset)
     is_large = n_components * dataset.n_features > _LARGE
     few = replace(spec, repetitions=min(spec.repetitions, _FEW_DRAWS))
     specs = {
@@ -102,7 +102,7 @@ def epsilon_curve(spec: CentralSpec, dataset: DatasetStatus) -> None:
 def people_curve(spec: CentralSpec, dataset: DatasetStatus) -> None:
     """Energy against the number of people, filling in."""
     most = dataset.n_samples
-    values = [n for n in _PEOPLE if 50 <= n < most][-_MOST_PEOPLE_VALUES:] + [most]
+    values = [*[n for n in _PEOPLE if 50 <= n < most][-_MOST_PEOPLE_VALUES:], most]
     specs = [replace(spec, samples=None if n == most else n) for n in values]
     _curve("central_people", specs, dataset, "samples", "people n", (values[0], most), None)
 
@@ -138,7 +138,7 @@ def _curve(
 def components(spec: CentralSpec, dataset: DatasetStatus, found: dict[str, Subspace]) -> None:
     """The components as pictures or bars, beside the exact ones."""
     exact = central_cache.problem(spec.problem_key()).exact_components
-    shown = {"Exact PCA": exact[: spec.components or dataset.default_components]} | {
+    shown = {"Exact PCA": exact[: n_components_of(spec.components, dataset)]} | {
         PROTOCOLS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
         if key == "ppca"
         else subspace.components
@@ -181,15 +181,6 @@ def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
         preparation=spec.preparation,
         key="central_promises",
     )
-
-
-def enter(choice: Selection) -> None:
-    """Put into the ledger what is shown beside the draws."""
-    dataset = choice.dataset
-    session_ledger.uncovered(
-        dataset.name, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
-    )
-    session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
 
 
 def chain_state(subspace: Subspace) -> None:

@@ -9,6 +9,7 @@ from statistics import fmean
 import streamlit as st
 
 from dpcore.experiments.analysis.budget_split import (
+    Best,
     along_the_share,
     best_split,
     people_steps,
@@ -126,7 +127,7 @@ def three_parts(spec: ClassificationSpec) -> None:
             f"{percent(best.error)} wrong."
         )
         chart(
-            three_way_map(rows, best.share, chance=rows[0]["chance_error"], dark=is_dark()),
+            three_way_map(rows, (centring, pca), chance=rows[0]["chance_error"], dark=is_dark()),
             key="split_three",
             alt="Ternary map of the test error over the shares of centring, PCA and training; "
             f"least at {centring:.0%}, {pca:.0%} and {1 - centring - pca:.0%}.",
@@ -139,7 +140,7 @@ def three_parts(spec: ClassificationSpec) -> None:
     )
 
 
-def _ties(best, spec: ClassificationSpec) -> str:
+def _ties(best: Best, spec: ClassificationSpec) -> str:
     if not best.ties:
         return f"No other share comes close over {spec.repetitions} draws."
     shares = ", ".join(f"{share:.0%}" for (share,) in best.ties)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data.held_out import Halves
 from dpcore.experiments.analysis.budget_split import people_steps
@@ -16,13 +19,13 @@ from pages.sidebar.selection import Selection
 from pages.widgets.plain_text import plainly
 
 
-def choose_spec(choice: Selection, halves: Halves) -> ClassificationSpec:
+def choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
     """Draw the page's controls and return what they say, with the sidebar's."""
     task, one, other, second, third = st.columns([3.8, 1, 1, 2, 2.4])
     classes = _classes(halves.label_names, task, one, other)
     protocol = ask("class_protocol", second)
     model = ask("class_model", third)
-    spec = choice.spec
+    spec = selection.spec
     with st.expander("Shares, people, draws"):
         values = _more(len(asked_about(halves.labels, classes)), protocol)
     as_printed = values.pop("as_printed")
@@ -47,7 +50,9 @@ def redraw_button() -> None:
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
 
 
-def _classes(names: tuple[str, ...], task, one, other) -> tuple[int, ...]:
+def _classes(
+    names: tuple[str, ...], task: DeltaGenerator, one: DeltaGenerator, other: DeltaGenerator
+) -> tuple[int, ...]:
     if len(names) == 2:
         task.markdown(f"Tell **{plainly(names[1])}** from **{plainly(names[0])}**.")
         return ()
@@ -64,13 +69,14 @@ def _classes(names: tuple[str, ...], task, one, other) -> tuple[int, ...]:
     return (names.index(wanted), names.index(against))
 
 
-def _named(key: str, names: tuple[str, ...], default: str, place) -> str:
+def _named(key: str, names: tuple[str, ...], default: str, place: DeltaGenerator) -> str:
     index = names.index(default) if default in names else 0
-    return ask(key, place, options=names, index=index)
+    named: str = ask(key, place, options=names, index=index)
+    return named
 
 
-def _more(n_learners: int, protocol: str) -> dict[str, object]:
-    values: dict[str, object] = {}
+def _more(n_learners: int, protocol: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     left, middle, right = st.columns(3, gap="medium")
     values["pca_share"] = ask("class_pca_share", left)
     room = tuple(share for share in SHARES if share + values["pca_share"] < 1)

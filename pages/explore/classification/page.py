@@ -17,14 +17,14 @@ from pages.sidebar.controls import current
 from pages.widgets import session_ledger
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed
 
-choice = current()
+selection = current()
 st.title("Classification")
-if not dataset_ready(choice.dataset):
+if not dataset_ready(selection.dataset):
     st.stop()
 with errors_shown():
-    halves = learning_cache.halves(choice.spec.dataset)
+    halves = learning_cache.halves(selection.spec.dataset)
     view = ask("class_view", label_visibility="collapsed")
-    spec = choose_spec(choice, halves)
+    spec = choose_spec(selection, halves)
     if view == ERROR_VIEW:
         panels.pay(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
         panels.answer(spec)
@@ -34,7 +34,6 @@ with errors_shown():
             panels.curves(spec)
         st.markdown("##### What it promises")
         panels.promises(spec)
-        panels.enter(choice)
         panels.carry_off(spec)
     elif view == SPLIT_VIEW:
         panels.pay([replace(spec, pipeline=PRIVATE)])
@@ -44,12 +43,13 @@ with errors_shown():
             budget_split.three_parts(spec)
         st.markdown("##### What it promises")
         panels.promises(spec)
-        panels.enter(choice)
     else:
         shown = panels.inside(spec, halves)
         redraw_button()
         st.markdown("##### What it promises")
         panels.cards(shown)
-        panels.enter(choice)
+    session_ledger.enter(
+        selection, "Test errors, test people and their pictures", "they are shown as they are"
+    )
     st.caption(halves.statement)
     how_computed("classification", CLASSIFICATION)

@@ -12,7 +12,9 @@ import streamlit as st
 from dpcore.data.held_out import Halves
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.learning.classification_problem import LearningProblem
 from dpcore.experiments.learning.classification_promises import at_delta, promised_stages
+from dpcore.experiments.learning.classification_runs import Outcome
 from dpcore.experiments.learning.classification_spec import (
     EXACT,
     PIPELINES,
@@ -33,12 +35,11 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import align_signs
 from pages.parameters.table import ask
 from pages.server import learning_cache, visitors_jobs
-from pages.sidebar.selection import Selection
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.live_sweeps import live_figure
+from pages.widgets.live_figure import live_figure
 from pages.widgets.messages import big_number, not_private
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
@@ -210,15 +211,6 @@ def pay(specs: Iterable[ClassificationSpec]) -> None:
     session_ledger.pay(charges)
 
 
-def enter(choice: Selection) -> None:
-    """Put into the ledger what is shown beside the pipelines."""
-    dataset = choice.dataset
-    session_ledger.uncovered(
-        dataset.name, "Test errors, test people and their pictures", "they are shown as they are"
-    )
-    session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
-
-
 def carry_off(spec: ClassificationSpec) -> None:
     private = replace(spec, pipeline=PRIVATE)
     drawn: Sequence[Row] = ()
@@ -240,14 +232,14 @@ def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
     pay(replace(one, repetitions=1) for one in (spec, replace(spec, components=2)))
     outcome = learning_cache.outcome(spec)
     problem = learning_cache.problem(spec.key())
-    wrong = int(round(outcome.test_error * len(problem.test_X)))
+    wrong = round(outcome.test_error * len(problem.test_X))
     big_number(
         f"{wrong:,}",
         f"of {len(problem.test_X):,} test people are taken for another class in this draw "
         f"at ε\u00a0=\u00a0{spec.epsilon:g}: {percent(outcome.test_error)}.",
     )
     if halves.image_shape is not None:
-        _pictures(spec, outcome, problem, halves)
+        _pictures(spec, outcome, problem, halves.image_shape)
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("##### Who is taken for whom")
@@ -283,13 +275,18 @@ def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
     return spec
 
 
-def _pictures(spec, outcome, problem, halves: Halves) -> None:
+def _pictures(
+    spec: ClassificationSpec,
+    outcome: Outcome,
+    problem: LearningProblem,
+    image_shape: tuple[int, int],
+) -> None:
     st.markdown("##### The components it works with, and exact ones")
     exact = learning_cache.outcome(replace(spec, pipeline=EXACT)).components[:_SHOWN]
     shown = align_signs(outcome.components[:_SHOWN], exact)
     for components, what in ((shown, "of this pipeline"), (exact, "exact, not private")):
         st.image(
-            component_strip(components, halves.image_shape),
+            component_strip(components, image_shape),
             width="stretch",
             alt=f"The {len(components)} leading components, {what}.",
         )
@@ -299,7 +296,7 @@ def _pictures(spec, outcome, problem, halves: Halves) -> None:
     st.markdown("##### The first it gets wrong")
     pictures = problem.test_X[wrong]
     st.image(
-        picture_strip(pictures / pictures.max(axis=1, keepdims=True), halves.image_shape),
+        picture_strip(pictures / pictures.max(axis=1, keepdims=True), image_shape),
         width="stretch",
         alt=f"{len(wrong)} test pictures that were taken for another class.",
     )

@@ -17,27 +17,27 @@ from pages.widgets import component_images, session_ledger
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.messages import dataset_ready, errors_shown, not_private
 
-choice = current()
-dataset = choice.dataset
+selection = current()
+dataset = selection.dataset
 st.title("Eigen-images")
 # Not in columns: there, what has no room in a line is cut off.
 method = ask("method")
 epsilons = ask("epsilons")
-for note in choice.notes:
+for note in selection.notes:
     st.warning(note)
 if not dataset_ready(dataset):
     st.stop()
 
 with errors_shown():
     specs = {
-        epsilon: replace(choice.spec, protocols=(method,), epsilon=epsilon)
+        epsilon: replace(selection.spec, protocols=(method,), epsilon=epsilon)
         for epsilon in sorted(epsilons, reverse=True)
     }
-    problem = result_cache.problem(choice.spec.problem_key())
+    problem = result_cache.problem(selection.spec.problem_key())
     for spec in specs.values():
         session_ledger.pay_run(spec, what=("components", "eigenvalues"))
     found = {epsilon: result_cache.subspaces(spec)[method] for epsilon, spec in specs.items()}
-    session_ledger.so_far(dataset.name, dataset.title, choice.spec.delta)
+    session_ledger.so_far(dataset.name, dataset.title, selection.spec.delta)
     if specs:
         strictest = min(specs)
         kept = result_cache.rows(replace(specs[strictest], repetitions=1))[0]["energy_ratio"]
@@ -50,13 +50,13 @@ with errors_shown():
         {"Exact PCA": problem.exact_components[:10]} | rows,
         problem.exact_components,
         dataset,
-        result_cache.feature_names(choice.spec),
+        result_cache.feature_names(selection.spec),
         protocol=method,
     )
     st.caption("Under each picture, its |cosine| to the exact one. One draw of the noise.")
 
     st.markdown("##### Rebuild somebody from the first k components")
-    spectrum_panels.rebuilt_rows(choice.spec, found, problem, dataset, say)
+    spectrum_panels.rebuilt_rows(selection.spec, found, problem, dataset, say)
     not_private("The person shown and the exact rows", "are the data themselves.")
 
     if found:
@@ -65,6 +65,6 @@ with errors_shown():
         st.markdown("##### What it promises")
         guarantee_tabs(
             {f"ε = {say(epsilon)}": subspace.guarantee for epsilon, subspace in found.items()},
-            preparation=choice.spec.preparation,
+            preparation=selection.spec.preparation,
             key="eigen_promises",
         )

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.sentences import percent
@@ -24,6 +25,7 @@ from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition
 from pages.parameters.table import ask
 from pages.server import result_cache
+from pages.sidebar.selection import n_components_of
 from pages.widgets.charts import chart, is_dark
 
 _MOST_EIGENVALUES = 60
@@ -38,7 +40,7 @@ def rebuilt_rows(
 ) -> None:
     """One person, rebuilt from exact and private components, with the error of each."""
     left, right = st.columns(2)
-    n_components = spec.components or problem.default_components
+    n_components = n_components_of(spec.components, dataset)
     person = ask("person", left, max_value=dataset.n_samples - 1)
     k = 1
     if n_components > 1:
@@ -79,7 +81,7 @@ def scree_of(
         subspace = result_cache.subspaces(wide)[method]
         private[f"ε = {say(epsilon)}"] = subspace.eigenvalues
     strictest = specs[min(specs)]
-    weights = np.ones(1)
+    weights: FloatArray = np.ones(1)
     if PROTOCOLS[method].where is Where.EVERY_SITE:
         settings = wide.settings(problem.n_features, problem.default_components)
         there = sites_that_answer(settings, spec.sites, Repetition(spec.seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import plotly.graph_objects as go
@@ -9,10 +10,12 @@ import streamlit as st
 
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca.sentences import percent, spread_of
+from dpcore.experiments.pca.spec import RunSpec, as_published
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from pages.server import result_cache
 from pages.sidebar.controls import move
+from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
@@ -22,13 +25,25 @@ _SLICE_SECONDS = 0.2
 _TICK_SECONDS = 0.4
 
 
-def dots(spec: RunSpec, rows: list[Row]) -> None:
+def dots(spec: RunSpec, rows: Sequence[Row]) -> None:
     """Every draw of every protocol of a spec, whose rows these are."""
     dark = is_dark()
     chart(
         result_cache.shown(("dots", spec, dark), lambda: protocol_dots(rows, dark=dark)),
         key="dots",
         alt="Captured energy of each protocol as a share of exact PCA, one dot a draw.",
+    )
+
+
+def against_published(spec: RunSpec, mean: float) -> str:
+    """What the published choices keep, beside the first protocol's mean; paid for like the rest."""
+    printed = replace(as_published(spec), protocols=spec.protocols[:1])
+    session_ledger.pay_run(printed, spec.repetitions)
+    before = spread_of(result_cache.rows(printed), spec.protocols[0])
+    return (
+        f"The published choices (published calibration, triangle noise, svd truncation) keep "
+        f"**{percent(before.mean)}**: a difference of "
+        f"**{100 * (mean - before.mean):+.0f} points** for a promise that is kept."
     )
 
 
@@ -76,7 +91,7 @@ def _draw_curve(spec: RunSpec, specs: tuple[RunSpec, ...], was_unfinished: bool)
         st.rerun()
 
 
-def _curve(rows: list[Row], epsilon: float, dark: bool) -> go.Figure:
+def _curve(rows: Sequence[Row], epsilon: float, dark: bool) -> go.Figure:
     return energy_curves(
         rows,
         "epsilon",

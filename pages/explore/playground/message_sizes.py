@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -13,12 +14,12 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from pages.widgets.charts import is_dark
 
 
-def travelled(rows: list[Row], whole: int, raw: int) -> None:
+def travelled(rows: Sequence[Row], whole: int, raw: int) -> None:
     """Bytes of each protocol shown, against sending whole matrices and raw rows.
 
     Parameters
     ----------
-    rows : list of dict
+    rows : sequence of dict
         One a protocol.
     whole, raw : int
         Bytes of whole matrices and of raw rows under the same settings.

@@ -9,7 +9,6 @@ import streamlit as st
 from dpcore.experiments.pca.export import notebook_of, script_of
 from dpcore.experiments.pca.runs import reference_bytes
 from dpcore.experiments.pca.sentences import comparison, headline, percent, spread_of
-from dpcore.experiments.pca.spec import as_published
 from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import energy_charts, presets
@@ -28,11 +27,11 @@ from pages.widgets.messages import (
     not_private,
 )
 
-choice = current()
-spec, dataset = choice.spec, choice.dataset
+selection = current()
+spec, dataset = selection.spec, selection.dataset
 titles = {key: PROTOCOLS[key].title for key in spec.protocols}
 
-for note in choice.notes:
+for note in selection.notes:
     st.warning(note)
 answer = st.container()
 story = presets.picker()
@@ -47,16 +46,8 @@ with errors_shown():
     lead = spread_of(rows, spec.protocols[0])
     with answer:
         words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
-    if choice.compare:
-        printed = replace(as_published(spec), protocols=spec.protocols[:1])
-        session_ledger.pay_run(printed, spec.repetitions)
-        published = result_cache.rows(printed)
-        before = spread_of(published, spec.protocols[0])
-        words.markdown(
-            f"The published choices (published calibration, triangle noise, svd truncation) keep "
-            f"**{percent(before.mean)}**: a difference of "
-            f"**{100 * (lead.mean - before.mean):+.0f} points** for a promise that is kept."
-        )
+    if selection.compare:
+        words.markdown(energy_charts.against_published(spec, lead.mean))
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("##### Every draw of the noise")

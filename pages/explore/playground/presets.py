@@ -77,8 +77,8 @@ def picker() -> Story | None:
         st.markdown("A story in one click:", width="content")
         for number, story in enumerate(STORIES):
             st.button(story.title, key=f"story_{number}", on_click=_begin, args=(number,))
-    number = st.session_state.get("_story")
-    return None if number is None else STORIES[number]
+    told = st.session_state.get("_story")
+    return None if told is None else STORIES[told]
 
 
 def predicted(story: Story) -> bool:

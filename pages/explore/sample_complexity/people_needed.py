@@ -21,7 +21,7 @@ from pages.parameters.words import plain
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.live_sweeps import live_figure
+from pages.widgets.live_figure import live_figure
 from pages.widgets.messages import big_number
 
 _FIGURE = "complexity"

@@ -14,16 +14,16 @@ from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
-choice = current()
+selection = current()
 st.title("Statistics")
 source = panels.choose_source()
-if source == panels.COLUMN and not dataset_ready(choice.dataset):
+if source == panels.COLUMN and not dataset_ready(selection.dataset):
     st.stop()
 data = spec = None
 with errors_shown():
-    data = panels.choose_values(source, choice.dataset)
-    spec = panels.choose_spec(choice.spec, data) if data is not None else None
-if spec is None:
+    data = panels.choose_values(source, selection.dataset)
+    spec = panels.choose_spec(selection.spec, data) if data is not None else None
+if data is None or spec is None:
     st.stop()
 
 with errors_shown():
@@ -42,7 +42,7 @@ with errors_shown():
     panels.people(data, spec)
     st.markdown("##### What it promises")
     guarantee_card(release.guarantee)
-    panels.enter(data, spec, choice)
+    panels.enter(data, spec, selection)
     st.caption(
         "This is for one release. Mean, variance and histogram of the same people are three, and "
         "their ε add up."

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.export import statistic_notebook, statistic_script
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, StatisticSpec, numbers_in
@@ -42,12 +45,13 @@ class Values:
 
     values: np.ndarray
     name: str
-    identity: tuple
+    identity: tuple[Any, ...]
     dataset: str | None
 
 
 def choose_source() -> str:
-    return ask("stat_source", label_visibility="collapsed")
+    source: str = ask("stat_source", label_visibility="collapsed")
+    return source
 
 
 def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
@@ -125,18 +129,18 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
     """True and private counts; with a toggle, the mistake of reading edges from the data."""
     st.markdown("##### Counts, true and private")
     mistaken = ask(_MISTAKE)
-    edges, private = spec.edges, release.value
+    edges, private = spec.edges, np.asarray(release.value)
     if mistaken:
         edges = statistic_runs.data_driven_edges(data.values, spec)
         spec = replace(spec, low=float(edges[0]), high=float(edges[-1]))
-        private = statistic_runs.release(data.values, spec).value
+        private = np.asarray(statistic_runs.release(data.values, spec).value)
         not_private(
             "Edges read from the data",
             f"they publish the smallest and the largest value, **{edges[0]:g}** and "
             f"**{edges[-1]:g}**, exactly, with no noise. Somebody's value is there for all to "
             "read, whatever ε says about the counts, and one person can move every edge.",
         )
-    exact = statistic_runs.truth(data.values, spec)
+    exact = np.asarray(statistic_runs.truth(data.values, spec))
     chart(
         histogram_bars(edges, exact, private, dark=is_dark()),
         key="stat_histogram",
@@ -152,7 +156,7 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     marker = None
     if spec.kind != HISTOGRAM:
         bounded = np.clip(data.values, spec.low, spec.high)
-        marker = release.value - statistic_runs.truth(bounded, spec)
+        marker = float(release) - float(statistic_runs.truth(bounded, spec))
     chart(
         error_law_figure(
             errors,
@@ -173,7 +177,7 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     )
 
 
-def trade_off(data: Values, spec: StatisticSpec) -> list[dict]:
+def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
     """What the upper bound costs in bias and in noise; its rows."""
     st.markdown("##### What a wrong upper bound costs")
     if spec.kind == HISTOGRAM:
@@ -181,8 +185,8 @@ def trade_off(data: Values, spec: StatisticSpec) -> list[dict]:
             "Counts keep their noise whatever the edges are: values beyond the outermost edges "
             "are counted in the outermost bins, which only the reader of the histogram pays for."
         )
-        exact = statistic_runs.truth(data.values, spec)
-        private = statistic_runs.release(data.values, spec).value
+        exact = np.asarray(statistic_runs.truth(data.values, spec))
+        private = np.asarray(statistic_runs.release(data.values, spec).value)
         return [
             {"from": low, "to": high, "true": true, "private": count}
             for low, high, true, count in zip(
@@ -239,7 +243,7 @@ def pay(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     )
 
 
-def enter(data: Values, spec: StatisticSpec, choice: Selection) -> None:
+def enter(data: Values, spec: StatisticSpec, selection: Selection) -> None:
     """Put into the ledger what is shown beside the release."""
     dataset = data.dataset or TYPED_NUMBERS
     session_ledger.uncovered(
@@ -251,10 +255,10 @@ def enter(data: Values, spec: StatisticSpec, choice: Selection) -> None:
         session_ledger.uncovered(
             dataset, "Edges read from the data", "they are the smallest and the largest value"
         )
-    session_ledger.so_far(dataset, choice.dataset.title if data.dataset else dataset, spec.delta)
+    session_ledger.so_far(dataset, selection.dataset.title if data.dataset else dataset, spec.delta)
 
 
-def carry_off(data: Values, spec: StatisticSpec, rows: list[dict]) -> None:
+def carry_off(data: Values, spec: StatisticSpec, rows: Sequence[Row]) -> None:
     """The figure's rows, and this release as a script and a notebook."""
     origin = data.identity if data.dataset else data.values.tolist()
     take_away(

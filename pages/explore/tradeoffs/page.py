@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from dpcore.experiments.engine.sweep import Sweep
-from pages.explore.tradeoffs.panels import draw_panels, figures_of
+from pages.explore.tradeoffs.panels import Sides, draw_panels, figures_of
 from pages.explore.tradeoffs.sweep_controls import choose_sweeps, command_of, rows_by_dataset
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.sidebar.controls import current
@@ -29,16 +29,16 @@ PAGE = "tradeoffs"
 def choose() -> tuple[Sweep, ...]:
     """The sweeps the controls ask for, once all their data are there."""
     restore_controls(PAGE)
-    chosen, datasets = choose_sweeps(choice)
+    chosen, datasets = choose_sweeps(selection)
     keep_controls(PAGE)
     if not all([dataset_ready(dataset) for dataset in datasets]):
         st.stop()
     return chosen
 
 
-choice = current()
+selection = current()
 answer = st.container()
-for note in choice.notes:
+for note in selection.notes:
     st.warning(note)
 with errors_shown():
     with st.container(border=True):
@@ -55,17 +55,17 @@ with errors_shown():
                 "Choose what varies and press Run; everything else is held as the sidebar says."
             )
             # The empty axes say what will be drawn, and have the chart library loaded by then.
-            nothing = {choice.dataset.name: ([],) * len(sweeps)}
-            empty = figures_of(sweeps, nothing)[choice.dataset.name]
+            nothing: dict[str, Sides] = {selection.dataset.name: ([],) * len(sweeps)}
+            empty = figures_of(sweeps, nothing)[selection.dataset.name]
             chart(empty, key=f"{PAGE}_do_empty", alt="The axes of the curves to come.")
         else:
             watch(PAGE, job, partial(draw_panels, sweeps))
     promised_cards(
-        choice.spec,
-        choice.dataset,
-        choice.spec.protocols,
+        selection.spec,
+        selection.dataset,
+        selection.spec.protocols,
         "At the sidebar's settings. What holds at any other point is `exact_epsilon` in the rows.",
     )
-    session_ledger.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
+    session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")
     how_computed("tradeoffs", HOW_IT_IS_COMPUTED)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data import dataset_status
+from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.sweep import Sweep
 from dpcore.figures.tradeoffs.panels import energy_panel, legend_html
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.tradeoffs.axes import AXES
@@ -17,15 +21,17 @@ from pages.explore.tradeoffs.sweep_controls import (
     open_row,
     rows_by_dataset,
 )
-from pages.server.visitors_jobs import SweepProgress, Sweeps
+from pages.server.visitors_jobs import SweepProgress
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
 from pages.widgets.sweep_panel import point_clicked
 
 IN_A_ROW = 3
+# Rows of one data set: under the sidebar's settings, then under each of the others.
+Sides = tuple[list[Row], ...]
 
 
-def draw_panels(sweeps: Sweeps, progress: SweepProgress) -> None:
+def draw_panels(sweeps: Sequence[Sweep], progress: SweepProgress) -> None:
     """The finding, and under it one panel a data set, side by side, on one scale."""
     sides = rows_by_dataset(progress)
     if not sides:
@@ -60,13 +66,13 @@ def draw_panels(sweeps: Sweeps, progress: SweepProgress) -> None:
     )
 
 
-def names_of_others(sweeps: Sweeps) -> list[str]:
+def names_of_others(sweeps: Sequence[Sweep]) -> list[str]:
     """Settings compared with the sidebar's."""
     return [name_of(sweep, sweeps[0]) for sweep in sweeps[1:]]
 
 
 def figures_of(
-    sweeps: Sweeps, sides: dict[str, tuple], *, legend: bool = True
+    sweeps: Sequence[Sweep], sides: Mapping[str, Sides], *, legend: bool = True
 ) -> dict[str, go.Figure]:
     """One panel a data set, whose axes stand still while it fills in."""
     field, values = sweeps[0].vary[-1]
@@ -85,7 +91,7 @@ def figures_of(
     }
 
 
-def _go_to_point(key: str, field: str, sides: tuple) -> None:
+def _go_to_point(key: str, field: str, sides: Sides) -> None:
     """Callback of a click: the row under the point becomes the controls' settings."""
     for point in st.session_state[key].selection.points:
         value, protocol, *other = point["customdata"]

@@ -31,7 +31,7 @@ from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.controls import set_controls
-from pages.sidebar.selection import Selection
+from pages.sidebar.selection import Selection, n_components_of
 
 MOST_VALUES = 30
 TARGET = 0.9
@@ -39,7 +39,7 @@ PUBLISHED = "published choices"
 MOST_SETTINGS = 6
 
 
-def choose_sweeps(choice: Selection) -> tuple[tuple[Sweep, ...], tuple[DatasetStatus, ...]]:
+def choose_sweeps(selection: Selection) -> tuple[tuple[Sweep, ...], tuple[DatasetStatus, ...]]:
     """Draw the page's own controls; the sweeps they ask for and the data sets these need.
 
     Raises
@@ -50,14 +50,14 @@ def choose_sweeps(choice: Selection) -> tuple[tuple[Sweep, ...], tuple[DatasetSt
     left, right = st.columns(2)
     field = ask("tradeoffs_field", left)
     text = ask(f"tradeoffs_values_{field}", right)
-    beside = f"Beside {choice.dataset.title}, also on"
+    beside = f"Beside {selection.dataset.title}, also on"
     also = ask("tradeoffs_datasets", left, label=beside)
     compare = ask("tradeoffs_published", right)
     picked = _choose_settings()
-    names = tuple(dict.fromkeys((choice.dataset.name, *also)))
+    names = tuple(dict.fromkeys((selection.dataset.name, *also)))
     values = parse_values(field, text)
     vary = (("dataset", names), (field, values))
-    base = _without(field, values[0], _for_any_dataset(choice))
+    base = _without(field, values[0], _for_any_dataset(selection))
     bases = _bases(base, picked, compare)
     return tuple(Sweep(each, vary) for each in bases), tuple(map(dataset_status, names))
 
@@ -133,10 +133,12 @@ def parse_values(field: str, text: str) -> tuple[float, ...]:
     return tuple(sorted(values))
 
 
-def _for_any_dataset(choice: Selection) -> RunSpec:
-    """The choice with K and R left to each data set where they are at their defaults."""
-    spec, status = choice.spec, choice.dataset
-    if spec.intermediate_dim == min(2 * spec.components, status.n_features):
+def _for_any_dataset(selection: Selection) -> RunSpec:
+    """The selection with K and R left to each data set where they are at their defaults."""
+    spec, status = selection.spec, selection.dataset
+    if spec.intermediate_dim == min(
+        2 * n_components_of(spec.components, status), status.n_features
+    ):
         spec = replace(spec, intermediate_dim=None)
     if spec.components == status.default_components:
         spec = replace(spec, components=None)

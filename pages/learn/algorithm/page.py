@@ -20,12 +20,12 @@ from pages.widgets.messages import dataset_ready, errors_shown, how_computed, no
 
 PLACES = {AT_SITE: "at the site", AT_AGGREGATOR: "at the aggregator"}
 
-choice = current()
-dataset = choice.dataset
+selection = current()
+dataset = selection.dataset
 # Every site is walked through.
-spec = replace(choice.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0)
+spec = replace(selection.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0)
 st.title("How it works")
-for note in choice.notes:
+for note in selection.notes:
     st.warning(note)
 if not dataset_ready(dataset):
     st.stop()

@@ -13,11 +13,11 @@ from pages.parameters.table import ask
 from pages.sidebar.controls import current, redraw_noise
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
-choice = current()
+selection = current()
 st.title("Inside the sampler")
-if not dataset_ready(choice.dataset):
+if not dataset_ready(selection.dataset):
     st.stop()
-if choice.spec.components == choice.dataset.n_features:
+if selection.spec.components == selection.dataset.n_features:
     st.info("With K at the number of features the subspace is the whole space: nothing is drawn.")
     st.stop()
 answer = st.container()
@@ -25,7 +25,7 @@ left, right = st.columns([3, 1], gap="large")
 n_sweeps = ask("sampler_sweeps", left)
 n_chains = ask("sampler_chains", right)
 with errors_shown():
-    spec = replace(central_spec(choice.spec), samples=None)
+    spec = replace(central_spec(selection.spec), samples=None)
     chains, enough = chain_panels.watched(spec, n_chains, n_sweeps)
     with answer:
         chain_panels.headline(chains, enough, spec)
@@ -37,5 +37,5 @@ with errors_shown():
     chain_panels.traces(chains, enough)
     chain_panels.diagnostics(chains)
     chain_panels.what_it_means(chains, enough, spec)
-    chain_panels.promise(chains, spec, choice.dataset)
+    chain_panels.promise(chains, spec, selection.dataset)
 how_computed("sampler", CHAINS)

@@ -9,9 +9,9 @@ from pages.sidebar.controls import current
 from pages.use.ledger import panels
 from pages.widgets import session_ledger
 
-choice = current()
+selection = current()
 st.title("What was spent")
-panels.cap_controls(choice.spec.delta)
+panels.cap_controls(selection.spec.delta)
 accounts = session_ledger.accounts()
 if not accounts:
     st.info(
@@ -19,19 +19,19 @@ if not accounts:
         "Playground, at a mean or at a classifier, and come back."
     )
 titles = panels.titles()
-for name in sorted(accounts, key=lambda name: name != choice.dataset.name):
+for name in sorted(accounts, key=lambda name: name != selection.dataset.name):
     title = titles.get(name, name)
     if len(accounts) > 1:
         st.subheader(title[0].upper() + title[1:])
     account = accounts[name]
-    rows = account.rows(choice.spec.delta)
+    rows = account.rows(selection.spec.delta)
     if rows:
         panels.total(account, rows, title)
         panels.held(account, accounts.values())
         panels.under_cap(account)
         panels.running(rows, name)
         panels.table(rows)
-        panels.by_site(account, choice.spec.delta)
+        panels.by_site(account, selection.spec.delta)
     panels.beyond(account)
     panels.carry_off(rows, name, title)
 with st.expander("What is counted"):

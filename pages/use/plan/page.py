@@ -41,33 +41,33 @@ def draw(progress: Progress) -> None:
     panels.tried_table(question, progress)
 
 
-choice = current()
+selection = current()
 st.title("What would it take?")
-for note in choice.notes:
+for note in selection.notes:
     st.warning(note)
-if not dataset_ready(choice.dataset):
+if not dataset_ready(selection.dataset):
     st.stop()
 answer = st.container()
 with errors_shown():
     with st.container(border=True):
-        question = panels.choose_question(choice.spec, choice.dataset)
+        question = panels.choose_question(selection.spec, selection.dataset)
     with answer:
         panels.watch(
             PAGE,
             question,
             question.parts,
             question.cost(),
-            choice.dataset,
+            selection.dataset,
             draw,
             lambda progress: panels.count_of(question, progress),
         )
     promised_cards(
         question.spec,
-        choice.dataset,
+        selection.dataset,
         question.spec.protocols,
         "At the sidebar's settings; a run of the search changes the one that is looked for.",
     )
-    session_ledger.so_far(choice.dataset.name, choice.dataset.title, choice.spec.delta)
+    session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, panels.rows_of(PAGE, question))
 not_private(
     "The search",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -135,13 +135,19 @@ def watch(
         label = "Run" if progress is None else "Go on"
         caption = f"Real runs on {dataset.title}, which take a while; Stop keeps what arrived"
         start_button(page, question, parts, cost, charge, label=label, caption=caption)
-    if progress is None:
+    if work is None or progress is None:
         return
     every = _POLL_SECONDS if progress.goes_on else None
     st.fragment(_look, run_every=every)(page, work, draw, count, progress.goes_on)
 
 
-def _look(page: str, work: View, draw: Callable, count: Callable, went_on: bool) -> None:
+def _look(
+    page: str,
+    work: View,
+    draw: Callable[[Progress], None],
+    count: Callable[[Progress], str],
+    went_on: bool,
+) -> None:
     progress = work.progress()
     if progress.state == "failed":
         st.error(said(progress.sentence), icon="⚠️")
@@ -244,10 +250,10 @@ def people_map(question: Question, rows: tuple[Row, ...]) -> None:
 
 def budget_map(question: Question, rows: tuple[Row, ...]) -> None:
     """Mean energy over (ε, δ) from one curve."""
-    rows = _complete(rows)
-    if len({row["epsilon"] for row in rows}) < 2:
+    complete = _complete(rows)
+    if len({row["epsilon"] for row in complete}) < 2:
         return
-    curve = NoiseCurve.from_rows(rows, question.protocol)
+    curve = NoiseCurve.from_rows(complete, question.protocol)
     deltas = DELTAS[::-1]
     grid = curve.map(question.epsilons, deltas, calibration=question.spec.calibration)
     _map(question, grid, deltas, "δ", here=(question.spec.epsilon, question.spec.delta),
@@ -276,7 +282,15 @@ def value_in_words(field: str, value: float) -> str:
     }[field]
 
 
-def _map(question: Question, grid: np.ndarray, ys, y_title: str, *, here, key: str) -> None:
+def _map(
+    question: Question,
+    grid: np.ndarray,
+    ys: Sequence[float],
+    y_title: str,
+    *,
+    here: tuple[float, float],
+    key: str,
+) -> None:
     reached = np.nan_to_num(grid) >= question.target
     chart(
         energy_map(

@@ -76,8 +76,10 @@ def _panel(figure: PaperFigure, progress: SweepProgress) -> go.Figure:
 def take_away(figure: PaperFigure, sweeps: Sequence[Sweep], progress: SweepProgress) -> None:
     """The rows, the panel and the commands, and whose numbers ours are put beside."""
     commands = [
-        f"python -m dpcore reproduce {figure.name} --repetitions {figure.base.repetitions} "
-        f"--out {figure.name}"
+        (
+            f"python -m dpcore reproduce {figure.name} --repetitions {figure.base.repetitions} "
+            f"--out {figure.name}"
+        )
     ]
     if len(sweeps) > 1:
         commands += [command_of(sweep, n) for n, sweep in enumerate(sweeps, start=1)]

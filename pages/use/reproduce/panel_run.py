@@ -108,8 +108,10 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
         last = max(row[figure.field] for row in rows)
         return (
             percent(_mean(rows, lead, figure.field, last)),
-            f"of the energy that exact PCA captures is kept by **{PROTOCOLS[lead].title}** at the "
-            f"right end of {figure.name}.",
+            (
+                "of the energy that exact PCA captures is kept by "
+                f"**{PROTOCOLS[lead].title}** at the right end of {figure.name}."
+            ),
             "No published number is known for this panel.",
         )
     at = compared.at
@@ -121,9 +123,11 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
     )
     return (
         f"{compared.largest:.3f}",
-        f"is the largest difference between our means and the {compared.points} published ones: "
-        f"{compared.ours:.3f} against {at.mean:.3f} for **{PROTOCOLS[at.protocol].title}** at "
-        f"{figure.axis} = {at.value:g}.",
+        (
+            "is the largest difference between our means and the "
+            f"{compared.points} published ones: {compared.ours:.3f} against {at.mean:.3f} for "
+            f"**{PROTOCOLS[at.protocol].title}** at {figure.axis} = {at.value:g}."
+        ),
         caveat,
     )
 

@@ -47,8 +47,9 @@ def test_the_curve_fills_in(page):
     look_until(page, 1)
 
 
-def test_a_figure_that_is_stopped_goes_on_when_asked(open_page):
-    # Draws that no other test has asked for, and too many to be done before the button is pressed.
+def test_a_figure_that_is_stopped_goes_on_when_asked(open_page, tmp_path, monkeypatch):
+    # Rows that an earlier run left on disk would end it before anybody can stop it.
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
     page = open_page("explore/classification", seed="7501", class_draws="50")
     look_until(page, 1)
     press = next(button for button in page.button if button.label == "Stop")

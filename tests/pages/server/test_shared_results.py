@@ -30,7 +30,7 @@ def drawn(monkeypatch) -> list[str]:
         def noted_make():
             making.depth = getattr(making, "depth", 0) + 1
             try:
-                return make() if make else cache._make(*key)
+                return cache._make(*key) if make is None else make()
             finally:
                 making.depth -= 1
 
