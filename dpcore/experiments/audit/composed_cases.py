@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.experiments.audit.pca_cases import rebuilt
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
     PROTOCOL_TRIALS,
@@ -213,13 +214,10 @@ def _components(
     released = protocol("pooled").release(
         Draw(moments, settings, repetition, proxies=False, average=False)
     )
-    matrix = (released.components.T * released.eigenvalues) @ released.components
-    return matrix, released.guarantee, float(released.sigma[0])
+    return rebuilt(released), released.guarantee, float(released.sigma[0])
 
 
 def _worst_moments() -> tuple[SiteMoments, SiteMoments]:
-    moments, moments_prime = (
-        site_moments(rows, (np.arange(len(rows)),))
-        for rows in (among_others(axis) for axis in np.eye(_D)[:2])
-    )
-    return moments, moments_prime
+    at_both = (among_others(axis) for axis in np.eye(_D)[:2])
+    first, second = (site_moments(rows, (np.arange(len(rows)),)) for rows in at_both)
+    return first, second
