@@ -1,4 +1,4 @@
-"""A small picture of the sites and the aggregator."""
+"""A small picture of the sites, and of who sends to whom."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ _WIDTH, _HEIGHT = 560, 190
 _MOST_DRAWN = 12
 
 
-def network_svg(n_sites: int, label: str, *, protocol: str = "dpdis", dark: bool = False) -> str:
-    """SVG of S sites sending to one aggregator; the label stands on the way.
+def network_svg(
+    n_sites: int, label: str, *, protocol: str = "dpdis", is_chain: bool = False, dark: bool = False
+) -> str:
+    """SVG of S sites sending to one aggregator, or handing on; the label stands on the way.
 
     Parameters
     ----------
@@ -19,6 +21,10 @@ def network_svg(n_sites: int, label: str, *, protocol: str = "dpdis", dark: bool
         Up to twelve are drawn one by one, more as a row with an ellipsis.
     label : str
         What one site sends, for example "51 kB".
+    protocol : str
+        Whose colour it has.
+    is_chain : bool
+        Each site hands on to the next, in an order drawn at random; there is no aggregator.
     """
     ink = look_of("exact", dark=dark).colour
     colour = look_of(protocol).colour
@@ -26,10 +32,11 @@ def network_svg(n_sites: int, label: str, *, protocol: str = "dpdis", dark: bool
     slots = drawn + (n_sites > drawn)
     step = (_WIDTH - 60) / slots
     hub_x, hub_y = _WIDTH / 2, _HEIGHT - 34
+    what = "hand on" if is_chain else "each send"
+    whom = "from one to the next" if is_chain else "to one aggregator"
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'font-family="sans-serif" aria-label="{n_sites} sites each send {label} '
-        'to one aggregator">'
+        f'font-family="sans-serif" aria-label="{n_sites} sites {what} {label} {whom}">'
     )
     parts = [opening]
     for slot in range(slots):
@@ -40,15 +47,25 @@ def network_svg(n_sites: int, label: str, *, protocol: str = "dpdis", dark: bool
                 f"… {n_sites}</text>"
             )
             continue
-        angle = math.atan2(hub_y - 42, hub_x - x)
-        end_x, end_y = hub_x - 30 * math.cos(angle), hub_y - 22 * math.sin(angle)
+        if is_chain:
+            start_y, end_x, end_y = 29.0, x + step * (slot < slots - 1), 29.0
+        else:
+            angle = math.atan2(hub_y - 42, hub_x - x)
+            start_y, end_x, end_y = 42.0, hub_x - 30 * math.cos(angle), hub_y - 22 * math.sin(angle)
         parts.append(
-            f'<line x1="{x:.0f}" y1="42" x2="{end_x:.0f}" y2="{end_y:.0f}" stroke="{colour}" '
+            f'<line x1="{x:.0f}" y1="{start_y:.0f}" x2="{end_x:.0f}" y2="{end_y:.0f}" '
+            f'stroke="{colour}" '
             'stroke-width="2" opacity="0.75"/>'
             f'<rect x="{x - 13:.0f}" y="16" width="26" height="26" rx="5" fill="{colour}"/>'
             f'<text x="{x:.0f}" y="34" text-anchor="middle" font-size="12" fill="#ffffff" '
             f'font-weight="600">{slot + 1}</text>'
         )
+    if is_chain:
+        parts.append(
+            f'<text x="{hub_x:.0f}" y="80" font-size="14" fill="{ink}" text-anchor="middle">'
+            f"in an order drawn at random, {label} handed on each time</text></svg>"
+        )
+        return "".join(parts)
     parts.append(
         f'<circle cx="{hub_x:.0f}" cy="{hub_y:.0f}" r="20" fill="none" stroke="{ink}" '
         'stroke-width="2.5"/>'

@@ -108,6 +108,8 @@ class Protocol:
         None where nothing noisy is read.
     wants_proxies, wants_average : bool
         Which products of the sites `release` reads.
+    is_chain : bool
+        Whether sites hand on from one to the next, and there is no aggregator.
     look : Look, optional
         The next free one where there is none.
     neighbours : Neighbours
@@ -124,6 +126,7 @@ class Protocol:
     noise: NoiseIdentity | None = None
     wants_proxies: bool = False
     wants_average: bool = False
+    is_chain: bool = False
     look: Look | None = None
     neighbours: Neighbours = Neighbours()
 

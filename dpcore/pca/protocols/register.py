@@ -167,6 +167,7 @@ for _entry in (
         Where.EVERY_SITE,
         SITES_MOMENTS,
         wants_proxies=True,
+        is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
     ),

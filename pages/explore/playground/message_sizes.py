@@ -1,4 +1,4 @@
-"""What travelled from the sites to the aggregator."""
+"""What travelled between the sites and the aggregator."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ def travelled(rows: Sequence[Row], whole: int, raw: int) -> None:
     lead = rows[0]
     sent = bytes_in_words(lead["bytes_per_site"])
     picture, table = st.columns([2, 3], gap="large", vertical_alignment="center")
-    svg = network_svg(lead["sites"], sent, protocol=lead["protocol"], dark=is_dark())
+    chain = PROTOCOLS[lead["protocol"]].is_chain
+    svg = network_svg(
+        lead["sites"], sent, protocol=lead["protocol"], is_chain=chain, dark=is_dark()
+    )
+    how = "hand on {} from one to the next" if chain else "each send {} to one aggregator"
     picture.html(
         f'<img src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" '
-        f'style="width:100%" alt="{lead["sites"]} sites each send {sent} to one aggregator.">'
+        f'style="width:100%" alt="{lead["sites"]} sites {how.format(sent)}.">'
     )
     lines = (
         (
             PROTOCOLS[row["protocol"]].title,
-            bytes_in_words(row["bytes_per_site"]),
             bytes_in_words(row["bytes_sent"]),
             str(row["n_rounds"]),
             _share(row["bytes_sent"], whole),
@@ -43,7 +46,7 @@ def travelled(rows: Sequence[Row], whole: int, raw: int) -> None:
         )
         for row in rows
     )
-    head = ("Protocol", "Each site", "All sites", "Rounds", "Of whole matrices", "Of raw rows")
+    head = ("Protocol", "All sites", "Rounds", "Of whole matrices", "Of raw rows")
     table.markdown(
         "\n".join(f"| {' | '.join(line)} |" for line in (head, ("--",) * len(head), *lines))
     )

@@ -24,7 +24,7 @@ def frames_of(frame) -> list[str]:
     files = []
     while frame is not None:
         file = Path(frame.f_code.co_filename)
-        if file.is_relative_to(REPOSITORY) and "tests" not in file.parts:
+        if any(file.is_relative_to(REPOSITORY / room) for room in ("app.py", "pages", "dpcore")):
             files.insert(0, file.relative_to(REPOSITORY).as_posix())
         frame = frame.f_back
     return files
