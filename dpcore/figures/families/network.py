@@ -48,7 +48,8 @@ def network_svg(
             )
             continue
         if is_chain:
-            start_y, end_x, end_y = 29.0, x + step * (slot < slots - 1), 29.0
+            is_last = slot == drawn - 1
+            start_y, end_x, end_y = 29.0, x if is_last else x + step, 29.0
         else:
             angle = math.atan2(hub_y - 42, hub_x - x)
             start_y, end_x, end_y = 42.0, hub_x - 30 * math.cos(angle), hub_y - 22 * math.sin(angle)
