@@ -41,15 +41,15 @@ def travelled(rows: Sequence[Row], whole: int, raw: int) -> None:
             PROTOCOLS[row["protocol"]].title,
             bytes_in_words(row["bytes_sent"]),
             str(row["n_rounds"]),
-            _share(row["bytes_sent"], whole),
-            _share(row["bytes_sent"], raw),
+            f"{_share(row['bytes_sent'], whole)} / {_share(row['bytes_sent'], raw)}",
         )
         for row in rows
     )
-    head = ("Protocol", "All sites", "Rounds", "Of whole matrices", "Of raw rows")
+    head = ("Protocol", "Sent", "Rounds", "Of matrices / rows")
     table.markdown(
         "\n".join(f"| {' | '.join(line)} |" for line in (head, ("--",) * len(head), *lines))
     )
+    table.caption("The last column: the share of what whole matrices, and raw rows, would take.")
 
 
 def _share(part: int, whole: int) -> str:
