@@ -1,15 +1,19 @@
-"""Six short tutorials: the files beside this one, shown cell by cell, run live, or taken home.
+"""Six short tutorials: the modules beside this one, shown cell by cell, run live, or taken home.
 
-Each is a script in the percent format (`# %%` begins a cell, `# %% [markdown]` one of text) whose
-docstring gives its title and one sentence about it. Its line `epsilon = 1.0` is a parameter.
+Each is a generator of cells: `# %%` begins one of code, which ends with a `yield`, and
+`# %% [markdown]` one of text. The module's docstring gives its title and one sentence about it.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.resources import files
+from textwrap import dedent
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.export import notebook
@@ -17,8 +21,13 @@ from dpcore.privacy import Guarantee
 
 TEXT, CODE = "markdown", "code"
 _NAMES = ("mean", "variance", "histogram", "pca", "svm", "logistic")
-_CELL = re.compile(r"^# %%(.*)\n", re.MULTILINE)
-_PARAMETER = re.compile(r"^epsilon = 1\.0$", re.MULTILINE)
+_CELL = re.compile(r"^ *# %%(.*)\n", re.MULTILINE)
+# What ends a cell here, and is no part of it where it is shown.
+_END = re.compile(r"^yield (?:None)?", re.MULTILINE)
+_HERE = (__name__, "__future__")
+
+Print = Callable[..., None]
+Cells = Iterator[object]
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,8 @@ class Tutorial:
     key, title : str
     about : str
         One sentence.
+    imports : str
+        What its code needs.
     cells : tuple of (kind, source)
         Kind is "markdown" or "code".
     """
@@ -37,15 +48,16 @@ class Tutorial:
     key: str
     title: str
     about: str
+    imports: str
     cells: tuple[tuple[str, str], ...]
 
     def filled(self, epsilon: float) -> list[tuple[str, str]]:
-        """The cells with this epsilon in place of the file's."""
+        """The cells as a notebook has them: the first of code says what epsilon is."""
+        cells = list(self.cells)
+        first = [kind for kind, _ in cells].index(CODE)
         line = f"epsilon = {float(epsilon)!r}"
-        return [
-            (kind, _PARAMETER.sub(line, source) if kind == CODE else source)
-            for kind, source in self.cells
-        ]
+        cells[first] = (CODE, f"{self.imports}\n\n{line}\n{cells[first][1]}")
+        return cells
 
 
 @dataclass(frozen=True)
@@ -58,37 +70,27 @@ class Output:
     promises: dict[str, Guarantee] = field(default_factory=dict)
 
 
-def run_cells(cells: list[tuple[str, str]]) -> tuple[Output, ...]:
-    """Run code cells in one fresh namespace, as a notebook would; one output a code cell."""
-    namespace: dict[str, object] = {"__name__": "tutorial"}
-    return tuple(_run_cell(source, namespace) for kind, source in cells if kind == CODE)
-
-
-def _run_cell(source: str, namespace: dict[str, object]) -> Output:
+def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
+    """Outputs of a tutorial's code cells at this epsilon, in order."""
     lines: list[str] = []
     # Standard output belongs to the whole server; a print of its own belongs to this run.
-    namespace["print"] = lambda *words: lines.append(" ".join(map(str, words)))
-    tree = ast.parse(source)
-    before = set(namespace)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<tutorial>", "exec"), namespace)  # noqa: S102 - files of this package
-    value = None
-    if isinstance(last, ast.Expr):
-        expression = compile(ast.Expression(last.value), "<tutorial>", "eval")
-        value = eval(expression, namespace)  # noqa: S307
-    named = {name: result for name, result in namespace.items() if name not in before}
-    # Results carry a guarantee, fitted estimators a guarantee_.
-    found = {
-        name: getattr(result, "guarantee", getattr(result, "guarantee_", None))
-        for name, result in named.items()
-    }
-    promises = {name: each for name, each in found.items() if isinstance(each, Guarantee)}
-    return Output("\n".join(lines), value, promises)
-
-
-def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
-    """Outputs of a tutorial's code cells at this epsilon."""
-    return run_cells(tutorial(key).filled(epsilon))
+    running = import_module(f"{__name__}.{tutorial(key).key}").cells(
+        epsilon, lambda *words: lines.append(" ".join(map(str, words)))
+    )
+    outputs, known = [], set[str]()
+    for value in running:
+        named = inspect.getgeneratorlocals(running)
+        # Results carry a guarantee, fitted estimators a guarantee_.
+        found = {
+            name: getattr(result, "guarantee", getattr(result, "guarantee_", None))
+            for name, result in named.items()
+            if name not in known
+        }
+        promises = {name: each for name, each in found.items() if isinstance(each, Guarantee)}
+        outputs.append(Output("\n".join(lines), value, promises))
+        lines.clear()
+        known |= set(named)
+    return tuple(outputs)
 
 
 def tutorial_notebook(key: str, epsilon: float) -> str:
@@ -116,17 +118,24 @@ def tutorial(key: str) -> Tutorial:
 
 def _read(key: str) -> Tutorial:
     source = (files(__name__) / f"{key}.py").read_text(encoding="utf-8")
-    head, *parts = _CELL.split(source)
-    title, _, about = ast.literal_eval(head.strip()).partition("\n\n")
+    tree = ast.parse(source)
+    title, _, about = (ast.get_docstring(tree) or "").partition("\n\n")
+    imports = "\n".join(
+        ast.unparse(node)
+        for node in tree.body
+        if isinstance(node, ast.Import)
+        or (isinstance(node, ast.ImportFrom) and node.module not in _HERE)
+    )
+    _, *parts = _CELL.split(source)
     cells = tuple(map(_cell, parts[::2], parts[1::2]))
-    return Tutorial(key, title.removesuffix("."), about.replace("\n", " ").strip(), cells)
+    return Tutorial(key, title.removesuffix("."), about.replace("\n", " ").strip(), imports, cells)
 
 
 def _cell(marker: str, source: str) -> tuple[str, str]:
+    source = dedent(source).strip()
     if "[markdown]" not in marker:
-        return CODE, source.strip()
-    lines = (line.removeprefix("#").strip() for line in source.strip().splitlines())
-    return TEXT, " ".join(lines)
+        return CODE, _END.sub("", source).strip()
+    return TEXT, " ".join(line.removeprefix("#").strip() for line in source.splitlines())
 
 
 TUTORIALS: dict[str, Tutorial] = {key: _read(key) for key in _NAMES}
