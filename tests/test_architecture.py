@@ -316,6 +316,16 @@ def there_are_no_grab_bags() -> Breaches:
 
 
 @rule
+def nothing_is_executed_from_text() -> Breaches:
+    """A file, an address or a template that becomes a program is somebody else's program."""
+    for source in FILES:
+        yield from source.imports_within("pickle", "marshal", "joblib.load", "dill", "runpy")
+        for node in source.nodes:
+            if isinstance(node, ast.Call) and dotted(node.func) in ("exec", "eval", "compile"):
+                yield f"{source.name}:{node.lineno} calls {dotted(node.func)}"
+
+
+@rule
 def there_are_no_machine_paths() -> Breaches:
     """A path that is right on one machine is wrong on the next."""
     for source in FILES:
@@ -410,6 +420,7 @@ BREAKING = {
     "folders_are_rooms_and_neither_halls_nor_boxes": ("dpcore/new/x.py", ""),
     "names_are_not_used_twice": ("dpcore/pca/protocols/draw.py", ""),
     "there_are_no_grab_bags": ("dpcore/pca/utils.py", ""),
+    "nothing_is_executed_from_text": ("dpcore/pca/x.py", "exec('f()')"),
     "there_are_no_machine_paths": ("pages/x.py", "home = '/home/me'"),
     "randomness_is_passed_and_never_global": ("dpcore/pca/x.py", "np.random.normal()"),
     "nothing_is_swallowed_and_nothing_asserted_to_users": (
