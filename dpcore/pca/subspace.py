@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import leading_directions
+from dpcore.pca.self_assessment import Assessment, NoisyMean, assess
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Guarantee
 from dpcore.spectra import Spectrum
@@ -59,6 +60,10 @@ class NoisyAverage:
         Noise standard deviation in an entry of the average, before any truncation at the sites.
     of_proxies : bool
         Whether sites sent their leading directions only.
+    mean : NoisyMean, optional
+        The private mean that it is centred around; None where rows are taken as centred.
+    noise : str, optional
+        Shape of the noise, where it is not that of the settings.
     """
 
     spectrum: Spectrum
@@ -67,6 +72,8 @@ class NoisyAverage:
     bytes_sent: IntArray
     sigma_left: float
     of_proxies: bool = False
+    mean: NoisyMean | None = None
+    noise: str | None = None
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """The K leading directions."""
@@ -77,3 +84,14 @@ class NoisyAverage:
             of_proxies=self.of_proxies,
         )
         return Subspace(components, eigenvalues, self.guarantee, self.sigma, self.bytes_sent)
+
+    def assessment(self, settings: ReleaseSettings) -> Assessment:
+        """How good those directions are, of a noisy second moment that nothing was cut from."""
+        return assess(
+            self.spectrum,
+            settings.n_components,
+            sigma=self.sigma_left,
+            noise=self.noise or settings.noise,
+            ranking=settings.ranking,
+            mean=self.mean,
+        )

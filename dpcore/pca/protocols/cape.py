@@ -18,6 +18,7 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
+from dpcore.pca.self_assessment import NoisyMean
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
 from dpcore.pca.subspace import NoisyAverage, Subspace
@@ -123,6 +124,15 @@ def masked_average(draw: Draw) -> NoisyAverage:
         np.full(n_sites, noise.moment),
         draw.whole_matrix_bytes(),
         left,
+        mean=_mean_left(draw, noise),
+    )
+
+
+def _mean_left(draw: Draw, noise: NoiseScales) -> NoisyMean | None:
+    if draw.settings.mean_share == 0:
+        return None
+    return NoisyMean(
+        draw.once(noisy_mean_of_messages), noise.mean / math.sqrt(draw.moments.n_sites)
     )
 
 
@@ -133,7 +143,7 @@ def _noisy_average(draw: Draw) -> Spectrum:
     if left > 0:
         average = average + draw.pooled_noise(left, Purpose.MASK)
     if draw.settings.mean_share > 0:
-        mean = noisy_mean_of_messages(draw)
+        mean = draw.once(noisy_mean_of_messages)
         average = average - np.outer(mean, mean).astype(average.dtype)
     return Spectrum(average)
 

@@ -23,6 +23,7 @@ from dpcore.pca.protocols.guarantees import (
     no_guarantee,
     noise_guarantee,
 )
+from dpcore.pca.self_assessment import NoisyMean
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_of_sites, noise_scales
 from dpcore.pca.subspace import NoisyAverage, Subspace
@@ -66,7 +67,7 @@ def dpdis(draw: Draw) -> Subspace:
 
 def full(draw: Draw) -> Subspace:
     """Every site sends its whole noisy second moment: no truncation error, more to send."""
-    return average_of_sites(draw, draw.whole_matrices()).subspace(draw.settings)
+    return average_of_matrices(draw).subspace(draw.settings)
 
 
 def local(draw: Draw) -> Subspace:
@@ -82,6 +83,11 @@ def pooled(draw: Draw) -> Subspace:
     return noisy_pool(draw).subspace(draw.settings)
 
 
+def average_of_matrices(draw: Draw) -> NoisyAverage:
+    """What the aggregator of `full` has."""
+    return average_of_sites(draw, draw.whole_matrices())
+
+
 def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
     """What the aggregator of `dpdis` or `full` has."""
     return NoisyAverage(
@@ -91,18 +97,27 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
         np.array(received.n_bytes) + draw.mean_bytes,
         float(np.linalg.norm(draw.moments.weights * draw.sigma)),
         bool(received.proxies),
+        _average_of_means(draw),
     )
+
+
+def _average_of_means(draw: Draw) -> NoisyMean | None:
+    if draw.noisy_means is None:
+        return None
+    weights, sigma = draw.moments.weights, [scales.mean for scales in draw.scales]
+    return NoisyMean(weights @ draw.noisy_means, float(np.linalg.norm(weights * sigma)))
 
 
 def first_site_alone(draw: Draw) -> NoisyAverage:
     """What the first site of `local` has."""
-    sigma = draw.sigma[:1]
+    sigma, means = draw.sigma[:1], draw.noisy_means
     return NoisyAverage(
         draw.first(),
         noise_guarantee(draw.settings, FIRST_SITE, draw.scales[:1]),
         sigma,
         np.zeros(1, dtype=np.int64),
         float(sigma[0]),
+        mean=None if means is None else NoisyMean(means[0], draw.scales[0].mean),
     )
 
 
@@ -115,14 +130,21 @@ def noisy_pool(draw: Draw) -> NoisyAverage:
         np.array([scales.moment]),
         draw.raw_row_bytes(),
         scales.moment,
+        mean=_mean_of_holder(draw, scales),
     )
+
+
+def _mean_of_holder(draw: Draw, scales: NoiseScales) -> NoisyMean | None:
+    if draw.settings.mean_share == 0:
+        return None
+    return NoisyMean(draw.once(noisy_mean_of_holder), scales.mean)
 
 
 def _noisy_pooled_moment(draw: Draw) -> Spectrum:
     scales = noise_of_holder(draw.settings, draw.n_samples, draw.calibrate)
     noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
     if draw.settings.mean_share > 0:
-        mean = noisy_mean_of_holder(draw)
+        mean = draw.once(noisy_mean_of_holder)
         noisy -= np.outer(mean, mean).astype(noisy.dtype)
     return Spectrum(noisy)
 

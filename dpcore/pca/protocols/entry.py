@@ -8,8 +8,10 @@ from enum import StrEnum
 
 from dpcore.arrays import FloatArray
 from dpcore.pca.draw import Draw
+from dpcore.pca.messages.names import rounding_step
 from dpcore.pca.protocols.guarantees import Promise
-from dpcore.pca.subspace import Subspace
+from dpcore.pca.self_assessment import Assessment
+from dpcore.pca.subspace import NoisyAverage, Subspace
 
 
 class Kind(StrEnum):
@@ -106,6 +108,10 @@ class Protocol:
     where : Where
     noise : NoiseIdentity or None
         None where nothing noisy is read.
+    average : callable, optional
+        Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
+        directions. From it a release can tell how good it is (`assess`); None where there is none,
+        or sites cut away what would be needed.
     wants_proxies, wants_average : bool
         Which products of the sites `release` reads.
     is_chain : bool
@@ -124,6 +130,7 @@ class Protocol:
     kind: Kind
     where: Where
     noise: NoiseIdentity | None = None
+    average: Callable[[Draw], NoisyAverage] | None = None
     wants_proxies: bool = False
     wants_average: bool = False
     is_chain: bool = False
@@ -144,3 +151,12 @@ class Protocol:
     def has_sites(self) -> bool:
         """Whether it starts from rows at sites, wherever noise is added."""
         return self.where is not Where.HOLDER
+
+    def assess(self, draw: Draw) -> Assessment | None:
+        """How good the release of this draw is, told by itself; None where it cannot tell.
+
+        Rounded messages carry an error that is not Gaussian, and tell nothing of theirs.
+        """
+        if self.average is None or rounding_step(draw.settings.encoding) is not None:
+            return None
+        return self.average(draw).assessment(draw.settings)
