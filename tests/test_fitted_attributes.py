@@ -20,6 +20,7 @@ N = 40
 NOISY = {
     "components_",
     "eigenvalues_",
+    "assessment_",
     "x_rotations_",
     "y_rotations_",
     "correlations_",

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
-from dpcore.pca.protocols.distributed import pooled
-from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
+from dpcore.pca.protocols.distributed import noisy_pool
+from dpcore.pca.protocols.trusted import modsulq_average, ppca, sulq_average
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
@@ -53,6 +53,14 @@ class AnalyzeGaussPCA(PrivatePCA):
     noise_scale_ : ndarray of shape (1,)
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee
+    assessment_ : Assessment
+        What the release says of itself, at no cost (`dpcore.pca.self_assessment`).
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
+        Energy of each component without the noise, and its share of the whole, unbiased.
+    explained_variance_interval_, explained_variance_ratio_interval_ : ndarray, (2, n_components)
+        Ends of 90 % intervals.
+    suggested_n_components_ : int
+        How many components stand out of the noise; too many in one release of 100 at most.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.
@@ -111,7 +119,8 @@ class AnalyzeGaussPCA(PrivatePCA):
             truncation=self.truncation,
             row_norm_bound=self.row_norm_bound,
         )
-        self._keep(pooled(self._draw(rows, settings, noise=("pooled",))), rows.dtype)
+        average = noisy_pool(self._draw(rows, settings, noise=("pooled",)))
+        self._keep(average.subspace(settings), rows.dtype, average.assessment(settings))
         return self
 
 
@@ -147,8 +156,8 @@ class _SulqFamily(PrivatePCA):
             truncation=self.truncation,
             row_norm_bound=self.row_norm_bound,
         )
-        draw = self._draw(rows, settings, noise=(self._protocol.__name__,))
-        self._keep(self._protocol(draw), rows.dtype)
+        average = self._average(self._draw(rows, settings, noise=(self._noise,)))
+        self._keep(average.subspace(settings), rows.dtype, average.assessment(settings))
         return self
 
 
@@ -175,7 +184,7 @@ class SulqPCA(_SulqFamily):
     Sarwate & Sinha (2012), "Near-optimal differentially private principal components", section 3.
     """
 
-    _protocol = staticmethod(sulq)
+    _noise, _average = "sulq", staticmethod(sulq_average)
 
 
 class ModSulqPCA(_SulqFamily):
@@ -198,7 +207,7 @@ class ModSulqPCA(_SulqFamily):
     Chaudhuri, Sarwate & Sinha (2012), Algorithm 1.
     """
 
-    _protocol = staticmethod(modsulq)
+    _noise, _average = "modsulq", staticmethod(modsulq_average)
 
 
 class ExponentialPCA(PrivatePCA):
@@ -209,9 +218,9 @@ class ExponentialPCA(PrivatePCA):
     convergence is diagnosed and not proven. Where the diagnostics fail, nothing is promised; that
     verdict is itself worked out from the rows, and epsilon does not cover it.
 
-    Within the subspace the order and direction of the components mean nothing, and no
-    eigenvalues are released. Nor is what the diagnostics measured kept, which depends on the
-    rows; `ppca` returns it to whoever holds them.
+    Within the subspace order and direction of the components mean nothing. No eigenvalues are
+    released, so the release cannot tell how good it is (`assessment_` is None). What the
+    diagnostics measured depends on the rows and is not kept; `ppca` returns it to their holder.
 
     Parameters
     ----------
@@ -289,5 +298,6 @@ class ExponentialPCA(PrivatePCA):
             )
         self.components_ = subspace.components.astype(rows.dtype, copy=False)
         self.guarantee_ = subspace.guarantee
+        self.assessment_ = None
         self.noise_scale_ = np.array([2 * self.row_norm_bound**2 / (len(rows) * self.epsilon)])
         return self
