@@ -23,6 +23,8 @@ CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 _SLICE_SECONDS = 0.2
 # Leaves the browser time to draw between two slices.
 _TICK_SECONDS = 0.4
+# Pixels, as high as the answer beside it.
+_CURVE_HEIGHT = 290
 
 
 def dots(spec: RunSpec, rows: Sequence[Row]) -> None:
@@ -79,7 +81,7 @@ def _draw_curve(spec: RunSpec, specs: tuple[RunSpec, ...], was_unfinished: bool)
             key="curve",
             on_select=_move_to_point,
             selection_mode="points",
-            alt="Captured energy of each protocol against the asked epsilon.",
+            alt="Captured energy of each protocol against the asked epsilon. Click a point to go there.",
         )
     if missing:
         st.progress(
@@ -98,6 +100,7 @@ def _curve(rows: Sequence[Row], epsilon: float, dark: bool) -> go.Figure:
         axis_title="← more private     asked ε     less private →",
         axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
         marker=epsilon,
+        height=_CURVE_HEIGHT,
         dark=dark,
     )
 
