@@ -8,13 +8,6 @@ import streamlit as st
 
 from dpcore.experiments.pca.export import notebook_of, script_of
 from dpcore.experiments.pca.runs import reference_bytes
-from dpcore.experiments.pca.sentences import (
-    comparison,
-    headline,
-    in_plain_words,
-    percent,
-    spread_of,
-)
 from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import energy_charts, presets
@@ -26,7 +19,6 @@ from pages.widgets import component_images, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.messages import (
-    big_number,
     dataset_ready,
     errors_shown,
     how_computed,
@@ -51,13 +43,8 @@ with st.container(key="first_screen"):
 with errors_shown():
     session_ledger.pay_run(spec, spec.repetitions)
     rows = result_cache.rows(spec)
-    lead = spread_of(rows, spec.protocols[0])
     with answer:
-        big_number(percent(lead.mean), in_plain_words(rows), beside=False)
-        in_full = f"{percent(lead.mean)} {headline(rows, titles)} {comparison(rows, titles)}."
-        st.markdown(f":small[{in_full}]")
-        if selection.compare:
-            st.markdown(energy_charts.against_published(spec, lead.mean))
+        energy_charts.answer(spec, rows, titles, compare=selection.compare)
     page_lock.breath()
     with pictures:
         problem = result_cache.problem(spec.problem_key())
