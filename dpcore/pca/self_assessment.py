@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray
+from dpcore.errors import ParameterError
 from dpcore.pca.noise_edge import n_above_noise, off_diagonal_sigma
 from dpcore.spectra import Spectrum
 
@@ -147,6 +148,8 @@ def assess(
         If n_components is not in [1, n_features] or the ranking unknown.
     """
     n_features = len(spectrum.matrix)
+    if not 1 <= n_components <= n_features:
+        raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
     values, vectors = spectrum.leading(n_features, by=ranking)
     field = _NoiseField(values.astype(np.float64), vectors.astype(np.float64), sigma, noise, mean)
     chosen = np.arange(n_features) < n_components

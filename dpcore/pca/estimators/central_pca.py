@@ -1,7 +1,6 @@
 """Private PCA of rows held in one place, as scikit-learn estimators.
 
-The noise is added once, by somebody who holds all rows. The estimator for rows spread
-over sites is in `dpcore.pca.estimators.distributed_pca`.
+The noise is added once. For rows spread over sites: `dpcore.pca.estimators.distributed_pca`.
 """
 
 from __future__ import annotations
@@ -54,13 +53,11 @@ class AnalyzeGaussPCA(PrivatePCA):
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee
     assessment_ : Assessment
-        What the release says of itself, at no cost (`dpcore.pca.self_assessment`).
+        What the release says of itself, at no cost (`dpcore.pca.self_assessment`), and so
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
-        Energy of each component without the noise, and its share of the whole, unbiased.
-    explained_variance_interval_, explained_variance_ratio_interval_ : ndarray, (2, n_components)
-        Ends of 90 % intervals.
+        and 90 % intervals, `explained_variance[_ratio]_interval_` of shape (2, n_components);
     suggested_n_components_ : int
-        How many components stand out of the noise; too many in one release of 100 at most.
+        how many stand out of the noise: too many in one release of 100 at most.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.
@@ -219,8 +216,8 @@ class ExponentialPCA(PrivatePCA):
     verdict is itself worked out from the rows, and epsilon does not cover it.
 
     Within the subspace order and direction of the components mean nothing. No eigenvalues are
-    released, so the release cannot tell how good it is (`assessment_` is None). What the
-    diagnostics measured depends on the rows and is not kept; `ppca` returns it to their holder.
+    released; the release cannot tell how good it is (`assessment_` is None), and what the
+    diagnostics measured, which depends on the rows, is not kept: `ppca` returns it.
 
     Parameters
     ----------

@@ -70,10 +70,8 @@ class DistributedPCA(PrivatePCA):
         None under "dpdis" and "sequential", whose sites cut away what would be needed, and then
         there is none of the following.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
-        Energy of each component of the second moment without noise, and its share of the whole.
-        Without bias, where the noisy `eigenvalues_` are too large.
-    explained_variance_interval_, explained_variance_ratio_interval_ : ndarray, (2, n_components)
-        Ends of 90 % intervals.
+        Energy of each without the noise, and its share of all; ends of 90 % intervals are in
+        `explained_variance_interval_`, `explained_variance_ratio_interval_`, (2, n_components).
     suggested_n_components_ : int
         How many components stand out of the noise; too many in one release of 100 at most.
     bytes_sent_ : int

@@ -12,6 +12,7 @@ from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import energy_charts, presets
 from pages.explore.playground.message_sizes import travelled
+from pages.explore.playground.own_estimate import own_estimate
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server import page_lock, result_cache
 from pages.sidebar.controls import current
@@ -71,6 +72,8 @@ with errors_shown():
         st.markdown("## What travelled")
         one_draw = replace(spec, repetitions=1)
         travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
+
+    own_estimate(spec)
 
     st.markdown("## What it promises")
     session_ledger.so_far(dataset.name, dataset.title, spec.delta)
