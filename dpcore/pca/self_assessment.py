@@ -9,15 +9,10 @@ in G, so that
 
     sum_{i in G} lambda_i - sigma^2 sum_{i in G, j not in G} 1 / (lambda_i - lambda_j)
 
-is tr(P A) without bias, whatever A, at every dimension, above the noise and below. Its squared
+is tr(P A) without bias, whatever A, in every dimension, above the noise and below. Its squared
 error has an unbiased estimate as well: sigma^2 |G| + sigma^4 sum 1 / (lambda_i - lambda_j)^2. All
 of it is read off M: post-processing, and nobody pays. A private mean m + xi, whose outer product
-has been subtracted, is one more Gaussian field in the same formulas.
-
-Sources: Stein (1981), "Estimation of the mean of a multivariate normal distribution"; Bellec &
-Zhang (2021), "Second-order Stein: SURE for SURE and other applications in high-dimensional
-inference", for the squared error; as D grows, the estimate is that of Bun, Allez, Bouchaud &
-Potters (2016), "Rotational invariant estimator for general noisy matrices". Derived in
+has been subtracted, is one more Gaussian field in the same formulas. Sources and derivation:
 ``docs/algorithms/self-assessment.md``.
 """
 

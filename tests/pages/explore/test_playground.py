@@ -7,6 +7,10 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.experiments.pca.problem import local_problem
+from dpcore.experiments.pca.self_assessed import assessed
+from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca.spec import RunSpec
 from tests.pages import looking
 
 
@@ -33,7 +37,7 @@ def traces(at: AppTest, index: int) -> list[dict]:
 def test_the_default_page_shows_a_result_at_once():
     at = opened()
     assert "of the energy that exact PCA captures is kept by **DPdisPCA**" in words(at)
-    every_draw, means = traces(at, -1)
+    every_draw, means = traces(at, -2)
     assert len(every_draw["x"]) == 40 and len(means["x"]) == 4
 
 
@@ -86,13 +90,32 @@ def test_an_absent_data_set_says_how_to_get_it():
 def test_data_without_pictures_shows_loadings():
     at = opened(dataset="synthetic-2012")
     assert "of the energy" in words(at)
-    assert any(trace["type"] == "bar" for trace in traces(at, -2))
+    assert any(trace["type"] == "bar" for trace in traces(at, -3))
 
 
 def test_the_published_promise_shows_what_it_really_is():
     at = opened(epsilon="10", calibration="published")
     assert "20.2" in words(at)
     assert "breaks what was asked" in words(at)
+
+
+def test_the_release_says_how_good_it_is_beside_the_truth():
+    at = opened()
+    text = words(at)
+    spec = RunSpec()
+    found = assessed(spec, local_problem(spec.problem_key()))["full"]
+    low, high = (percent(float(end)) for end in found.own.captured_share.interval)
+    assert f"({low} to {high})" in text.replace("\xa0", " ")
+    assert f"the truth is **{percent(found.energy / found.total)}**" in text
+    assert "**DPdisPCA** cannot tell" in text
+    estimate, true = traces(at, -1)
+    assert len(estimate["error_y"]["array"]) == len(true["y"]) == 10
+
+
+def test_a_release_below_the_noise_says_that_nothing_stands_out():
+    at = opened(epsilon="0.01")
+    assert "Nothing stands out of the noise" in words(at)
+    assert "too noisy to tell" in words(at)
 
 
 def test_published_preparation_is_never_called_private():
