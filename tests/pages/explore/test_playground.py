@@ -109,7 +109,7 @@ def test_the_release_says_how_good_it_is_beside_the_truth():
     assert f"the truth is **{percent(found.energy / found.total)}**" in text
     assert "**DPdisPCA** cannot tell" in text
     estimate, true = traces(at, -1)
-    assert len(estimate["error_y"]["array"]) == len(true["y"]) == 10
+    assert len(estimate["x"]) == len(true["x"]) == 10
 
 
 def test_a_release_below_the_noise_says_that_nothing_stands_out():
