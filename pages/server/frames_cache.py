@@ -48,7 +48,18 @@ class Frame:
 
     spec: RunSpec
     rows: list[PcaRow]
-    pictures: Pictures | None
+    pictures: Pictures
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws of the noise there are."""
+        return len(self.rows) // len(self.spec.protocols)
+
+    def up_to(self, n_draws: int) -> Frame:
+        """The same with so many of its draws, unless it is whole."""
+        if self.n_draws == self.spec.repetitions:
+            return self
+        return replace(self, rows=self.rows[: n_draws * len(self.spec.protocols)])
 
 
 Missing = Callable[[], object]
@@ -62,21 +73,24 @@ def frame(spec: RunSpec, dataset: DatasetStatus) -> Frame:
 def finished(
     specs: tuple[RunSpec, ...], dataset: DatasetStatus
 ) -> tuple[list[Frame], list[Missing]]:
-    """Frames that have a row already, and what is to be done for the others, in this order.
+    """Frames that have a draw and its pictures, and what is to be done for the others, in order.
 
-    First come one draw and the pictures of every spec, then the other draws.
+    First come one draw and the pictures of every spec, then a second draw of every spec, and so
+    on. Draws are handed over by such rounds: what has not changed is not sent again.
     """
     frames: list[Frame] = []
-    missing: list[tuple[bool, Missing]] = []
+    missing: list[tuple[int, Missing]] = []
     for spec in specs:
         rows, cells = result_cache.finished_rows((spec,))
         pictures = _pictures.peek(_lead(spec), dataset.image_shape)
-        if rows:
+        if rows and pictures is not None:
             frames.append(Frame(spec, rows, pictures))
         if pictures is None:
-            missing.append((False, partial(_pictures, _lead(spec), dataset.image_shape)))
-        missing += [(cell[1] > 0, partial(result_cache.cell_rows, cell)) for cell in cells]
-    return frames, [item for _, item in sorted(missing, key=lambda each: each[0])]
+            missing.append((0, partial(_pictures, _lead(spec), dataset.image_shape)))
+        missing += [(cell[1], partial(result_cache.cell_rows, cell)) for cell in cells]
+    by_round = [item for _, item in sorted(missing, key=lambda each: each[0])]
+    round_ = min((frame.n_draws for frame in frames), default=0)
+    return [frame.up_to(round_) for frame in frames], by_round
 
 
 def exact_pictures(spec: RunSpec, dataset: DatasetStatus) -> Pictures:

@@ -54,7 +54,7 @@ def fill(spec: RunSpec, dataset: DatasetStatus) -> None:
     """Hand over the present ε, which is paid for, and the others as they are finished."""
     here = frames_cache.frame(spec, dataset)
     if not session_ledger.curves(dataset.name):
-        _feed(key="energy_feed", data=payload(spec, dataset, [here], 0))
+        _feed(key="energy_feed", data=payload(spec, dataset, [here], 1))
         return
     specs = along_epsilon(spec)
     unfinished = bool(frames_cache.finished(specs, dataset)[1])
@@ -72,7 +72,7 @@ def _fill(
     if missing and started:
         result_cache.compute_for(missing, lambda item: item(), _SLICE_SECONDS)
         frames, missing = frames_cache.finished(specs, dataset)
-    _feed(key="energy_feed", data=payload(spec, dataset, frames, len(missing)))
+    _feed(key="energy_feed", data=payload(spec, dataset, frames, len(specs)))
     if was_unfinished and started and not missing:
         # The whole page once more, so that the fragment stops asking to be run again.
         st.rerun()

@@ -19,6 +19,9 @@ const TRUST_MS = 8000; // how long an answer to something older is not believed
 const percent = (share) => `${Math.round(100 * share)} %`;
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
+// So that no line ends between a number and what it belongs to.
+const unbroken = (text) => text.replaceAll(" %", "\u00a0%").replaceAll("ε = ", "ε\u00a0=\u00a0");
+
 function make(name, attributes = {}, text = "") {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -259,7 +262,7 @@ class Explorer {
   }
 
   // Where ε and an energy lie on the chart, in its pixels.
-  place() {
+  measured() {
     const { width, height } = this.svg.getBoundingClientRect();
     const columns = this.data.looks.length;
     const dots = width < 460 ? 0 : 22 * columns + 18;
@@ -273,14 +276,15 @@ class Explorer {
 
   nearest(event) {
     const { left } = this.svg.getBoundingClientRect();
-    const { x } = this.place();
+    const { x } = this.place;
     const away = this.epsilons.map(({ value }) => Math.abs(x(value) - (event.clientX - left)));
     return away.indexOf(Math.min(...away));
   }
 
   drawCurve() {
     if (!this.data || !this.svg.clientWidth) return;
-    const { left, right, top, bottom, width, dots, x, y } = this.place();
+    this.place = this.measured(); // asked here alone: while one drags nothing is laid out twice
+    const { left, right, top, bottom, width, dots, x, y } = this.place;
     const frames = this.sorted();
     const parts = [];
     const text = (words, at) => parts.push(make("text", at, words));
@@ -341,7 +345,7 @@ class Explorer {
     if (this.data) this.paintMarker(here.value, frame);
     if (!frame) return;
     for (const name of ["number", "kept", "against", "holds"]) {
-      this.find(`.${name}`).textContent = frame[name];
+      this.find(`.${name}`).textContent = unbroken(frame[name]);
     }
     this.svg.setAttribute("aria-label", frame.alt);
     this.paintStrip("exact", this.data.exact, this.data.exact);
@@ -350,7 +354,7 @@ class Explorer {
 
   paintMarker(epsilon, frame) {
     if (!this.now) return;
-    const { top, right, bottom, dots, x, y } = this.place();
+    const { top, right, bottom, dots, x, y } = this.place;
     const parts = [make("path", { d: `M${x(epsilon)},${top}V${bottom}` })];
     this.data.looks.forEach((look, column) => {
       const draws = frame?.energies[look.key] ?? [];

@@ -45,20 +45,28 @@ def along_epsilon(spec: RunSpec) -> tuple[RunSpec, ...]:
 
 
 def payload(
-    spec: RunSpec, dataset: DatasetStatus, frames: Sequence[Frame], n_missing: int
+    spec: RunSpec, dataset: DatasetStatus, frames: Sequence[Frame], n_wanted: int
 ) -> dict[str, Any]:
-    """Everything that is there of a setting, for the browser."""
+    """Everything that is there of a setting, for the browser, of frames at `n_wanted` ε."""
     exact = frames_cache.exact_pictures(spec, dataset)
     named = {"names": frames_cache.features_of(spec)} if exact.loadings else {}
-    to_come = counted(n_missing, "run") if n_missing else ""
     return {
         "setting": setting_of(spec),
         "lead": PROTOCOLS[spec.protocols[0]].title,
         "looks": [_look(key) for key in spec.protocols],
         "exact": _pictures(exact, "Exact PCA") | named,
-        "frames": [_frame(frame) for frame in frames],
-        "count": f"{to_come} to come." if to_come else "",
+        # In one order wherever ε stands: what the browser has already is then not sent again.
+        "frames": [_frame(frame) for frame in sorted(frames, key=lambda each: each.spec.epsilon)],
+        "count": _so_far(frames, n_wanted),
     }
+
+
+def _so_far(frames: Sequence[Frame], n_wanted: int) -> str:
+    """How far it is, in words; nothing once it is whole."""
+    if len(frames) < n_wanted:
+        return f"{len(frames)} of {n_wanted} steps of ε so far."
+    least, draws = min(frame.n_draws for frame in frames), frames[0].spec.repetitions
+    return f"{least} of {draws} draws everywhere so far." if least < draws else ""
 
 
 def _look(key: str) -> dict[str, str]:
@@ -87,7 +95,7 @@ def _frame(frame: Frame) -> dict[str, Any]:
         "holds": f"Asked: ε = {asked}. What holds exactly: ε = {say_number(exact)}.",
         "alt": _takeaway(frame),
     }
-    return found | (_pictures(frame.pictures, title) if frame.pictures else {"cosines": []})
+    return found | _pictures(frame.pictures, title)
 
 
 def _sites(row: PcaRow) -> str:
