@@ -16,9 +16,10 @@ from pages.explore.playground.message_sizes import travelled
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server import page_lock, result_cache
 from pages.sidebar.controls import current
+from pages.sidebar.page_top import beside_title
 from pages.widgets import component_images, session_ledger
 from pages.widgets.downloads import take_away
-from pages.widgets.energy_explorer.component import epsilon_control, fill
+from pages.widgets.energy_explorer.component import energy_picture, epsilon_slider, fill
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
@@ -26,15 +27,17 @@ selection = current()
 spec, dataset = selection.spec, selection.dataset
 titles = {key: PROTOCOLS[key].title for key in spec.protocols}
 
+with beside_title():
+    epsilon_slider(spec)
 for note in selection.notes:
     st.warning(note)
-story = presets.picker()
+story = presets.told()
 if story is not None and not presets.predicted(story):
     st.stop()
 if not dataset_ready(dataset):
     st.stop()
 
-epsilon_control(spec)
+energy_picture()
 with errors_shown():
     session_ledger.pay_run(spec, spec.repetitions)
     rows = result_cache.rows(spec)
@@ -45,6 +48,8 @@ with errors_shown():
     if selection.compare:
         lead = spread_of(rows, spec.protocols[0])
         st.markdown(as_printed.against_published(spec, lead.mean))
+
+    presets.picker()
     if "local" in spec.protocols[1:]:
         # The other end of the scale, for whoever chose to see it.
         component_images.component_rows(
@@ -53,8 +58,11 @@ with errors_shown():
             dataset,
             result_cache.feature_names(spec),
         )
+    st.markdown("## What travelled")
+    one_draw = replace(spec, repetitions=1)
+    travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
 
-    st.markdown("##### What it promises")
+    st.markdown("## What it promises")
     session_ledger.so_far(dataset.name, dataset.title, spec.delta)
     guarantee_tabs(
         {titles[key]: subspace.guarantee for key, subspace in everything.items()},
@@ -64,10 +72,6 @@ with errors_shown():
     not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
     if spec.preparation == "published":
         not_private("Published preparation", result_cache.statement(spec))
-
-    st.markdown("##### What travelled")
-    one_draw = replace(spec, repetitions=1)
-    travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
 
     take_away(
         "playground",

@@ -1,20 +1,16 @@
-// One slider for ε, and what follows it while it is dragged: the number, the curve's marker, every
-// draw, the eigen-images. All of it was computed elsewhere: a frame is what one ε gave, and moving
-// the slider changes which frame is shown. This file knows nothing of who computed them.
+// What follows the slider while it is dragged: the number, the curve's marker, every draw, the
+// eigen-images. All of it was computed elsewhere: a frame is what one ε gave, and moving the slider
+// changes which frame is shown. This file knows nothing of who computed them.
 //
-//   const explorer = new Explorer(element);          // element holds explorer.html
-//   explorer.released = (epsilon) => { ... };        // somebody let go at another ε
-//   explorer.show({ setting, epsilon, epsilons });   // where the slider stands
-//   explorer.fill({ setting, frames, ... });         // frames that are there, as they arrive
+//   const explorer = new Explorer(element);              // element holds explorer.html
+//   explorer.fill({ setting, epsilons, frames, ... });   // frames that are there, as they arrive
+//   explorer.follow(control);                            // the slider, of control.js
 //
 // What is in a frame stands in frames.py. Sentences arrive written; nothing is worded here.
 
 const SVG = "http://www.w3.org/2000/svg";
 const DASHES = { dash: "9 5", dot: "2 4", dashdot: "9 4 2 4", longdash: "14 5" };
 const TOP = 1.05; // of the vertical axis: 100 % and a little air
-const STEP_MS = 380; // of Play
-const KEY_MS = 250; // after the last arrow key it counts as let go
-const TRUST_MS = 8000; // how long an answer to something older is not believed
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -74,113 +70,59 @@ class Explorer {
   constructor(root) {
     const find = (selector) => root.querySelector(selector);
     this.section = find(".explorer");
-    this.slider = find("input");
-    this.output = find("output");
-    this.play = find(".play");
     this.svg = find("svg");
     this.select = find("select");
     this.find = find;
-    this.released = () => {};
     this.frames = new Map(); // by ε
-    this.index = 0;
-    this.epsilons = [];
+    this.epsilons = []; // all of them, with how each is written
+    this.index = 0; // of the one that is shown
     this.data = null; // the latest of what `fill` got
-    this.setting = null; // what the slider's ε is asked of
-    this.asked = null; // ε that was let go and is not answered yet
     this.listen();
   }
 
-  // --- the control -----------------------------------------------------------------------------
+  // The slider that moves this. The curve is its second handle.
+  follow(control) {
+    if (this.control === control) return;
+    this.control = control;
+    control.follow(this);
+  }
 
   listen() {
-    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
-    let byKey = false;
-    let waiting;
-    this.slider.addEventListener("keydown", () => { byKey = true; });
-    this.slider.addEventListener("pointerdown", () => { byKey = false; });
-    this.slider.addEventListener("change", () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => this.release(), byKey ? KEY_MS : 0);
-    });
-    this.play.addEventListener("click", () => (this.timer ? this.stop(true) : this.start()));
     this.select.addEventListener("change", () => this.paint());
-    // The curve is a second handle of the same slider.
     let held = false;
-    const follow = (event) => { if (held) this.go(this.nearest(event)); };
+    const go = (event) => { if (held) this.control.go(this.nearest(event)); };
     this.svg.addEventListener("pointerdown", (event) => {
-      held = true;
-      this.svg.setPointerCapture(event.pointerId);
-      follow(event);
+      held = Boolean(this.control);
+      if (held) this.svg.setPointerCapture(event.pointerId);
+      go(event);
     });
-    this.svg.addEventListener("pointermove", follow);
-    this.svg.addEventListener("pointerup", () => { held = false; this.release(); });
+    this.svg.addEventListener("pointermove", go);
+    this.svg.addEventListener("pointerup", () => {
+      if (held) this.control.release();
+      held = false;
+    });
     this.svg.addEventListener("pointercancel", () => { held = false; });
     new ResizeObserver(() => { this.drawCurve(); this.paint(); }).observe(this.svg);
   }
 
-  go(index) {
-    this.stop();
-    this.move(index);
+  has(index) {
+    return this.frames.has(this.epsilons[index]?.value);
   }
 
-  move(index) {
+  // Show what this step gave; the number, if there is one.
+  step(index) {
     this.index = index;
-    this.slider.value = index;
     this.paint();
-  }
-
-  release() {
-    const epsilon = this.epsilons[this.index].value;
-    if (epsilon === (this.asked?.epsilon ?? this.epsilon)) return;
-    this.asked = { epsilon, at: performance.now() };
-    this.released(epsilon);
-  }
-
-  start() {
-    const first = this.epsilons.findLastIndex(({ value }) => this.frames.has(value));
-    const last = this.epsilons.findIndex(({ value }) => value >= 0.01 && this.frames.has(value));
-    if (first <= last) return;
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.move(first);
-    this.play.textContent = "■ Stop";
-    this.timer = setInterval(() => {
-      let next = this.index - 1;
-      while (next > last && !this.frames.has(this.epsilons[next].value)) next -= 1;
-      this.move(Math.max(next, last));
-      if (this.index === last) this.stop(true);
-    }, still ? 3 * STEP_MS : STEP_MS);
-  }
-
-  stop(letGo = false) {
-    if (!this.timer) return;
-    clearInterval(this.timer);
-    this.timer = undefined;
-    this.play.textContent = "▶ Play";
-    if (letGo) this.release();
+    return this.frames.get(this.epsilons[index]?.value)?.number;
   }
 
   // --- what arrives ----------------------------------------------------------------------------
-
-  show({ setting, epsilon, epsilons }) {
-    this.setting = setting;
-    this.epsilons = epsilons;
-    this.slider.max = epsilons.length - 1;
-    const old = this.asked && performance.now() - this.asked.at < TRUST_MS;
-    if (old && epsilon !== this.asked.epsilon) return;
-    // Whoever has moved on since then is not pulled back.
-    const here = !this.asked || this.epsilons[this.index].value === this.asked.epsilon;
-    this.asked = null;
-    this.epsilon = epsilon;
-    if (here && !this.timer) this.index = epsilons.findIndex(({ value }) => value === epsilon);
-    this.slider.value = this.index;
-    this.drawCurve();
-    this.paint();
-  }
 
   fill(data) {
     if (data.setting !== this.data?.setting) this.frames = new Map();
     const known = this.data?.exact;
     this.data = data;
+    this.epsilons = data.epsilons;
     for (const frame of data.frames) {
       const before = this.frames.get(frame.epsilon);
       if (before?.sprite && before.sprite === frame.sprite) frame.picture = before.picture;
@@ -194,7 +136,8 @@ class Explorer {
     this.drawTable();
     this.drawComponents();
     this.drawCurve();
-    this.paint();
+    if (this.control) this.control.step(this.control.index);
+    else this.paint();
   }
 
   // Ready before it is asked for: what is dragged only copies pixels.
@@ -335,16 +278,14 @@ class Explorer {
   paint() {
     const here = this.epsilons[this.index];
     if (!here) return;
-    this.output.textContent = here.label;
     const frame = this.frames.get(here.value);
-    const isOld = !frame || this.data.setting !== this.setting;
+    // Frames of what was asked before stay, in grey, until the new ones come.
+    const isOld = !frame || (this.control && this.control.setting !== this.data.setting);
     this.section.classList.toggle("stale", isOld && this.frames.size > 0);
     this.section.classList.toggle("empty", this.frames.size === 0);
-    const said = frame ? `: ${frame.number} kept` : "";
-    this.slider.setAttribute("aria-valuetext", `ε = ${here.label}${said}`);
     if (this.data) this.paintMarker(here.value, frame);
     if (!frame) return;
-    for (const name of ["number", "kept", "against", "holds"]) {
+    for (const name of ["number", "kept", "by", "holds"]) {
       this.find(`.${name}`).textContent = unbroken(frame[name]);
     }
     this.svg.setAttribute("aria-label", frame.alt);
@@ -402,8 +343,8 @@ class Explorer {
       return line;
     });
     body.replaceChildren(...bars);
+    if (holder === exact) return;
     const cosine = holder.cosines[component];
-    body.parentElement.firstChild.textContent =
-      (holder === exact ? "Exact PCA" : this.data.lead) + (cosine ? `, |cosine| ${cosine}` : "");
+    body.parentElement.firstChild.textContent = `${this.data.lead}, |cosine| ${cosine}`;
   }
 }

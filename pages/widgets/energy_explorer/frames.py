@@ -11,7 +11,7 @@ from typing import Any
 from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.runs import PcaRow
-from dpcore.experiments.pca.sentences import counted, percent, spread_of
+from dpcore.experiments.pca.sentences import counted, in_plain_words, percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.style import look_of
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -20,13 +20,15 @@ from pages.parameters.words import plain
 from pages.server import frames_cache
 from pages.server.frames_cache import Frame, Pictures
 
+_EPSILONS = [{"value": epsilon, "label": plain(epsilon)} for epsilon in EPSILONS]
+
 
 def control(spec: RunSpec) -> dict[str, Any]:
     """Where the slider stands, and among what."""
     return {
         "setting": setting_of(spec),
         "epsilon": spec.epsilon,
-        "epsilons": [{"value": epsilon, "label": plain(epsilon)} for epsilon in EPSILONS],
+        "epsilons": _EPSILONS,
     }
 
 
@@ -52,6 +54,7 @@ def payload(
     named = {"names": frames_cache.features_of(spec)} if exact.loadings else {}
     return {
         "setting": setting_of(spec),
+        "epsilons": _EPSILONS,
         "lead": PROTOCOLS[spec.protocols[0]].title,
         "looks": [_look(key) for key in spec.protocols],
         "exact": _pictures(exact, "Exact PCA") | named,
@@ -78,7 +81,6 @@ def _look(key: str) -> dict[str, str]:
 def _frame(frame: Frame) -> dict[str, Any]:
     key, first = frame.spec.protocols[0], frame.rows[0]
     lead, title = spread_of(frame.rows, key), PROTOCOLS[key].title
-    chance = percent(first["random_ratio"])
     exact = next(row["exact_epsilon"] for row in frame.rows if row["protocol"] == key)
     asked = plain(frame.spec.epsilon)
     found: dict[str, Any] = {
@@ -89,9 +91,8 @@ def _frame(frame: Frame) -> dict[str, Any]:
         },
         "floor": round(first["random_ratio"], 4),
         "number": percent(lead.mean),
-        "kept": f"of the pattern that exact PCA finds is kept by {title} with {_sites(first)}"
-        f"{_spread(frame)}.",
-        "against": f"Pure chance would keep {chance}; exact PCA, without privacy, 100 %.",
+        "kept": in_plain_words(frame.rows),
+        "by": f"By {title} with {_sites(first)}{_spread(frame)}.",
         "holds": f"Asked: ε = {asked}. What holds exactly: ε = {say_number(exact)}.",
         "alt": _takeaway(frame),
     }

@@ -2,5 +2,5 @@
 export default function ({ data }) {
   const link = (globalThis.energyExplorer ??= {});
   link.frames = data;
-  link.fill?.(data);
+  link.explorer?.fill(data);
 }
