@@ -130,9 +130,13 @@ def read_certificate(folder: Path | str) -> dict[str, Any]:
     """
     try:
         with open(Path(folder) / CERTIFICATE, "rb") as file:
-            certificate = json.loads(file.read(_LARGEST_CERTIFICATE), parse_constant=float.fromhex)
+            certificate = json.loads(file.read(_LARGEST_CERTIFICATE), parse_constant=_refuse)
     except (OSError, ValueError, RecursionError) as error:
         raise ParameterError("folder", "a release with a certificate", str(folder)) from error
     if not isinstance(certificate, dict):
         raise ParameterError("folder", "a release with a certificate", str(folder))
     return certificate
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")

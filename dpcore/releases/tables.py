@@ -6,6 +6,7 @@ written, and memory is bounded by the blocks but for NPZ, which has to be unpack
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -123,7 +124,9 @@ class Table:
         try:
             self._check([str(name) for name in data])
             columns = {key: np.asarray(data[key]) for key in self._keys}
-        except (TypeError, KeyError) as error:
+        except ParameterError:
+            raise
+        except (TypeError, KeyError, ValueError) as error:
             raise ParameterError("data", "a path, a table or a matrix", type(data)) from error
         shapes = {column.shape for column in columns.values()}
         if len(shapes) > 1 or len(shapes.pop()) != 1:
@@ -155,7 +158,24 @@ def _unpacked(path: Path) -> Any:
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
     with zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > _LARGEST_NPZ:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > _LARGEST_NPZ:
             raise ValueError("too large")
-    with np.load(path, allow_pickle=False) as members:
-        return dict(members)
+        for member in members:
+            _refuse_empty_promises(archive, member)
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _refuse_empty_promises(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """NumPy makes room for what a header declares, whatever comes after it."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, _, kind = read(file)
+    if math.prod(shape) * kind.itemsize > member.file_size:
+        raise ValueError("less than it declares")
