@@ -30,9 +30,11 @@ class Subspace:
         Noise standard deviation each site added to a second-moment entry, without masks that
         cancel; empty where sites add none.
     bytes_sent : ndarray of shape (n_sites,)
-        Length of what each site sent; zero where a site sends nothing.
+        Length of what each site sent, and of the average mean that came back to it where sites
+        share one; zero where a site sends nothing.
     n_rounds : int
-        How many messages travel one after the other; those of different sites may go at once.
+        How many messages travel one after the other; those of different sites may go at once. A
+        mean that sites share takes two more: their means, and the average back.
     diagnostics : dict
         What the method has to say about how it ran; empty for closed forms.
     """
@@ -61,9 +63,13 @@ class NoisyAverage:
     of_proxies : bool
         Whether sites sent their leading directions only.
     mean : NoisyMean, optional
-        The private mean that it is centred around; None where rows are taken as centred.
+        The private mean whose outer product was subtracted; None where none was.
+    centre : ndarray of shape (n_features,), optional
+        Of the sphere, where rows were sent to length 1 around it.
     noise : str, optional
         Shape of the noise, where it is not that of the settings.
+    n_rounds : int
+        As in `Subspace`.
     """
 
     spectrum: Spectrum
@@ -73,7 +79,9 @@ class NoisyAverage:
     sigma_left: float
     of_proxies: bool = False
     mean: NoisyMean | None = None
+    centre: FloatArray | None = None
     noise: str | None = None
+    n_rounds: int = 1
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """The K leading directions."""
@@ -83,7 +91,9 @@ class NoisyAverage:
             ranking=settings.ranking,
             of_proxies=self.of_proxies,
         )
-        return Subspace(components, eigenvalues, self.guarantee, self.sigma, self.bytes_sent)
+        return Subspace(
+            components, eigenvalues, self.guarantee, self.sigma, self.bytes_sent, self.n_rounds
+        )
 
     def assessment(self, settings: ReleaseSettings) -> Assessment:
         """How good those directions are, of a noisy second moment that nothing was cut from."""

@@ -15,7 +15,7 @@ from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import protocol
 from dpcore.pca.self_assessment import Assessment
 from dpcore.pca.subspace import NoisyAverage
-from dpcore.spectra import SiteMoments, cumulative_energy, leading_eigenpairs
+from dpcore.spectra import SiteRows, cumulative_energy, leading_eigenpairs
 from dpcore.streams import Repetition
 
 
@@ -74,8 +74,7 @@ def assessed(spec: RunSpec, problem: Problem, repetition: int = 0) -> dict[str, 
 
 
 def _of(entry: Protocol, average: NoisyAverage, draw: Draw) -> Assessed:
-    moments = draw.moments.at((0,)) if entry.is_alone else draw.moments
-    exact = _exact(moments, is_centred=average.mean is not None)
+    exact = _exact(entry, average, draw)
     n_components = draw.settings.n_components
     energies = cumulative_energy(average.subspace(draw.settings).components, exact)
     return Assessed(
@@ -86,6 +85,14 @@ def _of(entry: Protocol, average: NoisyAverage, draw: Draw) -> Assessed:
     )
 
 
-def _exact(moments: SiteMoments, *, is_centred: bool) -> FloatArray:
+def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
+    """What the noise was added to, around what it is centred around."""
+    if average.centre is not None:
+        exact = draw.moment_around(average.centre, 0 if entry.is_alone else None)
+        return exact.astype(np.float64)
+    rows = draw.moments
+    moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
+    moments = moments.at((0,)) if entry.is_alone else moments
     mean = moments.weights @ moments.means
-    return moments.pooled() - np.outer(mean, mean) if is_centred else moments.pooled()
+    pooled = moments.pooled()
+    return pooled if average.mean is None else pooled - np.outer(mean, mean)

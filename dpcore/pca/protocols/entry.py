@@ -112,6 +112,8 @@ class Protocol:
         Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
         directions. From it a release can tell how good it is (`assess`); None where there is none,
         or sites cut away what would be needed.
+    noise_on_sphere : NoiseIdentity or None
+        The same where rows are sent to length 1 around a mean, if that makes it another.
     wants_proxies, wants_average : bool
         Which products of the sites `release` reads.
     is_chain : bool
@@ -131,11 +133,17 @@ class Protocol:
     where: Where
     noise: NoiseIdentity | None = None
     average: Callable[[Draw], NoisyAverage] | None = None
+    noise_on_sphere: NoiseIdentity | None = None
     wants_proxies: bool = False
     wants_average: bool = False
     is_chain: bool = False
     look: Look | None = None
     neighbours: Neighbours = Neighbours()
+
+    def reads(self, *, on_sphere: bool) -> NoiseIdentity:
+        """What it reads; of one that reads nothing noisy, its own name."""
+        noise = (on_sphere and self.noise_on_sphere) or self.noise
+        return noise or NoiseIdentity(self.key, self.key, ())
 
     @property
     def is_distributed(self) -> bool:
