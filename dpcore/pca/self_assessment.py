@@ -24,32 +24,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.arrays import BoolArray, FloatArray
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.noise_edge import n_above_noise, off_diagonal_sigma
+from dpcore.pca.noise_edge import n_above_noise
+from dpcore.pca.noise_field import NoiseField, NoisyMean, OfGroup
 from dpcore.spectra import Spectrum
 
 LEVEL = 0.9
 _QUANTILE = 1.6448536269514722  # of the standard normal at (1 + LEVEL) / 2
-# Eigenvalues that almost meet would give an estimate without a variance: their law near 0 is
-# proportional to the gap. Below a tenth of the mean spacing of pure noise a gap counts for less.
-_SMOOTHED = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyMean:
-    """A released mean whose outer product was subtracted from the second moment.
-
-    Parameters
-    ----------
-    value : ndarray of shape (n_features,)
-        As released.
-    sigma : float
-        Standard deviation of the noise in each of its entries.
-    """
-
-    value: FloatArray
-    sigma: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +77,10 @@ class Assessment:
         Captured energy over that of the best subspace of this dimension; None unless every
         component stands out of the noise and no mean was subtracted: else too little is known of
         what was missed.
-    n_above_noise : int
+    n_above_noise : int or None
         Leading components that the noise alone would not have given: more than there are
-        directions in the data in one release of a hundred at most (`n_above_noise`).
+        directions in the data in one release of a hundred at most (`n_above_noise`). None where
+        the law of the noise is not known, as after a cut.
     """
 
     explained_variance: Estimate
@@ -105,8 +88,8 @@ class Assessment:
     captured: Estimate
     captured_share: Estimate
     total: Estimate
-    energy_ratio: Estimate | None
-    n_above_noise: int
+    energy_ratio: Estimate | None = None
+    n_above_noise: int | None = None
 
 
 def assess(
@@ -146,144 +129,61 @@ def assess(
     if not 1 <= n_components <= n_features:
         raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
     values, vectors = spectrum.leading(n_features, by=ranking)
-    field = _NoiseField(values.astype(np.float64), vectors.astype(np.float64), sigma, noise, mean)
+    field = NoiseField(values.astype(np.float64), vectors.astype(np.float64), sigma, noise, mean)
     chosen = np.arange(n_features) < n_components
     each = [field.of(np.arange(n_features) == i) for i in range(n_components)]
     together, everything = field.of(chosen), field.of(np.ones(n_features, dtype=bool))
     n_above = n_above_noise(field.eigenvalues, sigma, noise=noise)
     # One of them may be the noise of the mean: -(m xi^T + xi m^T) has one positive eigenvalue.
     n_above = max(n_above - (mean is not None), 0)
+    if mean is not None and mean.is_mostly_noise and n_above == 0:
+        each, together = [_unknown(group) for group in each], _unknown(together)
     # To second order only, which beside the noise of a mean is not enough.
     is_known = (
         mean is None and n_above >= n_components and field.eigenvalues[:n_components].min() > 0
     )
+    return replace(
+        assessment_of(each, together, everything),
+        energy_ratio=_of_optimum(together) if is_known else None,
+        n_above_noise=min(n_above, n_components),
+    )
+
+
+def assessment_of(each: Sequence[OfGroup], together: OfGroup, everything: OfGroup) -> Assessment:
+    """From each component, all components together, and all directions."""
     return Assessment(
         explained_variance=_estimate(each),
         explained_variance_ratio=_shares(each, everything),
         captured=_single(_estimate([together])),
         captured_share=_single(_shares([together], everything)),
         total=_single(_estimate([everything])),
-        energy_ratio=together.of_optimum() if is_known else None,
-        n_above_noise=min(n_above, n_components),
     )
 
 
-@dataclass(frozen=True)
-class _OfGroup:
-    """A group of eigenvectors: its energy, and where the squared error of that comes from.
+def _unknown(group: OfGroup) -> OfGroup:
+    """Nothing is said where nothing stands out and a mean was subtracted that is mostly noise: the
+    formulas are then of one size with their own error, and flatter."""
+    return replace(group, energy=math.nan)
 
-    `linear` would be there if the group had been fixed beforehand, `choice` comes with its
-    having been chosen; `shared` is the covariance with the error of the total. `loss` is what the
-    choice cost, to second order in the noise of the matrix.
+
+def _of_optimum(group: OfGroup) -> Estimate:
+    """Energy over energy and loss, by the delta method: both share the linear error.
+
+    The loss is a sum of squares of noise entries: its variance is half of `choice`.
     """
-
-    energy: float
-    linear: float
-    choice: float
-    shared: float
-    loss: float
-
-    def of_optimum(self) -> Estimate:
-        """Energy over energy and loss, by the delta method: both share the linear error.
-
-        The loss is a sum of squares of noise entries: its variance is half of `choice`.
-        """
-        optimum = self.energy + self.loss
-        variance = self.choice / 2 + (self.loss / optimum) ** 2 * self.linear
-        return Estimate(
-            np.array(self.energy / optimum), np.array(math.sqrt(variance) / optimum), most=1.0
-        )
+    optimum = group.energy + group.loss
+    variance = group.choice / 2 + (group.loss / optimum) ** 2 * group.linear
+    return Estimate(
+        np.array(group.energy / optimum), np.array(math.sqrt(variance) / optimum), most=1.0
+    )
 
 
-class _NoiseField:
-    """Everything the formulas need of the eigenpairs, for any group of them."""
-
-    def __init__(
-        self,
-        eigenvalues: FloatArray,
-        vectors: FloatArray,
-        sigma: float,
-        noise: str,
-        mean: NoisyMean | None,
-    ):
-        n_features = len(eigenvalues)
-        self.eigenvalues = eigenvalues
-        self._variance = sigma**2
-        self._squares = vectors**2 if noise == "triangle" else None
-        gaps = np.subtract.outer(eigenvalues, eigenvalues)
-        spacing = 4 * off_diagonal_sigma(sigma, noise) / math.sqrt(n_features)
-        denominator = gaps**2 + (_SMOOTHED * spacing) ** 2
-        self._inverse_gaps = np.divide(
-            gaps, denominator, out=np.zeros_like(gaps), where=denominator > 0
-        )
-        self._mean_variance = 0.0 if mean is None else mean.sigma**2
-        along = np.zeros(n_features) if mean is None else vectors @ mean.value
-        self._along_mean = along**2
-
-    def of(self, group: BoolArray) -> _OfGroup:
-        """Energy and error of a group of eigenvectors."""
-        by_matrix = self._of_matrix(group)
-        return by_matrix if self._mean_variance == 0 else self._with_mean(group, by_matrix)
-
-    def _of_matrix(self, group: BoolArray) -> _OfGroup:
-        inverse = self._inverse_gaps[np.ix_(group, ~group)]
-        linear, size = self._variance * group.sum(), self._variance * np.ones_like(inverse)
-        if self._squares is not None:
-            # Triangle noise is isometric noise of twice the variance, less a part of the diagonal.
-            inside, outside = self._squares[group], self._squares[~group]
-            linear = 2 * linear - self._variance * (inside.sum(axis=0) ** 2).sum()
-            size = 2 * self._variance * (1 - inside @ outside.T)
-        tilt = float((size * inverse).sum())
-        return _OfGroup(
-            energy=float(self.eigenvalues[group].sum()) - tilt,
-            linear=float(linear),
-            choice=float(((size * inverse) ** 2).sum()),
-            shared=float(self._variance * group.sum()),
-            loss=tilt / 2,
-        )
-
-    def _with_mean(self, group: BoolArray, by_matrix: _OfGroup) -> _OfGroup:
-        """Stein's lemma once more, over the noise xi of the mean m + xi.
-
-        A = M - E + m xi^T + xi m^T + (terms of xi alone), m as released, so tr(P A) has
-        2 xi^T P m - xi^T P xi besides; both have divergences in closed form.
-        """
-        v, all_inverse, along = self._mean_variance, self._inverse_gaps, self._along_mean
-        inverse = all_inverse[np.ix_(group, ~group)]
-        inside, outside = along[group][:, None], along[~group][None, :]
-        turning = along * all_inverse.sum(axis=1) + all_inverse @ along
-        first = float(((inside + outside) * inverse).sum())
-        second = -float(
-            (
-                2 * (inside - outside) * inverse**2
-                + inverse * (2 - turning[group][:, None] - turning[~group][None, :])
-            ).sum()
-        )
-        n = int(group.sum())
-        size = self._variance * (1 if self._squares is None else 2)
-        diagonal = (outside * inverse).sum(axis=1), (inside * inverse).sum(axis=0)
-        bends = (
-            ((1 - diagonal[0]) ** 2).sum()
-            + (diagonal[1] ** 2).sum()
-            + 2 * (inside * outside * inverse**2).sum()
-        )
-        crossed = ((inside + outside) * inverse**2).sum()
-        along_group = 4 * v * float(inside.sum()) + 2 * v**2 * n
-        return replace(
-            by_matrix,
-            energy=by_matrix.energy + 2 * v * (n - first) - v * n - v**2 * second,
-            linear=by_matrix.linear + along_group,
-            choice=by_matrix.choice + float(4 * v * size * crossed + 4 * v**2 * bends),
-            shared=by_matrix.shared + along_group,
-        )
-
-
-def _estimate(groups: Sequence[_OfGroup]) -> Estimate:
+def _estimate(groups: Sequence[OfGroup]) -> Estimate:
     energies = np.array([group.energy for group in groups])
     return Estimate(energies, np.sqrt([group.linear + group.choice for group in groups]))
 
 
-def _shares(groups: Sequence[_OfGroup], everything: _OfGroup) -> Estimate:
+def _shares(groups: Sequence[OfGroup], everything: OfGroup) -> Estimate:
     """Energies over the total, by the delta method; nothing is said where the total may be 0."""
     parts, total = _estimate(groups), _estimate([everything])
     if total.interval[0, 0] <= 0:

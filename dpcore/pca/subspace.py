@@ -9,7 +9,8 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import leading_directions
-from dpcore.pca.self_assessment import Assessment, NoisyMean, assess
+from dpcore.pca.noise_field import NoisyMean
+from dpcore.pca.self_assessment import Assessment, assess
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Guarantee
 from dpcore.spectra import Spectrum

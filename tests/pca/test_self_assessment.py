@@ -13,8 +13,9 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, Draw, ExponentialPCA, ModSulqPCA, SulqPCA
 from dpcore.pca.noise_edge import ERROR_RATE, n_above_noise
+from dpcore.pca.noise_field import NoisyMean
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.pca.self_assessment import NoisyMean, assess
+from dpcore.pca.self_assessment import assess
 from dpcore.spectra import Spectrum, captured_energy
 from dpcore.streams import Repetition
 
@@ -141,6 +142,20 @@ def test_a_total_that_is_lost_in_the_noise_says_nothing(rng):
         assess(Spectrum(np.eye(3)), 4, sigma=1.0, noise="isometric")
 
 
+def test_nothing_is_said_where_nothing_stands_out_and_the_mean_is_mostly_noise(rng):
+    A = second_moment(STRENGTHS["below"], rng)
+    for mean_sigma, is_told in ((2.0, False), (0.01, True)):
+        found = [assessed(A, rng, mean_sigma=mean_sigma)[0] for _ in range(20)]
+        silent = [own for own in found if own.n_above_noise == 0]
+        assert silent
+        for own in silent:
+            assert np.isfinite(own.captured.value) == is_told
+            assert np.isfinite(own.explained_variance.value).all() == is_told
+        if not is_told:
+            np.testing.assert_array_equal(silent[0].captured.interval, [0, np.inf])
+            np.testing.assert_array_equal(silent[0].captured_share.interval, [0, 1])
+
+
 TELLING = [key for key, entry in PROTOCOLS.items() if entry.average is not None]
 
 
@@ -155,7 +170,7 @@ def test_every_protocol_tells_of_the_very_release(
     )
     entry, errors = PROTOCOLS[key], []
     for number in range(30):
-        draw = Draw(moments, settings, Repetition(number), proxies=False)
+        draw = Draw(moments, settings, Repetition(number))
         average = entry.average(draw)
         np.testing.assert_array_equal(
             average.subspace(settings).components, entry.release(draw).components
@@ -165,6 +180,9 @@ def test_every_protocol_tells_of_the_very_release(
         if average.mean is not None:
             exact = exact - np.outer(mean, mean)
         own, components = entry.assess(draw), average.subspace(settings).components
+        if own is None:
+            assert average.of_proxies and average.mean is not None
+            return
         errors.append(
             (own.captured.value - captured_energy(components, exact)) / own.captured.standard_error
         )
@@ -176,7 +194,15 @@ def test_every_protocol_tells_of_the_very_release(
 def test_those_that_cannot_tell_say_so(moments, settings_with):
     draw = Draw(moments, settings_with(50.0), Repetition(0))
     silent = {key for key, entry in PROTOCOLS.items() if entry.assess(draw) is None}
-    assert silent == {"dpdis", "sequential", "ppca", "exact", "random"}
+    assert silent == {"dpdis", "sequential", "ppca", "exact", "random"}  # triangle noise
+    for changed, tells in (
+        ({}, True),
+        ({"truncation": "svd"}, False),
+        ({"mean_share": 0.2}, False),
+    ):
+        settings = settings_with(50.0, noise="isometric", **({"truncation": "psd"} | changed))
+        own = PROTOCOLS["dpdis"].assess(Draw(moments, settings, Repetition(0)))
+        assert (own is not None) == tells
     rounded = replace(draw.settings, encoding="rounded:1")
     draw = Draw(moments, rounded, Repetition(0), proxies=False)
     assert PROTOCOLS["full"].assess(draw) is None
@@ -201,9 +227,16 @@ def test_estimators_have_what_scikit_learn_calls_it(rows, labels, estimator):
     assert pca.explained_variance_.sum() < pca.eigenvalues_.sum() + 2 * np.max(pca.noise_scale_)
 
 
-@pytest.mark.parametrize("estimator", [ExponentialPCA(1), DistributedPCA(2, protocol="dpdis")])
+@pytest.mark.parametrize("estimator", [ExponentialPCA(1), DistributedPCA(2, protocol="sequential")])
 def test_estimators_that_cannot_tell_have_no_such_attribute(rows, estimator):
     estimator.set_params(random_state=0).fit(rows)
     assert not hasattr(estimator, "explained_variance_")
     with pytest.raises(AttributeError, match="cannot tell how good it is"):
         getattr(estimator, "suggested_n_components_")  # noqa: B009
+
+
+def test_after_a_cut_it_is_told_how_good_but_not_how_many_stand_out(rows, labels):
+    pca = DistributedPCA(2, protocol="dpdis", epsilon=50.0, random_state=0).fit(rows, sites=labels)
+    low, high = pca.explained_variance_interval_
+    assert (low <= pca.explained_variance_).all() and (pca.explained_variance_ <= high).all()
+    assert not hasattr(pca, "suggested_n_components_")

@@ -62,7 +62,7 @@ def assessed(spec: RunSpec, problem: Problem, repetition: int = 0) -> dict[str, 
         problem.moments,
         settings,
         Repetition(spec.seed, repetition),
-        proxies=False,
+        proxies=any(each.wants_proxies for each in entries if each.average is not None),
         average=any(each.wants_average for each in entries),
     )
     with one_blas_thread():

@@ -119,7 +119,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     @property
     def suggested_n_components_(self) -> int:
         """How many of the components noise alone would not have given (`n_above_noise`)."""
-        return self._assessed().n_above_noise
+        n_above_noise = self._assessed().n_above_noise
+        if n_above_noise is None:
+            raise AttributeError("of cut messages nobody can tell how many components stand out")
+        return n_above_noise
 
     def _assessed(self) -> Assessment:
         check_is_fitted(self)

@@ -18,8 +18,8 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
+from dpcore.pca.noise_field import NoisyMean
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
-from dpcore.pca.self_assessment import NoisyMean
 from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment
 from dpcore.pca.protocols.traffic import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.settings import ReleaseSettings

@@ -16,6 +16,7 @@ from dpcore.arrays import FloatArray
 from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
+from dpcore.pca.noise_field import NoisyMean
 from dpcore.pca.protocols.guarantees import (
     EVERY_SITE,
     FIRST_SITE,
@@ -24,7 +25,6 @@ from dpcore.pca.protocols.guarantees import (
     no_guarantee,
     noise_guarantee,
 )
-from dpcore.pca.self_assessment import NoisyMean
 from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment
 from dpcore.pca.protocols.traffic import raw_row_bytes, traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
@@ -80,7 +80,7 @@ def promised_by_holder(
 
 def dpdis(draw: Draw) -> Subspace:
     """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
-    return average_of_sites(draw, draw.proxies()).subspace(draw.settings)
+    return average_of_proxies(draw).subspace(draw.settings)
 
 
 def full(draw: Draw) -> Subspace:
@@ -104,6 +104,11 @@ def pooled(draw: Draw) -> Subspace:
 def average_of_matrices(draw: Draw) -> NoisyAverage:
     """What the aggregator of `full` has."""
     return average_of_sites(draw, draw.whole_matrices())
+
+
+def average_of_proxies(draw: Draw) -> NoisyAverage:
+    """What the aggregator of `dpdis` has."""
+    return average_of_sites(draw, draw.proxies())
 
 
 def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:

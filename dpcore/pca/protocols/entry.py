@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dpcore.arrays import FloatArray
+from dpcore.pca.cut_assessment import assess_cut
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages.names import rounding_step
 from dpcore.pca.protocols.guarantees import Promise
@@ -110,8 +111,7 @@ class Protocol:
         None where nothing noisy is read.
     average : callable, optional
         Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
-        directions. From it a release can tell how good it is (`assess`); None where there is none,
-        or sites cut away what would be needed.
+        directions. From it a release can tell how good it is (`assess`); None where there is none.
     noise_on_sphere : NoiseIdentity or None
         The same where rows are sent to length 1 around a mean, if that makes it another.
     wants_proxies, wants_average : bool
@@ -163,8 +163,25 @@ class Protocol:
     def assess(self, draw: Draw) -> Assessment | None:
         """How good the release of this draw is, told by itself; None where it cannot tell.
 
-        Rounded messages carry an error that is not Gaussian, and tell nothing of theirs.
+        Rounded messages carry an error that is not Gaussian, and tell nothing of theirs. Where
+        sites cut, each is asked once more.
         """
-        if self.average is None or rounding_step(draw.settings.encoding) is not None:
+        settings = draw.settings
+        if self.average is None or rounding_step(settings.encoding) is not None:
             return None
-        return self.average(draw).assessment(draw.settings)
+        average = self.average(draw)
+        if not average.of_proxies:
+            return average.assessment(settings)
+        # Triangle noise, ranking by magnitude and noise in a subtracted mean have other formulas.
+        if (settings.noise, settings.ranking) != ("isometric", "value") or average.mean is not None:
+            return None
+        sites = (
+            (draw.noisy_site(number), weight) for number, weight in enumerate(draw.moments.weights)
+        )
+        return assess_cut(
+            average.spectrum,
+            settings.n_components,
+            sites,
+            intermediate_dim=settings.intermediate_dim,
+            sigma_left=average.sigma_left,
+        )

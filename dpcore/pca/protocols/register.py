@@ -20,6 +20,7 @@ from dpcore.pca.protocols.cape import (
 )
 from dpcore.pca.protocols.distributed import (
     average_of_matrices,
+    average_of_proxies,
     dpdis,
     exact,
     first_site_alone,
@@ -114,6 +115,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        average=average_of_proxies,
         noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         look=Look("#D55E00", "circle"),
