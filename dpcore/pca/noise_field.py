@@ -33,11 +33,6 @@ class NoisyMean:
     value: FloatArray
     sigma: float
 
-    @property
-    def is_mostly_noise(self) -> bool:
-        """Whether less than half of its squared length is that of the mean, on average."""
-        return float(self.value @ self.value) < 2 * len(self.value) * self.sigma**2
-
 
 @dataclass(frozen=True)
 class OfGroup:

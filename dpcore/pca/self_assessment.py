@@ -64,13 +64,14 @@ class Assessment:
     Parameters
     ----------
     explained_variance : Estimate of shape (n_components,)
-        v_i^T A v_i, the variance along each component; it sums to `captured`.
+        v_i^T A v_i, the variance along each component; it sums to `captured`. Both are NaN where a
+        mean was subtracted and nothing stands out of the noise.
     explained_variance_ratio : Estimate of shape (n_components,)
-        Of the total. NaN where the total itself is lost in the noise.
+        Of the total. NaN where that is not told, or the total itself is lost in the noise.
     captured : Estimate of shape ()
         tr(V^T A V), the energy of all components.
     captured_share : Estimate of shape ()
-        Of the total. NaN where the total itself is lost in the noise.
+        Of the total. NaN where that is not told, or the total itself is lost in the noise.
     total : Estimate of shape ()
         tr A.
     energy_ratio : Estimate of shape () or None
@@ -136,7 +137,7 @@ def assess(
     n_above = n_above_noise(field.eigenvalues, sigma, noise=noise)
     # One of them may be the noise of the mean: -(m xi^T + xi m^T) has one positive eigenvalue.
     n_above = max(n_above - (mean is not None), 0)
-    if mean is not None and mean.is_mostly_noise and n_above == 0:
+    if mean is not None and n_above == 0:
         each, together = [_unknown(group) for group in each], _unknown(together)
     # To second order only, which beside the noise of a mean is not enough.
     is_known = (
@@ -161,8 +162,8 @@ def assessment_of(each: Sequence[OfGroup], together: OfGroup, everything: OfGrou
 
 
 def _unknown(group: OfGroup) -> OfGroup:
-    """Nothing is said where nothing stands out and a mean was subtracted that is mostly noise: the
-    formulas are then of one size with their own error, and flatter."""
+    """Nothing is said where a mean was subtracted and nothing stands out: what its noise did to the
+    choice is then as large as what is to be told."""
     return replace(group, energy=math.nan)
 
 

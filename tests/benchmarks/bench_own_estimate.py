@@ -1,13 +1,14 @@
 """How often the interval a release states about itself holds the truth.
 
     python tests/benchmarks/bench_own_estimate.py [--draws 200] [--datasets digits,mnist]
-        [--preparations published,private] [--protocols pooled]
+        [--preparations published,private,sphere] [--protocols pooled,dpdis]
 
 Every data set at hand, epsilon 0.1, 0.3, 1 and 3 at delta = 1e-5. A line a cell: the true share of
 the total and what the release says of it on average, how many of the stated 90 % intervals hold
 the captured energy, its share of the total, and (where stated) its ratio to the best subspace, with
-the median half-width of each; how many components are said to stand out. Ends with code 1 if an
-interval of the captured energy holds it in fewer than 88 % of a cell's draws.
+the median half-width of each; how many components are said to stand out; how many releases tell
+(the others hold the truth in an interval without an end). Ends with code 1 if an interval of the
+captured energy holds it in fewer than 88 % of a cell's draws.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def _parsed() -> argparse.Namespace:
     ready = [each.name for each in list_datasets() if each.ready and each.default_components]
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--datasets", default=",".join(ready))
-    parser.add_argument("--preparations", default="published,private")
-    parser.add_argument("--protocols", default="pooled")
+    parser.add_argument("--preparations", default="published,private,sphere")
+    parser.add_argument("--protocols", default="pooled,dpdis")
     parser.add_argument("--sites", type=int, default=5)
     parser.add_argument("--published-noise", action="store_true", help="triangle, svd")
     return parser.parse_args()
@@ -56,21 +57,22 @@ def _line(found: list[Assessed]) -> tuple[str, float]:
     stated = [(estimate, truth) for estimate, truth in ratio if estimate is not None]
     ends = np.array([each.captured.interval for each in own])
     coverage = float(np.mean((ends[:, 0] <= energy) & (energy <= ends[:, 1])))
-    above = [each.n_above_noise for each in own]
-    says = np.mean([each.captured.value for each in own]) / found[0].total
+    above = [each.n_above_noise for each in own if each.n_above_noise is not None]
+    told = [each.captured.value for each in own if np.isfinite(each.captured.value)]
+    says = np.mean(told) / found[0].total if told else np.nan
     return (
         f"{np.mean([each.energy_ratio for each in found]):.3f} | {np.mean(share):.3f} {says:.3f} | "
         f"{_held([each.captured for each in own], energy)} | "
         f"{_held([each.captured_share for each in own], share)} | "
         f"{_held([each for each, _ in stated], [truth for _, truth in stated])} "
-        f"x{len(stated)} | {np.mean(above):.1f}"
+        f"x{len(stated)} | {np.mean(above) if above else np.nan:.1f} | {len(told)}"
     ), coverage
 
 
 def main() -> int:
     """Print a line a cell; 1 where an interval fails."""
     asked = _parsed()
-    print("cell | energy ratio | share true said | energy | share | ratio | stand out")
+    print("cell | energy ratio | share true said | energy | share | ratio | stand out | tell")
     worst = 1.0
     noise = {"noise": "triangle", "truncation": "svd"} if asked.published_noise else {}
     for dataset in asked.datasets.split(","):
@@ -83,7 +85,11 @@ def main() -> int:
                     )  # fmt: skip
                     problem = local_problem(spec.problem_key())
                     draws = range(asked.draws)
-                    line, coverage = _line([assessed(spec, problem, n)[key] for n in draws])
+                    found = [assessed(spec, problem, n)[key] for n in draws]
+                    if found[0].own is None:
+                        print(f"{dataset} {preparation} {epsilon:g} {key} | cannot tell")
+                        continue
+                    line, coverage = _line(found)
                     worst = min(worst, coverage)
                     print(f"{dataset} {preparation} {epsilon:g} {key} | {line}", flush=True)
     print(f"worst coverage of the captured energy: {worst:.3f}")
