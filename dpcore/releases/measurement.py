@@ -101,7 +101,7 @@ def measure(
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
     rows = (
         of_length(rows - centre, LENGTH, reach)
-        for rows in _bounded(table, dictionary, scales, Reading())
+        for rows in _bounded(table, dictionary, scales)
     )
     exact = exact_second_moment(rows, dictionary.n_features)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
@@ -110,7 +110,7 @@ def measure(
 
 
 def _bounded(
-    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading
+    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading | None = None
 ) -> Iterator[FloatArray]:
     """Rows on the grid, no longer than the bound that the sum's sensitivity rests on."""
     bound = math.isqrt(scales.squared_norm)
