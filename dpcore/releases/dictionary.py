@@ -11,8 +11,8 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 

@@ -110,9 +110,7 @@ def _values(block: Block, dictionary: Dictionary) -> FloatArray:
     return values
 
 
-def _count(
-    reading: Reading, values: FloatArray, kept: BoolArray, dictionary: Dictionary
-) -> None:
+def _count(reading: Reading, values: FloatArray, kept: BoolArray, dictionary: Dictionary) -> None:
     reading.n_rows += len(values)
     reading.n_left_out += int(np.count_nonzero(~kept))
     lower, upper, _ = _limits(dictionary)

@@ -99,10 +99,7 @@ def measure(
     n_rows = float(noisy[-1]) / scales.count_weight
     centre = _centre(noisy[:-1], n_rows, scales.sum_sigma)
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
-    rows = (
-        of_length(rows - centre, LENGTH, reach)
-        for rows in _bounded(table, dictionary, scales)
-    )
+    rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
     exact = exact_second_moment(rows, dictionary.n_features)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
     eigenvalues, components = leading_eigenpairs(moment, n_components)

@@ -118,10 +118,10 @@ def _is_rejected(cell: IntArray, word: AnyArray, cells: _Cells, entropy: Entropy
     # The density at the middle of a unit, at u of the cell's width, is e^-g of that at its end.
     u = np.ldexp(_position(word, cells) + 0.5, -cells.width_bits)
     g = cells.squared_width * (u * (cell + u / 2))
-    series = 1 - g / 6
-    for order in (5, 4, 3, 2):
+    series = 1 - g / 7
+    for order in (6, 5, 4, 3, 2):
         series = 1 - g / order * series
-    # 1 - e^-g is g times this series, to 2^-60 of itself, as g is below 0.01.
+    # 1 - e^-g is g times this series, to 2^-62 of itself, as g is below 0.01.
     chance = np.ldexp(g * series, 64).astype(np.uint64)
     rejected: BoolArray = _words(len(cell), entropy) < chance
     return rejected
