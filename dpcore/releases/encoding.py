@@ -84,7 +84,7 @@ def grid_blocks(
 
 
 def _limits(dictionary: Dictionary) -> FloatArray:
-    """Lower and upper limit and middle of every feature; a level is between 0, the middle, and 1."""
+    """Lower and upper limit and middle of every feature; levels go from 0, their middle, to 1."""
     of_columns = [
         [(0, 1, 0)] * len(column.levels) or [(column.lower, column.upper, column.middle)]
         for column in dictionary.columns
