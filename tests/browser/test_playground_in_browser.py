@@ -14,7 +14,7 @@ from tests.browser.conftest import ROOT, settle
 
 
 def headline(page) -> str:
-    return page.locator(".st-key-first_screen p").first.inner_text()
+    return page.get_by_text("of the energy that exact PCA captures").first.inner_text()
 
 
 def test_the_first_thing_shown_is_a_result(server, open_page):

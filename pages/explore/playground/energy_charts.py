@@ -13,7 +13,6 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.sentences import (
     comparison,
     headline,
-    in_plain_words,
     percent,
     spread_of,
 )
@@ -21,9 +20,8 @@ from dpcore.experiments.pca.spec import RunSpec, as_published
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from pages.server import result_cache
 from pages.sidebar.controls import move
-from pages.widgets import session_ledger
+from pages.widgets import glossary, session_ledger
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.messages import big_number
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
@@ -34,14 +32,13 @@ _TICK_SECONDS = 0.4
 _CURVE_HEIGHT = 290
 
 
-def answer(spec: RunSpec, rows: Sequence[Row], titles: dict[str, str], *, compare: bool) -> None:
-    """The first protocol's mean, what it means, and the same in full."""
-    lead = spread_of(rows, spec.protocols[0])
-    big_number(percent(lead.mean), in_plain_words(rows), beside=False)
-    in_full = f"{percent(lead.mean)} {headline(rows, titles)} {comparison(rows, titles)}."
-    st.markdown(f":small[{in_full}]")
+def in_full(spec: RunSpec, rows: Sequence[Row], titles: dict[str, str], *, compare: bool) -> None:
+    """The answer once more, with its settings, its spread and its company."""
+    mean = spread_of(rows, spec.protocols[0]).mean
+    said = f"{percent(mean)} {headline(rows, titles)} {comparison(rows, titles)}."
+    st.markdown(said, help=glossary.told(said))
     if compare:
-        st.markdown(against_published(spec, lead.mean))
+        st.markdown(against_published(spec, mean))
 
 
 def dots(spec: RunSpec, rows: Sequence[Row]) -> None:

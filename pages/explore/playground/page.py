@@ -8,10 +8,12 @@ import streamlit as st
 
 from dpcore.experiments.pca.export import notebook_of, script_of
 from dpcore.experiments.pca.runs import reference_bytes
+from dpcore.experiments.pca.sentences import in_plain_words, percent, spread_of
 from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import energy_charts, presets
 from pages.explore.playground.message_sizes import travelled
+from pages.explore.playground.tour import tour
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server import page_lock, result_cache
 from pages.sidebar.controls import current
@@ -19,6 +21,7 @@ from pages.widgets import component_images, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.messages import (
+    big_number,
     dataset_ready,
     errors_shown,
     how_computed,
@@ -44,7 +47,9 @@ with errors_shown():
     session_ledger.pay_run(spec, spec.repetitions)
     rows = result_cache.rows(spec)
     with answer:
-        energy_charts.answer(spec, rows, titles, compare=selection.compare)
+        lead = spread_of(rows, spec.protocols[0])
+        big_number(percent(lead.mean), in_plain_words(rows), beside=False)
+        tour()
     page_lock.breath()
     with pictures:
         problem = result_cache.problem(spec.problem_key())
@@ -62,6 +67,7 @@ with errors_shown():
         if session_ledger.curves(dataset.name):
             energy_charts.epsilon_curve(spec)
 
+    energy_charts.in_full(spec, rows, titles, compare=selection.compare)
     presets.picker()
     left, right = st.columns(2, gap="large")
     with left:
