@@ -21,7 +21,7 @@ from pages.sidebar.navigation import PAGES
 _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
-def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> None:
+def guarantee_card(guarantee: Guarantee, *, preparation: str = "sphere") -> None:
     """What one release promises, in words first and numbers after.
 
     Under the published preparation the card says that centring and scaling came before the
@@ -36,7 +36,7 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> Non
             *(badge for badge in badges if badge.tone != "good"),
         )
         said = (
-            "This promise starts after centring and scaling, which read the rows; the private "
+            "This promise starts after centring and scaling, which read the rows; any other "
             f"preparation has it all. From there on: {said}"
         )
     marks = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in badges)
@@ -81,7 +81,7 @@ def _definitions(rows: Sequence[CardRow]) -> str:
 
 
 def guarantee_tabs(
-    guarantees: Mapping[str, Guarantee], *, preparation: str = "private", key: str
+    guarantees: Mapping[str, Guarantee], *, preparation: str = "sphere", key: str
 ) -> None:
     """The cards of several releases, a tab each. Only the open one is drawn."""
     tabs = st.tabs(list(guarantees), on_change="rerun", key=key)

@@ -26,9 +26,9 @@ def tour() -> None:
     step = st.session_state.setdefault(_STEP, len(STEPS) if st.query_params else 0)
     if step >= len(STEPS):
         return
-    st.markdown(f":small[:gray-badge[{step + 1} of {len(STEPS)}] {STEPS[step]}]")
     is_last = step + 1 == len(STEPS)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center", key="tour"):
+        st.markdown(f":small[:gray-badge[{step + 1} of {len(STEPS)}] {STEPS[step]}]")
         st.button("Done" if is_last else "Next", on_click=_go, args=(step + 1,), key="tour_next")
         if not is_last:
             skip = len(STEPS)
