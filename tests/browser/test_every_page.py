@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from pages.sidebar.navigation import PAGES
@@ -22,6 +24,9 @@ CUT_OFF = """() => [...document.querySelectorAll('[data-testid=stMain] button')]
     return false
 }).map(button => button.innerText)"""
 
+LEVELS = """() => [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]
+    .filter(heading => heading.checkVisibility()).map(heading => +heading.tagName[1])"""
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_opens_quietly_with_every_picture_described(name, server, open_page):
@@ -31,6 +36,13 @@ def test_opens_quietly_with_every_picture_described(name, server, open_page):
     images = page.locator("[data-testid=stImage] img")
     assert all(images.nth(index).get_attribute("alt") for index in range(images.count()))
     assert page.evaluate(CUT_OFF) == []
+    # One title, below what stays on top, and no level of headings left out.
+    levels = page.evaluate(LEVELS)
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    header = page.locator("[data-testid=stHeader]").bounding_box()
+    title = page.get_by_role("heading", level=1).bounding_box()
+    assert title["y"] >= header["y"] + header["height"] - 1
     watched.assert_quiet()
 
 
