@@ -96,10 +96,19 @@ def test_the_published_promise_shows_what_it_really_is():
 
 
 def test_published_preparation_is_never_called_private():
-    at = opened()
-    assert "preparation not private" in words(at)
-    at = opened(preparation="private")
-    assert "preparation not private" not in words(at)
+    assert "preparation not private" in words(opened(preparation="published"))
+
+
+@pytest.mark.parametrize("asked", [{}, {"preparation": "private"}, {"preparation": "none"}])
+def test_every_other_preparation_is_private(asked):
+    at = opened(**asked)
+    assert not at.exception
+    assert "not private" not in words(at)
+    # What it was called before is understood.
+    former = asked.get("preparation") == "private"
+    assert at.session_state["preparation"] == (
+        "bounded" if former else asked.get("preparation", "sphere")
+    )
 
 
 def test_eigen_images_have_a_row_for_each_epsilon():
