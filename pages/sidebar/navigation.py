@@ -8,7 +8,7 @@ from pathlib import Path
 from pages.parameters.sidebar import FIRST
 
 _ROOT = Path(__file__).parents[2]
-DEFAULT_PAGE = "playground"
+DEFAULT_PAGE, START_PAGE = "playground", "start"
 _RUN = (*FIRST, "advanced", "draws")
 
 
@@ -39,6 +39,11 @@ class Place:
         return self.name == DEFAULT_PAGE
 
     @property
+    def link_under(self) -> str:
+        """The section on top that its link is found in; whoever is new finds theirs at once."""
+        return "" if self.name == START_PAGE else self.section
+
+    @property
     def address(self) -> str:
         """What follows the server's name; the default page has nothing there."""
         return "" if self.is_default else self.name
@@ -50,7 +55,8 @@ _PLACES = (
         "playground",
         "Playground",
         "Pick data, protocols and ε; see what private distributed PCA keeps, at once.",
-        _RUN,
+        # Its ε is on the page, where what follows it is.
+        _run_without("epsilon"),
     ),
     Place(
         "Explore",

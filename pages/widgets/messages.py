@@ -28,7 +28,7 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
         f'<div style="container-type:inline-size"><div style="font-size:min({share:.0f}cqw,5.5rem);'
         f'font-weight:700;line-height:1.05;white-space:nowrap">{number}</div></div>'
     )
-    words.markdown(f"#### {sentence}")
+    words.markdown(f"## {sentence}")
     if more:
         words.markdown(more)
     return words

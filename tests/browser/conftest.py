@@ -115,12 +115,12 @@ def fresh_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(browser) -> Iterator[Callable]:
-    """open_page(address, width=1440, dark=False) -> (page, watched), settled."""
+    """open_page(address, width=1440, height=1000, dark=False) -> (page, watched), settled."""
     contexts = []
 
-    def open_(address: str, *, width: int = 1440, dark: bool = False):
+    def open_(address: str, *, width: int = 1440, height: int = 1000, dark: bool = False):
         context = browser.new_context(
-            viewport={"width": width, "height": 1000},
+            viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
             accept_downloads=True,
         )
@@ -146,7 +146,8 @@ def settle(page) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         unfinished = page.locator("[data-testid=stProgress], [data-testid=stSkeleton]")
-        quiet = idle.count() > 0 and unfinished.count() == 0
+        counting = page.locator(".explorer .count:not(:empty)")
+        quiet = idle.count() > 0 and unfinished.count() == 0 and counting.count() == 0
         quiet_since = (quiet_since or time.monotonic()) if quiet else None
         if quiet_since and time.monotonic() - quiet_since > 0.7:
             return
