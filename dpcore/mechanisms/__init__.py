@@ -10,6 +10,7 @@ from dpcore.mechanisms.chains import (
     tail_ess,
 )
 from dpcore.mechanisms.symmetric_noise import NOISE_SHAPES, symmetric_gaussian_noise
+from dpcore.mechanisms.wishart_difference import wishart_difference
 
 __all__ = [
     "NOISE_SHAPES",
@@ -22,4 +23,5 @@ __all__ = [
     "split_r_hat",
     "symmetric_gaussian_noise",
     "tail_ess",
+    "wishart_difference",
 ]

@@ -37,6 +37,7 @@ from dpcore.privacy.sensitivity import (
     l2_sensitivity_of_moment_and_mean,
     l2_sensitivity_of_second_moment,
     mean_weight,
+    nuclear_sensitivity_of_moment_and_mean,
 )
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "l2_sensitivity_of_moment_and_mean",
     "l2_sensitivity_of_second_moment",
     "mean_weight",
+    "nuclear_sensitivity_of_moment_and_mean",
     "odds_factor",
     "odometer_epsilon",
     "posterior_after_test",

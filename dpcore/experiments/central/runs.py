@@ -75,6 +75,7 @@ VARIANTS: dict[str, Variant] = {
     variant.key: variant
     for variant in (
         Variant("ppca", "ppca", "PPCA"),
+        Variant("wishart", "wishart", "Wishart difference"),
         *(
             _analyze_gauss(calibration, noise)
             for calibration in ("analytic", "classic", "published")

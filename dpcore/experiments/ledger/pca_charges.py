@@ -201,5 +201,6 @@ def _of_components(
 
 def _guarantee_of(row: Cell) -> Guarantee:
     if protocol(row["protocol"]).kind is Kind.PURE:
-        return Guarantee(None, row["exact_epsilon"], 0.0, "exponential", "")
+        mechanism = "exponential" if row["sigma"] is None else "laplace"
+        return Guarantee(None, row["exact_epsilon"], 0.0, mechanism, "")
     return Guarantee(None, row["exact_epsilon"], row["delta"], "gaussian", "", mu=row["mu"])
