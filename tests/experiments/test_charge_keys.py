@@ -39,6 +39,7 @@ RUN_NOISE = {
     "preparation": "published",
     "norm_bound": 3.0,
     "mean_share": 0.2,
+    "knowledge": "dct:50",
     "split": "equal",
     "concentration": 0.5,
     "resample": True,

@@ -12,6 +12,7 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import wishart_difference
+from dpcore.pca.noise_edge import noise_edge
 from dpcore.privacy import nuclear_sensitivity_of_moment_and_mean
 
 N_DRAWS, SCALE = 20_000, 0.7
@@ -57,7 +58,9 @@ def test_large_noise_has_the_spectrum_of_a_free_difference():
     """Its edge is at D scale / 2 times the root of (11 + 5 sqrt(5)) / 2, and its variance
     D^2 scale^2 / 2 (free Poisson laws); both concentrate at rates 1 / D and faster."""
     eigenvalues = np.linalg.eigvalsh(wishart_difference(400, 2 / 400, rng=np.random.default_rng()))
-    edge = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
+    sigma = 2 / 400 * math.sqrt(401)
+    edge = noise_edge(np.array([sigma]), np.ones(1), 400, noise="wishart")
+    assert edge == pytest.approx(math.sqrt((11 + 5 * math.sqrt(5)) / 2), rel=0.01)
     assert np.mean(eigenvalues**2) == pytest.approx(2, rel=0.05)
     assert max(eigenvalues) == pytest.approx(edge, rel=0.1)
     assert -min(eigenvalues) == pytest.approx(edge, rel=0.1)
