@@ -6,7 +6,7 @@ promises as a `Guarantee`. What is used most is here by name, and everything in 
 for.
 
 >>> import dpcore
->>> X = dpcore.prepare(dpcore.load_dataset("digits"), mode="private").X
+>>> X = dpcore.prepare(dpcore.load_dataset("digits"), mode="bounded").X
 >>> pca = dpcore.DistributedPCA(10, epsilon=1.0, delta=0.01).fit(X, sites=[0, 1, 2] * 599)
 >>> pca.components_.shape, pca.guarantee_.keeps_asked
 ((10, 64), True)

@@ -9,6 +9,7 @@ from dpcore.mechanisms.chains import (
     split_r_hat,
     tail_ess,
 )
+from dpcore.mechanisms.l2_laplace import l2_laplace_noise
 from dpcore.mechanisms.symmetric_noise import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.mechanisms.wishart_difference import wishart_difference
 
@@ -17,6 +18,7 @@ __all__ = [
     "BinghamDraw",
     "bulk_ess",
     "effective_sample_size",
+    "l2_laplace_noise",
     "rank_normalized_r_hat",
     "sample_matrix_bingham",
     "sample_vector_bingham",

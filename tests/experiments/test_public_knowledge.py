@@ -25,7 +25,7 @@ from dpcore.figures.tradeoffs.knowledge import knowledge_cost_curves
 from dpcore.spectra import captured_energy
 
 SPEC = RunSpec(
-    protocols=("pooled", "exact"), preparation="private", components=4, knowledge="dct:25",
+    protocols=("pooled", "exact"), preparation="bounded", components=4, knowledge="dct:25",
     repetitions=2,
 )  # fmt: skip
 
@@ -51,7 +51,7 @@ def test_the_directions_of_another_data_set_are_its_principal_ones():
     np.testing.assert_allclose(np.var(rows @ basis.T, axis=0), exact, rtol=1e-4)
 
 
-@pytest.mark.parametrize("preparation", ["private", "published"])
+@pytest.mark.parametrize("preparation", ["sphere", "bounded", "published"])
 def test_energy_is_measured_without_the_projection(preparation):
     spec = replace(SPEC, preparation=preparation, epsilon=1e6)
     problem, plain = (

@@ -16,7 +16,13 @@ from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, Knowledge, public_basis
 from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.pca import Subspace
-from dpcore.spectra import SiteMoments, cumulative_energy, leading_eigenpairs, site_moments
+from dpcore.spectra import (
+    SiteMoments,
+    SiteRows,
+    cumulative_energy,
+    leading_eigenpairs,
+    site_moments,
+)
 from dpcore.streams import Purpose, stream
 
 # What kept data sets and site moments may take: two of the larger data sets, or one and its
@@ -26,12 +32,13 @@ _MOST_BYTES = 1024**3
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Site moments and what the exact answer captures; nothing here grows with N.
+    """What sites hold and what the exact answer captures; but for rows nothing grows with N.
 
     Parameters
     ----------
-    moments : SiteMoments
-        Of the people at the sites. Centred if the preparation was "published".
+    moments : SiteMoments or SiteRows
+        Of the people at the sites. Centred if the preparation was "published"; their rows, which
+        wait for a centre, if it was "sphere".
     reference : ndarray of shape (n_features, n_features), float64
         The second moment that captured energy is measured on.
     exact_components : ndarray of shape (n_features, n_features)
@@ -46,7 +53,7 @@ class Problem:
         The public subspace that the rows behind `moments` were projected onto; nothing else was.
     """
 
-    moments: SiteMoments
+    moments: SiteMoments | SiteRows
     reference: FloatArray
     exact_components: FloatArray
     exact_eigenvalues: FloatArray
@@ -64,6 +71,14 @@ class Problem:
     @property
     def n_features(self) -> int:
         return len(self.reference)
+
+    @property
+    def holders_moment(self) -> FloatArray:
+        """Everybody's second moment as an algorithm reads it that buys no mean: on the sphere
+        around the public middle."""
+        rows = self.moments
+        moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
+        return moments.pooled()
 
     @property
     def n_samples(self) -> int:
@@ -121,7 +136,10 @@ def build_problem(
     if (knowledge := Knowledge.parse(key.knowledge)) is not None:
         basis = public_basis(knowledge, key.dataset)
         return _within_public_subspace(replace(key, knowledge=NO_KNOWLEDGE), basis, prepared, whole)
-    moments = site_moments(prepared.X, sites_of(key, prepared))
+    sites = sites_of(key, prepared)
+    if key.preparation == "sphere":
+        return _problem_on_sphere(key, prepared, SiteRows.of(prepared.X, sites), whole)
+    moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
     if key.preparation == "published":
         # The authors centre the people drawn once more, with their own mean.
@@ -129,9 +147,7 @@ def build_problem(
         pooled = moments.pooled()
     else:
         pooled = moments.pooled() - np.outer(centre, centre)
-    reference = pooled
-    if key.reference == "all":
-        reference = whole() if whole is not None else whole_second_moment(prepared)
+    reference = _reference(key, prepared, pooled, whole)
     return problem_of(moments, pooled, reference, centre, prepared.default_components)
 
 
@@ -144,14 +160,37 @@ def _within_public_subspace(
     """Moments of projected rows, measured against what there is without the projection."""
     without = build_problem(key, prepared, whole)
     basis = basis.astype(prepared.X.dtype)
-    # A projection lengthens no row, but its rounding may.
-    rows, _ = shorten(prepared.X @ basis.T, 1.0)
+    rows: FloatArray = prepared.X @ basis.T
+    if key.preparation != "sphere":
+        # A projection lengthens no row, but its rounding may.
+        rows, _ = shorten(rows, 1.0)
     within = build_problem(replace(key, reference="sites"), replace(prepared, X=rows))
     return replace(without, moments=within.moments, basis=basis)
 
 
+def _problem_on_sphere(
+    key: ProblemKey, prepared: Prepared, rows: SiteRows, whole: Callable[[], FloatArray] | None
+) -> Problem:
+    """Rows that wait for a centre, measured on what they were before any of it."""
+    moments = rows.as_they_are
+    pooled = moments.centred().pooled()
+    reference = _reference(key, prepared, pooled, whole)
+    return problem_of(rows, pooled, reference, moments.means[0], prepared.default_components)
+
+
+def _reference(
+    key: ProblemKey,
+    prepared: Prepared,
+    pooled: FloatArray,
+    whole: Callable[[], FloatArray] | None,
+) -> FloatArray:
+    if key.reference != "all":
+        return pooled
+    return whole() if whole is not None else whole_second_moment(prepared)
+
+
 def problem_of(
-    moments: SiteMoments,
+    moments: SiteMoments | SiteRows,
     pooled: FloatArray,
     reference: FloatArray,
     centre: FloatArray,

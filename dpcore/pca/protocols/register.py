@@ -7,6 +7,8 @@ register whenever they are asked, so that a protocol registered while they run i
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
@@ -70,15 +72,20 @@ def protocol(key: str) -> Protocol:
 
 # What shapes the noise of most; others have formulas of their own.
 GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
-# Each site's noise is its own, whoever else answers.
+# Each site's noise is its own, whoever else answers; on the sphere that has a say in what the
+# sites centre by, and a site on its own centres by another mean.
 SITES_MOMENTS = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
+SITES_ON_SPHERE = replace(SITES_MOMENTS, settings=(*GAUSSIAN, "dropped_sites"))
+FIRST_ON_SPHERE = NoiseIdentity(
+    "first site", "the moment of the first of {sites}", SITES_ON_SPHERE.settings
+)
 POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))
 
 
 def all_noisy_means(draw: Draw) -> FloatArray:
     """(S, D) means that the sites release, where they are bought."""
     if draw.noisy_means is None:
-        raise ParameterError("mean_share", "greater than 0", draw.settings.mean_share)
+        raise ParameterError("mean_share", "greater than 0", draw.of_sites.mean_share)
     return draw.noisy_means
 
 
@@ -98,6 +105,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         look=Look("#D55E00", "circle"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -111,6 +119,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        noise_on_sphere=SITES_ON_SPHERE,
         wants_average=True,
         look=Look("#009E73", "diamond"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -124,6 +133,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.FIRST_SITE,
         SITES_MOMENTS,
+        noise_on_sphere=FIRST_ON_SPHERE,
         look=Look("#E69F00", "triangle-up"),
         neighbours=Neighbours(n_sites=2, noisy_mean=first_noisy_mean),
     ),
@@ -167,6 +177,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),
