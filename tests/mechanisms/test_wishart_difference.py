@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.mechanisms import wishart_difference
+from dpcore.mechanisms import l2_laplace_noise, wishart_difference
 from dpcore.pca.noise_edge import noise_edge
 from dpcore.privacy import nuclear_sensitivity_of_moment_and_mean
 
@@ -115,6 +115,17 @@ def test_the_shifted_pair_is_at_most_e_to_the_epsilon_less_likely(seed, n_featur
     assert lost <= epsilon + 1e-6
 
 
+def test_a_private_vector_has_laplace_noise_of_uniform_direction(false_alarm):
+    """Its length is Gamma(D); in three dimensions a coordinate of a direction is uniform."""
+    rng = np.random.default_rng()
+    noise = np.stack([l2_laplace_noise(3, SCALE, rng=rng) for _ in range(N_DRAWS)])
+    lengths = np.linalg.norm(noise, axis=1)
+    assert stats.kstest(lengths / SCALE, stats.gamma(3).cdf).pvalue > false_alarm / 4
+    for coordinate in (noise / lengths[:, None]).T:
+        assert stats.kstest(coordinate, stats.uniform(-1, 2).cdf).pvalue > false_alarm / 4
+
+
+@pytest.mark.parametrize("release", [wishart_difference, l2_laplace_noise])
 @pytest.mark.parametrize(
     ("arguments", "parameter"),
     [
@@ -124,8 +135,8 @@ def test_the_shifted_pair_is_at_most_e_to_the_epsilon_less_likely(seed, n_featur
         ({"n_features": 0}, "n_features"),
     ],
 )
-def test_bad_input_names_the_parameter(arguments, parameter):
+def test_bad_input_names_the_parameter(release, arguments, parameter):
     given = {"n_features": 3, "scale": 1.0} | arguments
     with pytest.raises(ParameterError) as caught:
-        wishart_difference(**given, rng=np.random.default_rng())
+        release(**given, rng=np.random.default_rng())
     assert caught.value.parameter == parameter
