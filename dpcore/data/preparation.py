@@ -16,7 +16,7 @@ MODES = ("sphere", "bounded", "none", "published")
 # What a mode was called before.
 RENAMED = {"private": "bounded"}
 # On the sphere the length of a row does not matter; beyond so many bounds it cannot be squared.
-_LONGEST_ON_SPHERE = 1e15
+LONGEST_ON_SPHERE = 1e15
 
 _BLOCK_BYTES = 1 << 24
 
@@ -129,8 +129,8 @@ def prepare(
     elif mode in ("sphere", "bounded"):
         scale = dataset.public_norm_bound if norm_bound is None else norm_bound
         check_norm_bound("norm_bound", scale)
-        longest = 1.0 if mode == "bounded" else _LONGEST_ON_SPHERE
-        out, n_clipped = _clip_and_scale(X, scale, longest, _room_for(X, in_place))
+        longest = 1.0 if mode == "bounded" else LONGEST_ON_SPHERE
+        out, n_clipped = in_units_of_bound(X, scale, longest, _room_for(X, in_place))
         statement = _as_bounded(scale) if mode == "bounded" else _on_sphere(scale)
     else:
         out, scale = X, 1.0
@@ -220,7 +220,7 @@ def _centre_and_scale(X: FloatArray, out: FloatArray) -> tuple[FloatArray, Float
     return out, mean, longest
 
 
-def _clip_and_scale(
+def in_units_of_bound(
     X: FloatArray, bound: float, longest: float, out: FloatArray
 ) -> tuple[FloatArray, int]:
     """Rows in units of the bound, at most `longest` of them long; how many exceed the bound."""
