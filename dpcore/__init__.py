@@ -30,6 +30,7 @@ _ROOMS = (
     "pca",
     "cca",
     "classification",
+    "releases",
 )
 
 __all__ = [
@@ -57,11 +58,13 @@ __all__ = [
     "leading_eigenpairs",
     "list_datasets",
     "load_dataset",
+    "load_release",
     "prepare",
     "principal_angles",
     "private_histogram",
     "private_mean",
     "private_variance",
+    "release",
     "sample_matrix_bingham",
     "second_moment",
     "site_message",
@@ -92,6 +95,7 @@ if TYPE_CHECKING:  # for whoever reads types and runs nothing
         gaussian_epsilon,
         gaussian_sigma,
     )
+    from dpcore.releases import load_release, release
     from dpcore.spectra import (
         captured_energy,
         leading_eigenpairs,

@@ -89,10 +89,9 @@ def prepare(
     mode : {"sphere", "bounded", "none", "published"}
         "published": subtract the mean of all rows, divide by the largest row norm (Imtiaz &
         Sarwate 2018, section 4). Both are read from the people's rows: not private.
-        "bounded": divide by a public bound and clip longer rows. No row influences what happens
-        to another, so replacing one person changes one row of X. Nothing is centred here: a
-        private mean is released beside the second moment and its outer product subtracted
-        afterwards, which is post-processing.
+        "bounded": divide by a public bound and clip longer rows. No row influences another, so
+        replacing one person changes one row of X. Nothing is centred here: a private mean is
+        released beside the second moment, and its outer product subtracted afterwards.
         "sphere": divide by a public bound, and shorten nothing. Every row gets length 1 around a
         private mean, which has to be drawn first (`dpcore.spectra.SiteRows`); the bound is what
         that mean reads rows up to. No row influences another here.
@@ -103,10 +102,6 @@ def prepare(
     in_place : bool
         Write into the rows of `dataset`, which nobody may use any more, where they can be
         written to; a large data set then needs its memory once.
-
-    Returns
-    -------
-    Prepared
 
     Raises
     ------

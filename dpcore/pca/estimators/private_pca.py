@@ -182,6 +182,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             moments.n_samples.tolist(),
             rows.shape[1],
             rows.dtype.name,
+            # Up to where the mean read the rows: `settings` are in units of it.
+            *((self.row_norm_bound,) if settings.on_sphere else ()),
         )
         return Draw(moments, settings, Repetition(root), proxies=proxies, average=average)
 

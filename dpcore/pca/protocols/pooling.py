@@ -45,4 +45,5 @@ def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
         return draw.moment_around(centre)
     if centre is None:
         return draw.pooled_moment
-    return draw.pooled_moment - np.outer(centre, centre).astype(draw.precision)
+    less: FloatArray = draw.pooled_moment - np.outer(centre, centre).astype(draw.precision)
+    return less

@@ -234,7 +234,7 @@ def test_demonstrations_are_not_entered(open_page):
 
 
 def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
-    at = open_page("explore/playground")
+    at = open_page("explore/playground", preparation="published")
     at.switch_page("pages/explore/eigen_images/page.py").run()
     table = ledger(at)
     said = "\n".join(m.value for m in at.markdown)
