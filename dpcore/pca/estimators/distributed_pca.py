@@ -35,9 +35,10 @@ class DistributedPCA(PrivatePCA):
         Asked of the release. ``epsilon=inf`` adds no noise.
     intermediate_dim : int or None
         R, directions a site sends under "dpdis"; None takes min(2 K, n_features).
-    protocol : {"dpdis", "full", "local", "pooled", "cape"}
+    protocol : {"dpdis", "full", "local", "pooled", "cape", "sequential", "wishart"}
         Sites send their leading directions; whole matrices; nothing (the first site is on its
-        own); raw rows to a trusted aggregator; whole matrices under masks that cancel.
+        own); raw rows to a trusted aggregator; whole matrices under masks that cancel; a proxy
+        from one to the next; raw rows, for a release without a delta.
     calibration : {"analytic", "classic", "published"}
     noise : {"isometric", "triangle"}
     truncation : {"psd", "svd"}

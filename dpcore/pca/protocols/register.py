@@ -36,6 +36,7 @@ from dpcore.pca.protocols.trusted import (
     promised_by_sulq,
     sulq,
 )
+from dpcore.pca.protocols.wishart import noisy_mean_of_wishart, promised_by_wishart, wishart
 
 PROTOCOLS: dict[str, Protocol] = {}
 
@@ -179,6 +180,22 @@ for _entry in (
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
+    ),
+    Protocol(
+        "wishart",
+        "Wishart difference",
+        "A trusted aggregator adds one Wishart matrix, takes off another: pure ε, drawn exactly.",
+        wishart,
+        promised_by_wishart,
+        Kind.PURE,
+        Where.AFTER_POOLING,
+        NoiseIdentity(
+            "wishart",
+            "the pooled moment, by a Wishart difference",
+            ("mean_share", "dropped_sites"),
+        ),
+        look=Look("#44AA99", "hexagram", "longdash"),
+        neighbours=Neighbours(epsilon=3.0, noisy_mean=noisy_mean_of_wishart),
     ),
     Protocol(
         "exact",
