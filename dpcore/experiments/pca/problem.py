@@ -13,7 +13,13 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.spec import ProblemKey
-from dpcore.spectra import SiteMoments, cumulative_energy, leading_eigenpairs, site_moments
+from dpcore.spectra import (
+    SiteMoments,
+    SiteRows,
+    cumulative_energy,
+    leading_eigenpairs,
+    site_moments,
+)
 from dpcore.streams import Purpose, stream
 
 # What kept data sets and site moments may take: two of the larger data sets, or one and its
@@ -23,12 +29,13 @@ _MOST_BYTES = 1024**3
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Site moments and what the exact answer captures; nothing here grows with N.
+    """What sites hold and what the exact answer captures; but for rows nothing grows with N.
 
     Parameters
     ----------
-    moments : SiteMoments
-        Of the people at the sites. Centred if the preparation was "published".
+    moments : SiteMoments or SiteRows
+        Of the people at the sites. Centred if the preparation was "published"; their rows, which
+        wait for a centre, if it was "sphere".
     reference : ndarray of shape (n_features, n_features), float64
         The second moment that captured energy is measured on.
     exact_components : ndarray of shape (n_features, n_features)
@@ -41,7 +48,7 @@ class Problem:
     default_components : int or None
     """
 
-    moments: SiteMoments
+    moments: SiteMoments | SiteRows
     reference: FloatArray
     exact_components: FloatArray
     exact_eigenvalues: FloatArray
@@ -52,6 +59,14 @@ class Problem:
     @property
     def n_features(self) -> int:
         return len(self.reference)
+
+    @property
+    def holders_moment(self) -> FloatArray:
+        """Everybody's second moment as an algorithm reads it that buys no mean: on the sphere
+        around the public middle."""
+        rows = self.moments
+        moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
+        return moments.pooled()
 
     @property
     def n_samples(self) -> int:
@@ -106,7 +121,10 @@ def build_problem(
         Gives the second moment of all prepared rows, for keys that measure on everybody; it is
         worked out here when absent.
     """
-    moments = site_moments(prepared.X, sites_of(key, prepared))
+    sites = sites_of(key, prepared)
+    if key.preparation == "sphere":
+        return _problem_on_sphere(key, prepared, SiteRows.of(prepared.X, sites), whole)
+    moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
     if key.preparation == "published":
         # The authors centre the people drawn once more, with their own mean.
@@ -114,14 +132,33 @@ def build_problem(
         pooled = moments.pooled()
     else:
         pooled = moments.pooled() - np.outer(centre, centre)
-    reference = pooled
-    if key.reference == "all":
-        reference = whole() if whole is not None else whole_second_moment(prepared)
+    reference = _reference(key, prepared, pooled, whole)
     return problem_of(moments, pooled, reference, centre, prepared.default_components)
 
 
+def _problem_on_sphere(
+    key: ProblemKey, prepared: Prepared, rows: SiteRows, whole: Callable[[], FloatArray] | None
+) -> Problem:
+    """Rows that wait for a centre, measured on what they were before any of it."""
+    moments = rows.as_they_are
+    pooled = moments.centred().pooled()
+    reference = _reference(key, prepared, pooled, whole)
+    return problem_of(rows, pooled, reference, moments.means[0], prepared.default_components)
+
+
+def _reference(
+    key: ProblemKey,
+    prepared: Prepared,
+    pooled: FloatArray,
+    whole: Callable[[], FloatArray] | None,
+) -> FloatArray:
+    if key.reference != "all":
+        return pooled
+    return whole() if whole is not None else whole_second_moment(prepared)
+
+
 def problem_of(
-    moments: SiteMoments,
+    moments: SiteMoments | SiteRows,
     pooled: FloatArray,
     reference: FloatArray,
     centre: FloatArray,
