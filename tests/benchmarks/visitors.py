@@ -43,8 +43,9 @@ class Shown:
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is a chart, and no error."""
-        return "plotly_chart" in self.kinds and "exception" not in self.kinds
+        """Whether there is a chart, or the explorer with what it shows, and no error."""
+        is_explored = self.kinds.count("bidi_component") == 3
+        return ("plotly_chart" in self.kinds or is_explored) and "exception" not in self.kinds
 
 
 class Visitor:

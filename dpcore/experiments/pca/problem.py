@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Prepared, load_dataset, prepare, split_sites
+from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, Knowledge, public_basis
 from dpcore.experiments.pca.spec import ProblemKey
+from dpcore.pca import Subspace
 from dpcore.spectra import (
     SiteMoments,
     SiteRows,
@@ -46,6 +49,8 @@ class Problem:
     centre : ndarray of shape (n_features,)
         Mean of the prepared rows of the people at the sites.
     default_components : int or None
+    basis : ndarray of shape (d, n_features), orthonormal rows, or None
+        The public subspace that the rows behind `moments` were projected onto; nothing else was.
     """
 
     moments: SiteMoments | SiteRows
@@ -55,6 +60,13 @@ class Problem:
     optimum: FloatArray
     centre: FloatArray
     default_components: int | None
+    basis: FloatArray | None = None
+
+    def lifted(self, subspace: Subspace) -> Subspace:
+        """A subspace drawn from the moments, in the D dimensions that energy is measured in."""
+        if self.basis is None:
+            return subspace
+        return replace(subspace, components=subspace.components @ self.basis)
 
     @property
     def n_features(self) -> int:
@@ -121,6 +133,9 @@ def build_problem(
         Gives the second moment of all prepared rows, for keys that measure on everybody; it is
         worked out here when absent.
     """
+    if (knowledge := Knowledge.parse(key.knowledge)) is not None:
+        basis = public_basis(knowledge, key.dataset)
+        return _within_public_subspace(replace(key, knowledge=NO_KNOWLEDGE), basis, prepared, whole)
     sites = sites_of(key, prepared)
     if key.preparation == "sphere":
         return _problem_on_sphere(key, prepared, SiteRows.of(prepared.X, sites), whole)
@@ -134,6 +149,23 @@ def build_problem(
         pooled = moments.pooled() - np.outer(centre, centre)
     reference = _reference(key, prepared, pooled, whole)
     return problem_of(moments, pooled, reference, centre, prepared.default_components)
+
+
+def _within_public_subspace(
+    key: ProblemKey,
+    basis: FloatArray,
+    prepared: Prepared,
+    whole: Callable[[], FloatArray] | None,
+) -> Problem:
+    """Moments of projected rows, measured against what there is without the projection."""
+    without = build_problem(key, prepared, whole)
+    basis = basis.astype(prepared.X.dtype)
+    rows: FloatArray = prepared.X @ basis.T
+    if key.preparation != "sphere":
+        # A projection lengthens no row, but its rounding may.
+        rows, _ = shorten(rows, 1.0)
+    within = build_problem(replace(key, reference="sites"), replace(prepared, X=rows))
+    return replace(without, moments=within.moments, basis=basis)
 
 
 def _problem_on_sphere(
