@@ -113,7 +113,9 @@ class Table:
 
         with parquet.ParquetFile(self._path) as file:
             self._check(file.schema_arrow.names)
-            yield from file.iter_batches(self._rows, columns=self._keys)
+            # One row group after another: all at once stay in memory until the last is read.
+            for group in range(file.num_row_groups):
+                yield from file.iter_batches(self._rows, row_groups=[group], columns=self._keys)
 
     def _columns_of(self, data: Any) -> dict[str, Cells]:
         if isinstance(data, Mapping) and set(data) == {"X"} != set(self._keys):
