@@ -227,7 +227,12 @@ def test_the_playground_shows_it(made_up, monkeypatch, tmp_path):
     assert not at.exception and not at.error
     (pills,) = (each for each in at.button_group if each.key == "protocols")
     assert made_up.title in pills.options
-    said = [e.value for e in at.markdown] + [e.proto.body for e in at.get("html")]
-    assert any(f"kept by **{made_up.title}**" in words for words in said)
+    (handed_over,) = (
+        json.loads(part.proto.json)
+        for part in at.get("bidi_component")
+        if part.proto.component_name == "energy_frames"
+    )
+    assert handed_over["lead"] == made_up.title
+    assert all(frame["by"].startswith(f"By {made_up.title}") for frame in handed_over["frames"])
     charged = at.session_state["_spent"]["digits"].charges.values()
     assert [charge.seen for charge in charged] == [(made_up.title, "Full matrices")]
