@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.pca.kept_moments import kept_or_made
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
@@ -55,7 +56,7 @@ def one_blas_thread() -> None:
 
 
 # Data sets and site moments in memory, for pages and for the jobs that run beside them.
-problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
+problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6, shelf=kept_or_made)
 # The same for sweeps, which come to more problems than a page may push out.
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
@@ -88,12 +89,12 @@ def problem(key: ProblemKey) -> Problem:
 
 def feature_names(spec: RunSpec) -> tuple[str, ...]:
     """Names of the columns of a spec's data set."""
-    return _described(*_data_of(spec))[0]
+    return problem(spec.problem_key()).about.feature_names
 
 
 def statement(spec: RunSpec) -> str:
     """What the preparation did to the rows, in one sentence."""
-    return _described(*_data_of(spec))[1]
+    return problem(spec.problem_key()).about.statement
 
 
 def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -110,19 +111,9 @@ def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
     return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
 
 
-def _data_of(spec: RunSpec) -> tuple[str, str, float | None]:
-    key = spec.problem_key()
-    return key.dataset, key.preparation, key.norm_bound
-
-
 def _prepared_of(spec: RunSpec) -> Prepared:
-    return prepared(*_data_of(spec))
-
-
-def _describe(*data: Hashable) -> tuple[tuple[str, ...], str]:
-    """Names and statement, kept longer than the data set itself, which is large."""
-    found = problems.prepared(*data)
-    return found.feature_names, found.statement
+    key = spec.problem_key()
+    return prepared(key.dataset, key.preparation, key.norm_bound)
 
 
 def shown(key: Hashable, build: Callable[[], T]) -> T:
@@ -246,7 +237,6 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
 
 
-_described = OnceCache(_describe, keep=64)
 _rows = OnceCache(_run_cell, keep=20_000)
 _subspaces = OnceCache(_draw, keep=64)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128)

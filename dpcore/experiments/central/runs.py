@@ -21,7 +21,9 @@ from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.experiment import PCA
 from dpcore.experiments.pca.problem import (
+    About,
     Problem,
+    SiteData,
     build_problem,
     local_problem,
     problem_of,
@@ -148,9 +150,8 @@ def central_problem(
     reference = pooled
     if key.reference == "all":
         reference = whole() if whole is not None else raw_second_moment(prepared)
-    return problem_of(
-        moments, pooled, reference, np.zeros(len(pooled)), prepared.default_components
-    )
+    data = SiteData(moments, np.zeros(len(pooled)), About.of(prepared))
+    return problem_of(data, pooled, reference)
 
 
 def raw_second_moment(prepared: Prepared) -> FloatArray:

@@ -21,6 +21,45 @@ from dpcore.streams import Purpose, stream
 _MOST_BYTES = 1024**3
 
 
+@dataclass(frozen=True)
+class About:
+    """What a page says of the rows; as in `Prepared`."""
+
+    default_components: int | None
+    feature_names: tuple[str, ...]
+    statement: str
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> About:
+        return cls(prepared.default_components, prepared.feature_names, prepared.statement)
+
+
+@dataclass(frozen=True, eq=False)
+class SiteData:
+    """All that a problem needs of the rows.
+
+    Parameters
+    ----------
+    moments : SiteMoments
+        Of the people at the sites. Centred if the preparation was "published".
+    centre : ndarray of shape (n_features,)
+        Mean of the prepared rows of the people at the sites.
+    about : About
+    """
+
+    moments: SiteMoments
+    centre: FloatArray
+    about: About
+
+
+# From a key, and what makes its site data, to these: where they are kept between two starts.
+Shelf = Callable[[ProblemKey, Callable[[], SiteData]], SiteData]
+
+
+def _no_shelf(_: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
+    return make()
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Site moments and what the exact answer captures; nothing here grows with N.
@@ -38,7 +77,7 @@ class Problem:
         Energy of `reference` captured by the first k exact components, for k = 1 to D.
     centre : ndarray of shape (n_features,)
         Mean of the prepared rows of the people at the sites.
-    default_components : int or None
+    about : About
     """
 
     moments: SiteMoments
@@ -47,7 +86,11 @@ class Problem:
     exact_eigenvalues: FloatArray
     optimum: FloatArray
     centre: FloatArray
-    default_components: int | None
+    about: About
+
+    @property
+    def default_components(self) -> int | None:
+        return self.about.default_components
 
     @property
     def n_features(self) -> int:
@@ -92,6 +135,16 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
     return tuple(people[rows] for rows in members)
 
 
+def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
+    """What the sites of a key hold; the part of a problem that reads rows."""
+    moments = site_moments(prepared.X, sites_of(key, prepared))
+    centre = moments.weights @ moments.means
+    if key.preparation == "published":
+        # The authors centre the people drawn once more, with their own mean.
+        moments = moments.centred(centre, in_place=True)
+    return SiteData(moments, centre, About.of(prepared))
+
+
 def build_problem(
     key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
@@ -106,37 +159,30 @@ def build_problem(
         Gives the second moment of all prepared rows, for keys that measure on everybody; it is
         worked out here when absent.
     """
-    moments = site_moments(prepared.X, sites_of(key, prepared))
-    centre = moments.weights @ moments.means
-    if key.preparation == "published":
-        # The authors centre the people drawn once more, with their own mean.
-        moments = moments.centred(centre, in_place=True)
-        pooled = moments.pooled()
-    else:
-        pooled = moments.pooled() - np.outer(centre, centre)
-    reference = pooled
-    if key.reference == "all":
-        reference = whole() if whole is not None else whole_second_moment(prepared)
-    return problem_of(moments, pooled, reference, centre, prepared.default_components)
+    return _problem_on(
+        key, site_data(key, prepared), whole or (lambda: whole_second_moment(prepared))
+    )
 
 
-def problem_of(
-    moments: SiteMoments,
-    pooled: FloatArray,
-    reference: FloatArray,
-    centre: FloatArray,
-    default_components: int | None,
-) -> Problem:
+def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]) -> Problem:
+    pooled = data.moments.pooled()
+    if key.preparation != "published":
+        pooled -= np.outer(data.centre, data.centre)
+    reference = whole() if key.reference == "all" else pooled
+    return problem_of(data, pooled, reference)
+
+
+def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:
     """The problem with the exact answer for `pooled`, which is measured on `reference`."""
     eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     return Problem(
-        moments=moments,
+        moments=data.moments,
         reference=reference,
         exact_components=components,
         exact_eigenvalues=eigenvalues,
         optimum=cumulative_energy(components, reference),
-        centre=centre,
-        default_components=default_components,
+        centre=data.centre,
+        about=data.about,
     )
 
 
@@ -159,6 +205,8 @@ class Problems:
     keep_data, keep : int
         How many data sets and how many problems are kept, the latest asked for. A sweep comes to
         its problems one after the other; more than one would take the memory of many.
+    shelf : Shelf
+        Not asked for the problems of sweeps.
 
     Attributes
     ----------
@@ -172,10 +220,13 @@ class Problems:
         *,
         keep_data: int = 1,
         keep: int = 1,
+        shelf: Shelf = _no_shelf,
     ):
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
-        self._problems: OnceCache[Problem] = OnceCache(self._build, keep, _MOST_BYTES)
+        self._problems: OnceCache[Problem] = OnceCache(
+            lambda key: self._build(key, shelf), keep, _MOST_BYTES
+        )
 
     def __call__(self, key: ProblemKey) -> Problem:
         return self._problems(key)
@@ -192,10 +243,11 @@ class Problems:
         own = OnceCache(self._build, keep, _MOST_BYTES)
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
-    def _build(self, key: ProblemKey) -> Problem:
-        data = (key.dataset, key.preparation, key.norm_bound)
+    def _build(self, key: ProblemKey, shelf: Shelf = _no_shelf) -> Problem:
+        name = (key.dataset, key.preparation, key.norm_bound)
         with one_blas_thread():
-            return build_problem(key, self.prepared(*data), lambda: self._whole(*data))
+            data = shelf(key, lambda: site_data(key, self.prepared(*name)))
+            return _problem_on(key, data, lambda: self._whole(*name))
 
 
 local_problem = Problems()
