@@ -34,6 +34,8 @@ from pages.server import page_lock
 JOBS_AT_ONCE = 2
 # How long others wait while somebody's numbers are computed.
 _FAIR_SECONDS = 0.1
+# How long a page computes before it shows what there is, alone and while others wait.
+_FIRST_SECONDS, _SHARED_SECONDS = 0.5, 0.02
 # How long a page computes before it says how far it is.
 _PATIENCE_SECONDS = 0.6
 Cell = tuple[RunSpec, int]
@@ -154,6 +156,25 @@ def rows(spec: RunSpec) -> list[PcaRow]:
     return found
 
 
+def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
+    """Rows of the draws that are there in a moment, at least of one, and the others still to come.
+
+    The moment is shorter while others wait: everybody then has an answer from a few draws soon, and
+    not some from all of them late.
+    """
+    found: list[PcaRow] = []
+    asked = cells(spec)
+    started = time.monotonic()
+    for number, cell in enumerate(asked):
+        if number and _rows.peek(*cell) is None:
+            took = time.monotonic() - started
+            if took > (_SHARED_SECONDS if page_lock.is_wanted() else _FIRST_SECONDS):
+                return found, asked[number:]
+        _ready(*cell)
+        found += _rows(*cell)
+    return found, []
+
+
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     """The subspace of each protocol in one repetition."""
     problem(spec.problem_key(repetition))
@@ -180,12 +201,13 @@ def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]
 
 
 def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seconds: float) -> None:
-    """Compute one after the other until the time is up, at least one."""
+    """Compute one after the other until the time is up, or somebody waits for an answer."""
     stop = time.monotonic() + seconds
-    for item in missing:
-        compute(item)
-        if time.monotonic() > stop:
-            return
+    with page_lock.spare() as is_free:
+        for item in missing if is_free else ():
+            compute(item)
+            if time.monotonic() > stop or page_lock.is_wanted():
+                return
 
 
 class Counting:
@@ -237,8 +259,10 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
 
 
-_rows = OnceCache(_run_cell, keep=20_000)
+# What visitors who move sliders fill in minutes; what is let go of is computed anew in as long.
+_ROW_BYTES = 24 * 1024**2
+_rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
 _subspaces = OnceCache(_draw, keep=64)
-_whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128)
-_shown: OnceCache[Any] = OnceCache(None, keep=256)
+_whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
+_shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)

@@ -28,18 +28,24 @@ class Shown:
     words : str
         What its texts, notices and bars say.
     buttons : dict of label to identity
+    controls : dict of name to (kind, identity)
+        Those with a name of their own, which is the address's.
     every : float or None
         Seconds after which a part of the page asks to be drawn again.
     fragment : str
-        The part.
+        The part; the last that was drawn.
+    parts : dict of str to float
+        All of them, with their seconds.
     """
 
     seconds: float = 0.0
     kinds: list[str] = field(default_factory=list)
     words: str = ""
     buttons: dict[str, str] = field(default_factory=dict)
+    controls: dict[str, tuple[str, str]] = field(default_factory=dict)
     every: float | None = None
     fragment: str = ""
+    parts: dict[str, float] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -52,13 +58,19 @@ class Visitor:
 
     def __init__(self, socket, page: str):
         self._socket, self._page = socket, page
+        self._controls: dict[str, tuple[str, str]] = {}
 
     async def send(self, message: BackMsg) -> None:
         """Any message, also one that no browser would send."""
         await self._socket.send(message.SerializeToString())
 
-    async def ask(self, query: str = "", *, press: str = "", fragment: str = "") -> None:
-        """Ask for a run of the script, without waiting for it."""
+    async def ask(
+        self, query: str = "", *, press: str = "", fragment: str = "", **moved: float
+    ) -> None:
+        """Ask for a run of the script, without waiting for it.
+
+        An address sets controls only as a page is opened; from then on, they are `moved`.
+        """
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = query, self._page, fragment
@@ -67,12 +79,23 @@ class Visitor:
             state.widget_states.widgets.add(id=press, trigger_value=True)
         else:
             state.widget_states.SetInParent()
+        for name, value in moved.items():
+            kind, identity = self._controls[name]
+            control = state.widget_states.widgets.add(id=identity)
+            if kind == "number_input":
+                control.double_value = value
+            elif kind == "slider":
+                control.double_array_value.data.append(value)
+            else:  # a slider of labels
+                control.string_array_value.data.append(f"{value:g}")
         await self.send(message)
 
-    async def run(self, query: str = "", *, press: str = "", fragment: str = "") -> Shown:
+    async def run(
+        self, query: str = "", *, press: str = "", fragment: str = "", **moved: float
+    ) -> Shown:
         """A run of the script to its end."""
         started = time.perf_counter()
-        await self.ask(query, press=press, fragment=fragment)
+        await self.ask(query, press=press, fragment=fragment, **moved)
         shown = await self.shown()
         shown.seconds = time.perf_counter() - started
         return shown
@@ -88,11 +111,13 @@ class Visitor:
                 # Words that say what one waits for come apart from the elements that stay.
                 for element in (forward.delta.new_element, *forward.delta.new_transient.elements):
                     _note(shown, element)
+                self._controls |= shown.controls
                 if until and until in shown.words:
                     return shown
             elif kind == "auto_rerun":
                 shown.every = forward.auto_rerun.interval
                 shown.fragment = forward.auto_rerun.fragment_id
+                shown.parts[shown.fragment] = shown.every
             elif kind == "script_finished":
                 early = ForwardMsg.FINISHED_EARLY_FOR_RERUN
                 if forward.script_finished != early:
@@ -118,3 +143,6 @@ def _note(shown: Shown, element) -> None:
         shown.words += f"{getattr(content, name, '')}\n"
     if kind == "button":
         shown.buttons[content.label] = content.id
+    if kind in ("slider", "number_input") and content.query_param_key:
+        labels = kind == "slider" and content.type == content.SELECT_SLIDER
+        shown.controls[content.query_param_key] = "labels" if labels else kind, content.id

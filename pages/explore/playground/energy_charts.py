@@ -29,7 +29,7 @@ def dots(spec: RunSpec, rows: Sequence[Row]) -> None:
     """Every draw of every protocol of a spec, whose rows these are."""
     dark = is_dark()
     chart(
-        result_cache.shown(("dots", spec, dark), lambda: protocol_dots(rows, dark=dark)),
+        result_cache.shown(("dots", spec, len(rows), dark), lambda: protocol_dots(rows, dark=dark)),
         key="dots",
         alt="Captured energy of each protocol as a share of exact PCA, one dot a draw.",
     )

@@ -18,6 +18,7 @@ from pages.server import page_lock, result_cache
 from pages.sidebar.controls import current
 from pages.widgets import component_images, session_ledger
 from pages.widgets.downloads import take_away
+from pages.widgets.draws_to_come import make_the_rest
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.messages import (
     big_number,
@@ -42,7 +43,8 @@ if not dataset_ready(dataset):
 
 with errors_shown():
     session_ledger.pay_run(spec, spec.repetitions)
-    rows = result_cache.rows(spec)
+    rows, to_come = result_cache.first_rows(spec)
+    make_the_rest(spec, to_come)
     lead = spread_of(rows, spec.protocols[0])
     with answer:
         words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))

@@ -7,6 +7,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.server import result_cache
 from tests.pages import looking
 
 
@@ -49,6 +50,17 @@ def test_the_curve_fills_in_over_runs_and_then_rests():
             break
     assert counts[-1] == 12
     assert counts == sorted(counts)
+
+
+def test_an_answer_from_the_first_draws_says_so_and_has_them_all_a_moment_later(monkeypatch):
+    monkeypatch.setattr(result_cache, "_FIRST_SECONDS", 0.0)
+    at = opened(repetitions="3", seed="78")
+    (bar,) = (element.proto for element in at.get("progress") if "so far" in element.proto.text)
+    assert bar.text == "From 1 of 3 draws so far" and bar.value == 33
+    assert len(traces(at, 0)[0]["x"]) == 4 and "over 3 draws" not in words(at)
+    at.run()
+    assert len(traces(at, 0)[0]["x"]) == 12 and "over 3 draws" in words(at)
+    assert not [element for element in at.get("progress") if "so far" in element.proto.text]
 
 
 def test_moving_epsilon_moves_the_answer():
