@@ -6,8 +6,9 @@ Speaks the app's own websocket protocol on loopback, as a browser does: each ses
 Playground, then moves epsilon again and again, all at the same time; parts of the page that ask to
 be drawn again are. A session waits a second after each answer, or moves `every` so many seconds
 whether it was answered or not in between. With `--unseen` each move goes to a seed and a number of
-sites that nobody has asked for. Prints latencies and the server's memory; stops by itself. A
-session that meets an exception element, or another setting's answer, ends the run.
+sites that nobody has asked for. Prints latencies, and the server's memory and processor time;
+stops by itself. A session that meets an exception element, or another setting's answer, ends the
+run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from servers import resident_mb, running_app
+from servers import processor_seconds, resident_mb, running_app
 from visitors import Shown, Visitor, visitor
 
 ROOT = Path(__file__).parents[2]
@@ -93,12 +94,14 @@ def main() -> int:
     with running_app(ROOT / "app.py") as (address, process):
         idle = resident_mb(process)
         for round_ in (1, 2, 3):
+            before = processor_seconds(process)
             latencies = asyncio.run(load(address, arguments.sessions, moves))
+            took = 1000 * (processor_seconds(process) - before) / len(latencies)
             p50, p95 = (latencies[int(q * (len(latencies) - 1))] for q in (0.5, 0.95))
             print(
                 f"round {round_}: {len(latencies)} moves by {arguments.sessions} sessions, "
                 f"median {p50:.3f} s, p95 {p95:.3f} s, worst {latencies[-1]:.3f} s, "
-                f"server {resident_mb(process):.0f} MB (idle {idle:.0f} MB)"
+                f"{took:.0f} ms of processor a move, server {resident_mb(process):.0f} MB (idle {idle:.0f} MB)"
             )
     return 0
 
