@@ -17,7 +17,7 @@ from pages.server.memory import keep_flat
 
 
 def show_page() -> None:
-    """One run of the script: the page the address asks for, its controls in the sidebar."""
+    """One run of the script: the page the address asks for, under its title and its controls."""
     # Tables need pandas, and Plotly looks whether it is there: it must not meet it half imported
     # by another visitor's page. Every page comes by here, and waits for it to be whole.
     import pandas  # noqa: F401
@@ -34,11 +34,11 @@ def show_page() -> None:
     sections: dict[str, list[StreamlitPage]] = {}
     for place in PAGES.values():
         page = st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
-        sections.setdefault(place.section, []).append(page)
-    page = st.navigation(sections, expanded=True)
+        sections.setdefault(place.link_under, []).append(page)
+    page = st.navigation(sections, position="top")
     with page_lock.taken():
         asked = url_check.corrected()
-        controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE].controls))
+        controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE]))
         with url_check.checked(asked):
             store_trouble.say_trouble()
             page.run()

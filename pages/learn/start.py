@@ -35,7 +35,6 @@ USERS = (
     ),
 )
 
-st.title("Private principal components, live")
 words, picture = st.columns([3, 2], gap="large", vertical_alignment="center")
 words.markdown(WHAT_THIS_IS)
 picture.image(

@@ -13,7 +13,6 @@ from pages.widgets.charts import chart
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.messages import errors_shown
 
-st.title("Tutorials")
 st.markdown(
     "Six functions, a few lines each. Everything below was just run on this server; the notebook "
     "holds the same cells."
@@ -57,7 +56,7 @@ with errors_shown():
         for name, guarantee in output.promises.items()
         if guarantee.is_private
     }
-    st.markdown("##### What it promises")
+    st.markdown("## What it promises")
     for tab, guarantee in zip(
         st.tabs([f"`{name}`" for name in promises]), promises.values(), strict=True
     ):

@@ -50,6 +50,11 @@ def is_wanted() -> bool:
     return bool(_waiting)
 
 
+def unhurried(seconds: float) -> float:
+    """After how long a part of a page may ask to be drawn again: longer, the more visitors wait."""
+    return seconds * (1 + len(_waiting))
+
+
 @contextmanager
 def spare() -> Iterator[bool]:
     """A turn that nobody else wants, if there is one: for what a page goes on to fill in."""

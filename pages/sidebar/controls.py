@@ -15,24 +15,26 @@ from pages.parameters.sidebar import ADVANCED, DEFAULTS, DRAWS, FIRST
 from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
+from pages.sidebar.navigation import Place
+from pages.sidebar.page_top import page_top
 from pages.sidebar.selection import Selection, defaults_for, selected
 
 _UNSEEN = "controls_out_of_sight"
 
 
-def choose(names: tuple[str, ...]) -> Selection:
-    """Draw the named controls in the sidebar and return what they all say.
+def choose(page: Place) -> Selection:
+    """Draw a page's title and controls, epsilon at its top and the others in the sidebar.
 
     Those that don't apply to a page are drawn out of sight: a bound widget that is not drawn
     takes its value out of the address, of this page and of the one before in the history.
     """
-    with st.sidebar:
-        seen = st.container()
-        unseen = st.container(key=_UNSEEN)
-    st.html(f"<style>.st-key-{_UNSEEN} {{ display: none; }}</style>")
+    top = page_top(page)
+    unseen = st.container(key=_UNSEEN)
 
     def where(name: str) -> DeltaGenerator:
-        return seen if name in names else unseen
+        if name not in page.controls:
+            return unseen
+        return top if name == "epsilon" else st.sidebar
 
     dataset = _dataset(where("dataset"))
     values: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from pages.parameters.sidebar import FIRST
 
 _ROOT = Path(__file__).parents[2]
-DEFAULT_PAGE = "playground"
+DEFAULT_PAGE, START_PAGE = "playground", "start"
 _RUN = (*FIRST, "advanced", "draws")
 
 
@@ -37,6 +37,11 @@ class Place:
     @property
     def is_default(self) -> bool:
         return self.name == DEFAULT_PAGE
+
+    @property
+    def link_under(self) -> str:
+        """The section on top that its link is found in; whoever is new finds theirs at once."""
+        return "" if self.name == START_PAGE else self.section
 
     @property
     def address(self) -> str:

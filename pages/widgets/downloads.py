@@ -33,7 +33,7 @@ def take_away(
     commands : sequence of str
         Command lines that give the same rows.
     """
-    st.markdown("##### Take it away")
+    st.markdown("## Take it away")
     offered: list[tuple[str, Callable[[], str], str, str]] = []
     if rows:
         offered.append(("Rows (CSV)", partial(csv_of, rows), "rows.csv", "text/csv"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpcore.experiments.pca.spec import RunSpec
-from pages.server import result_cache
+from pages.server import page_lock, result_cache
 from pages.server.result_cache import Cell
 
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
@@ -27,7 +27,8 @@ def make_the_rest(spec: RunSpec, to_come: Sequence[Cell]) -> None:
         Those of its draws that what stands below has not.
     """
     # A fragment in every run, so that nothing below it changes its place.
-    st.fragment(_go_on, run_every=_TICK_SECONDS if to_come else None)(spec, bool(to_come))
+    every = page_lock.unhurried(_TICK_SECONDS) if to_come else None
+    st.fragment(_go_on, run_every=every)(spec, bool(to_come))
 
 
 def _go_on(spec: RunSpec, is_short: bool) -> None:

@@ -92,7 +92,7 @@ def promised_cards(
     spec: RunSpec, dataset: DatasetStatus, protocols: Sequence[str], where: str
 ) -> None:
     """The card of each protocol at these settings; no row is read for it."""
-    st.markdown("##### What it promises")
+    st.markdown("## What it promises")
     try:
         cards = {
             PROTOCOLS[key].title: result_cache.shown(

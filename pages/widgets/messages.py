@@ -16,19 +16,25 @@ from pages.sidebar.navigation import page_path
 from pages.widgets.plain_text import said
 
 
-def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
+def big_number(
+    number: str, sentence: str, more: str = "", *, beside: bool = True
+) -> DeltaGenerator:
     """The number that matters, as the biggest thing on the page, with its sentence.
 
-    Returns the place of the sentence, to add to it.
+    Returns the place of the sentence, beside the number or under it, to add to it.
     """
-    figure, words = st.columns([2, 5], vertical_alignment="center")
+    figure, words = (
+        st.columns([2, 5], vertical_alignment="center")
+        if beside
+        else (st.container(), st.container())
+    )
     # As large as the column bears, wide or narrow: a character is about 0.6 of the font's size.
     share = 100 / (0.6 * len(number))
     figure.html(
         f'<div style="container-type:inline-size"><div style="font-size:min({share:.0f}cqw,5.5rem);'
         f'font-weight:700;line-height:1.05;white-space:nowrap">{number}</div></div>'
     )
-    words.markdown(f"#### {sentence}")
+    words.markdown(f"## {sentence}")
     if more:
         words.markdown(more)
     return words

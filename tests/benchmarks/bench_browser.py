@@ -31,14 +31,14 @@ epsilon = st.select_slider("ε", [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0
 figure = go.Figure()
 figure.add_scatter(x=[0.1, 1, 10], y=[epsilon, 2 * epsilon, 3 * epsilon])
 figure.update_layout(title=f"at ε = {epsilon:g}")
-st.plotly_chart(figure, key="chart")
+st.plotly_chart(figure, key="dots")
 """
 # Listens in the page itself, so that the time is the browser's own and no message is in it: from
 # the key going down to the first frame whose chart is another one.
 _WATCH = """
 () => {
   const look = () => {
-    const chart = document.querySelector('.js-plotly-plot');
+    const chart = document.querySelector('.st-key-dots .js-plotly-plot');
     return chart ? [...chart.querySelectorAll('.plot path, text')]
       .map(e => (e.getAttribute('d') || '') + (e.getAttribute('transform') || '') + e.textContent)
       .join('|') : '';

@@ -101,7 +101,8 @@ def main() -> int:
             print(
                 f"round {round_}: {len(latencies)} moves by {arguments.sessions} sessions, "
                 f"median {p50:.3f} s, p95 {p95:.3f} s, worst {latencies[-1]:.3f} s, "
-                f"{took:.0f} ms of processor a move, server {resident_mb(process):.0f} MB (idle {idle:.0f} MB)"
+                f"{took:.0f} ms of processor a move, "
+                f"server {resident_mb(process):.0f} MB (idle {idle:.0f} MB)"
             )
     return 0
 

@@ -115,12 +115,12 @@ def fresh_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(browser) -> Iterator[Callable]:
-    """open_page(address, width=1440, dark=False) -> (page, watched), settled."""
+    """open_page(address, width=1440, height=1000, dark=False) -> (page, watched), settled."""
     contexts = []
 
-    def open_(address: str, *, width: int = 1440, dark: bool = False):
+    def open_(address: str, *, width: int = 1440, height: int = 1000, dark: bool = False):
         context = browser.new_context(
-            viewport={"width": width, "height": 1000},
+            viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
             accept_downloads=True,
         )

@@ -36,6 +36,15 @@ def percent(share: float) -> str:
     return f"{share:.{digits}%}".replace("%", " %")
 
 
+def in_plain_words(rows: Sequence[Row]) -> str:
+    """What the share of the first protocol means, between pure chance and no noise at all."""
+    chance = percent(rows[0]["random_ratio"])
+    return (
+        "of the pattern that exact PCA finds is kept. "
+        f"Pure chance would keep {chance}, no noise at all 100 %."
+    ).replace(" %", "\u00a0%")
+
+
 def headline(rows: Sequence[Row], titles: dict[str, str]) -> str:
     """What the first protocol keeps, and under which setting, as one sentence."""
     protocols = list(dict.fromkeys(row["protocol"] for row in rows))

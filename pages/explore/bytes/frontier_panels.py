@@ -113,7 +113,7 @@ def frontier(progress: Progress, spec: RunSpec, dataset: DatasetStatus) -> None:
         f"Each point is the mean of {spec.repetitions} draws, its line their spread. The grey "
         "stairs join what nobody beats with as few bytes; labels at diamonds are the rounding step."
     )
-    st.markdown("##### The best for their bytes")
+    st.markdown("## The best for their bytes")
     st.dataframe(
         [
             {

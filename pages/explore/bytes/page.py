@@ -21,7 +21,6 @@ PAGE = "bytes"
 selection = current()
 # R and the protocols are what varies here.
 spec = replace(selection.spec, protocols=("dpdis",), intermediate_dim=None)
-st.title("Energy per byte")
 if not dataset_ready(selection.dataset):
     st.stop()
 with errors_shown():

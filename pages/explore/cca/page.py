@@ -51,19 +51,19 @@ with errors_shown():
 
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("##### Correlations found")
+        st.markdown("## Correlations found")
         figure = panels.correlations(private, problem, lead)
     with right:
-        st.markdown("##### What it promises")
+        st.markdown("## What it promises")
         panels.promises(draws, spec)
 
-    st.markdown("##### The directions")
+    st.markdown("## The directions")
     panels.directions(views, exact, private[0], lead)
 
     if selection.only_directions:
         st.info(ONLY_DIRECTIONS, icon="🔒")
     else:
-        st.markdown("##### The same people along exact and along private directions")
+        st.markdown("## The same people along exact and along private directions")
         not_private(
             "Projecting and clustering people",
             "the directions are private, people's own scores along them are not. "
@@ -80,7 +80,7 @@ with errors_shown():
         )
     panels.so_far(source, shared.spec.delta)
 
-    st.markdown("##### More ε, more people, more δ")
+    st.markdown("## More ε, more people, more δ")
     if session_ledger.curves(dataset_of(source)):
         three_curves(selection, problem.random_share)
 

@@ -18,7 +18,6 @@ from pages.widgets.messages import dataset_ready, errors_shown, how_computed, no
 
 selection = current()
 dataset = selection.dataset
-st.title("Central algorithms")
 if not dataset_ready(dataset):
     st.stop()
 
@@ -30,28 +29,28 @@ with errors_shown():
     panels.answer(rows, spec)
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
 
-    st.markdown("##### Every draw")
+    st.markdown("## Every draw")
     panels.dots(rows)
     if spec.epsilon > 1:
         st.caption("Classic calibration is proven up to ε = 1 alone, and is left out above.")
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("##### The same at every ε")
+        st.markdown("## The same at every ε")
         if session_ledger.curves(dataset.name):
             panels.epsilon_curve(spec, dataset)
     with right:
-        st.markdown("##### The same with fewer people")
+        st.markdown("## The same with fewer people")
         if session_ledger.curves(dataset.name):
             panels.people_curve(spec, dataset)
     not_private("These curves and exact PCA", "are measured on the data themselves.")
 
     shown = ("ppca", panels.chosen_variant(spec), "modsulq", "sulq")
     found = {key: central_cache.batch(each).subspaces[0] for key, each in specs.items()}
-    st.markdown("##### What the components look like")
+    st.markdown("## What the components look like")
     panels.components(spec, dataset, {key: found[key] for key in shown[:3] if key in found})
     st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")
 
-    st.markdown("##### What each promises")
+    st.markdown("## What each promises")
     panels.chain_state(found["ppca"])
     panels.promises({key: found[key] for key in shown if key in found}, spec)
     session_ledger.enter(

@@ -69,7 +69,7 @@ def two_parts(spec: ClassificationSpec) -> None:
 
 def how_it_moves(spec: ClassificationSpec) -> None:
     """The best share for other numbers of people and other ε."""
-    st.markdown("##### How the best share moves with ε and the number of people")
+    st.markdown("## How the best share moves with ε and the number of people")
     if not ask("split_multiples_on"):
         st.caption("A hundred settings: seconds on digits, minutes on MNIST.")
         return
@@ -110,7 +110,7 @@ def how_it_moves(spec: ClassificationSpec) -> None:
 
 def three_parts(spec: ClassificationSpec) -> None:
     """Error over centring, PCA and training."""
-    st.markdown("##### Three parts: centring, PCA, training")
+    st.markdown("## Three parts: centring, PCA, training")
     if spec.calibration != "analytic":
         st.caption("Centring needs the analytic calibration: turn the poster's noise off.")
         return
@@ -123,7 +123,7 @@ def three_parts(spec: ClassificationSpec) -> None:
         best = best_split(rows, ("centring_share", "pca_share"))
         centring, pca = best.share
         st.markdown(
-            f"#### {centring:.0%} centring, {pca:.0%} PCA, {1 - centring - pca:.0%} training: "
+            f"## {centring:.0%} centring, {pca:.0%} PCA, {1 - centring - pca:.0%} training: "
             f"{percent(best.error)} wrong."
         )
         chart(

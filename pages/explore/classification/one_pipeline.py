@@ -41,7 +41,7 @@ def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
         _pictures(spec, outcome, problem, halves.image_shape)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("##### Who is taken for whom")
+        st.markdown("## Who is taken for whom")
         chart(
             confusion(confusion_matrix(outcome, problem), problem.class_names, dark=is_dark()),
             key="class_confusion",
@@ -49,7 +49,7 @@ def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
             f"{percent(1 - outcome.test_error)} of the test people are on its diagonal.",
         )
     with right:
-        st.markdown("##### The same pipeline with two components only")
+        st.markdown("## The same pipeline with two components only")
         flat = learning_cache.outcome(replace(spec, components=2))
         plane = plane_of(flat, problem)
         chart(
@@ -80,7 +80,7 @@ def _pictures(
     problem: LearningProblem,
     image_shape: tuple[int, int],
 ) -> None:
-    st.markdown("##### The components it works with, and exact ones")
+    st.markdown("## The components it works with, and exact ones")
     exact = learning_cache.outcome(replace(spec, pipeline=EXACT)).components[:_SHOWN]
     shown = align_signs(outcome.components[:_SHOWN], exact)
     for components, what in ((shown, "of this pipeline"), (exact, "exact, not private")):
@@ -92,7 +92,7 @@ def _pictures(
     wrong = mistakes(outcome, problem, _SHOWN)
     if not len(wrong):
         return
-    st.markdown("##### The first it gets wrong")
+    st.markdown("## The first it gets wrong")
     pictures = problem.test_X[wrong]
     st.image(
         picture_strip(pictures / pictures.max(axis=1, keepdims=True), image_shape),

@@ -18,7 +18,6 @@ from pages.widgets import session_ledger
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed
 
 selection = current()
-st.title("Classification")
 if not dataset_ready(selection.dataset):
     st.stop()
 with errors_shown():
@@ -29,10 +28,10 @@ with errors_shown():
         panels.pay(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
         panels.answer(spec)
         redraw_button()
-        st.markdown("##### Test error at every ε")
+        st.markdown("## Test error at every ε")
         if session_ledger.curves(spec.dataset):
             panels.curves(spec)
-        st.markdown("##### What it promises")
+        st.markdown("## What it promises")
         panels.promises(spec)
         panels.carry_off(spec)
     elif view == SPLIT_VIEW:
@@ -41,12 +40,12 @@ with errors_shown():
             budget_split.two_parts(spec)
             budget_split.how_it_moves(spec)
             budget_split.three_parts(spec)
-        st.markdown("##### What it promises")
+        st.markdown("## What it promises")
         panels.promises(spec)
     else:
         shown = one_pipeline.inside(spec, halves)
         redraw_button()
-        st.markdown("##### What it promises")
+        st.markdown("## What it promises")
         panels.cards(shown)
     session_ledger.enter(
         selection, "Test errors, test people and their pictures", "they are shown as they are"

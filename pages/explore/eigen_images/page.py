@@ -19,7 +19,6 @@ from pages.widgets.messages import dataset_ready, errors_shown, not_private
 
 selection = current()
 dataset = selection.dataset
-st.title("Eigen-images")
 # Not in columns: there, what has no room in a line is cut off.
 method = ask("method")
 epsilons = ask("epsilons")
@@ -42,7 +41,7 @@ with errors_shown():
         strictest = min(specs)
         kept = result_cache.rows(replace(specs[strictest], repetitions=1))[0]["energy_ratio"]
         st.markdown(
-            f"#### At ε = {say(strictest)}, {PROTOCOLS[method].title} keeps {percent(kept)} of the "
+            f"## At ε = {say(strictest)}, {PROTOCOLS[method].title} keeps {percent(kept)} of the "
             "energy of exact PCA."
         )
     rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
@@ -55,14 +54,14 @@ with errors_shown():
     )
     st.caption("Under each picture, its |cosine| to the exact one. One draw of the noise.")
 
-    st.markdown("##### Rebuild somebody from the first k components")
+    st.markdown("## Rebuild somebody from the first k components")
     spectrum_panels.rebuilt_rows(selection.spec, found, problem, dataset, say)
     not_private("The person shown and the exact rows", "are the data themselves.")
 
     if found:
-        st.markdown("##### Eigenvalues against the edge of pure noise")
+        st.markdown("## Eigenvalues against the edge of pure noise")
         spectrum_panels.scree_of(specs, method, problem, say)
-        st.markdown("##### What it promises")
+        st.markdown("## What it promises")
         guarantee_tabs(
             {f"ε = {say(epsilon)}": subspace.guarantee for epsilon, subspace in found.items()},
             preparation=selection.spec.preparation,

@@ -10,19 +10,38 @@ import streamlit as st
 
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.pca.sentences import percent, spread_of
+from dpcore.experiments.pca.sentences import (
+    comparison,
+    headline,
+    in_plain_words,
+    percent,
+    spread_of,
+)
 from dpcore.experiments.pca.spec import RunSpec, as_published
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
-from pages.server import result_cache
+from pages.server import page_lock, result_cache
 from pages.sidebar.controls import move
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
 _SLICE_SECONDS = 0.2
 # Leaves the browser time to draw between two slices.
 _TICK_SECONDS = 0.4
+# Pixels, as high as the answer beside it.
+_CURVE_HEIGHT = 290
+
+
+def answer(spec: RunSpec, rows: Sequence[Row], titles: dict[str, str], *, compare: bool) -> None:
+    """The first protocol's mean, what it means, and the same in full."""
+    lead = spread_of(rows, spec.protocols[0])
+    big_number(percent(lead.mean), in_plain_words(rows), beside=False)
+    in_full = f"{percent(lead.mean)} {headline(rows, titles)} {comparison(rows, titles)}."
+    st.markdown(f":small[{in_full}]")
+    if compare:
+        st.markdown(against_published(spec, lead.mean))
 
 
 def dots(spec: RunSpec, rows: Sequence[Row]) -> None:
@@ -55,7 +74,7 @@ def epsilon_curve(spec: RunSpec) -> None:
         if spec.calibration != "classic" or epsilon <= 1
     )
     unfinished = bool(result_cache.finished_rows(specs)[1])
-    every = _TICK_SECONDS if unfinished else None
+    every = page_lock.unhurried(_TICK_SECONDS) if unfinished else None
     st.fragment(_draw_curve, run_every=every)(spec, specs, unfinished)
 
 
@@ -79,7 +98,7 @@ def _draw_curve(spec: RunSpec, specs: tuple[RunSpec, ...], was_unfinished: bool)
             key="curve",
             on_select=_move_to_point,
             selection_mode="points",
-            alt="Captured energy of each protocol against the asked epsilon.",
+            alt="Captured energy of each protocol against the asked epsilon; click a point to go.",
         )
     if missing:
         st.progress(
@@ -98,6 +117,7 @@ def _curve(rows: Sequence[Row], epsilon: float, dark: bool) -> go.Figure:
         axis_title="← more private     asked ε     less private →",
         axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
         marker=epsilon,
+        height=_CURVE_HEIGHT,
         dark=dark,
     )
 

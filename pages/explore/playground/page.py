@@ -8,7 +8,6 @@ import streamlit as st
 
 from dpcore.experiments.pca.export import notebook_of, script_of
 from dpcore.experiments.pca.runs import reference_bytes
-from dpcore.experiments.pca.sentences import comparison, headline, percent, spread_of
 from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import energy_charts, presets
@@ -21,7 +20,6 @@ from pages.widgets.downloads import take_away
 from pages.widgets.draws_to_come import make_the_rest
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.messages import (
-    big_number,
     dataset_ready,
     errors_shown,
     how_computed,
@@ -34,46 +32,49 @@ titles = {key: PROTOCOLS[key].title for key in spec.protocols}
 
 for note in selection.notes:
     st.warning(note)
-answer = st.container()
-story = presets.picker()
+story = presets.told()
 if story is not None and not presets.predicted(story):
     st.stop()
 if not dataset_ready(dataset):
     st.stop()
 
+# What moves with ε is one screen; the style sheet places its parts, wide and narrow.
+with st.container(key="first_screen"):
+    answer, curve, pictures = (st.container() for _ in range(3))
 with errors_shown():
     session_ledger.pay_run(spec, spec.repetitions)
     rows, to_come = result_cache.first_rows(spec)
-    make_the_rest(spec, to_come)
-    lead = spread_of(rows, spec.protocols[0])
     with answer:
-        words = big_number(percent(lead.mean), headline(rows, titles), comparison(rows, titles))
-    if selection.compare:
-        words.markdown(energy_charts.against_published(spec, lead.mean))
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("##### Every draw of the noise")
-        energy_charts.dots(spec, rows)
+        energy_charts.answer(spec, rows, titles, compare=selection.compare)
+        make_the_rest(spec, to_come)
     page_lock.breath()
-    with right:
-        st.markdown("##### The same at every ε (click a point to go there)")
+    with pictures:
+        problem = result_cache.problem(spec.problem_key())
+        everything = result_cache.subspaces(spec)
+        # What one site has alone is the other end of the scale, for whoever chose to see it.
+        shown = {key: everything[key] for key in (spec.protocols[0], "local") if key in everything}
+        component_images.component_rows(
+            {"Exact PCA": problem.exact_components[: problem.default_components]}
+            | {PROTOCOLS[key].title: subspace.components for key, subspace in shown.items()},
+            problem.exact_components,
+            dataset,
+            result_cache.feature_names(spec),
+        )
+    with curve:
         if session_ledger.curves(dataset.name):
             energy_charts.epsilon_curve(spec)
 
-    st.markdown("##### What the components look like (below each, its |cosine| to the exact one)")
-    problem = result_cache.problem(spec.problem_key())
-    everything = result_cache.subspaces(spec)
-    # What one site has alone is the other end of the scale, for whoever chose to see it.
-    shown = {key: everything[key] for key in (spec.protocols[0], "local") if key in everything}
-    component_images.component_rows(
-        {"Exact PCA": problem.exact_components[: problem.default_components]}
-        | {PROTOCOLS[key].title: subspace.components for key, subspace in shown.items()},
-        problem.exact_components,
-        dataset,
-        result_cache.feature_names(spec),
-    )
+    presets.picker()
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("## Every draw of the noise")
+        energy_charts.dots(spec, rows)
+    with right:
+        st.markdown("## What travelled")
+        one_draw = replace(spec, repetitions=1)
+        travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
 
-    st.markdown("##### What it promises")
+    st.markdown("## What it promises")
     session_ledger.so_far(dataset.name, dataset.title, spec.delta)
     guarantee_tabs(
         {titles[key]: subspace.guarantee for key, subspace in everything.items()},
@@ -83,10 +84,6 @@ with errors_shown():
     not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
     if spec.preparation == "published":
         not_private("Published preparation", result_cache.statement(spec))
-
-    st.markdown("##### What travelled")
-    one_draw = replace(spec, repetitions=1)
-    travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
 
     take_away(
         "playground",

@@ -65,8 +65,14 @@ STORIES = (
 )
 
 
-def picker() -> Story | None:
-    """The row of stories; the one being told, if any."""
+def told() -> Story | None:
+    """The story being told, if any."""
+    number = st.session_state.get("_story")
+    return None if number is None else STORIES[number]
+
+
+def picker() -> None:
+    """Another draw, and the row of stories."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Redraw noise",
@@ -77,8 +83,6 @@ def picker() -> Story | None:
         st.markdown("A story in one click:", width="content")
         for number, story in enumerate(STORIES):
             st.button(story.title, key=f"story_{number}", on_click=_begin, args=(number,))
-    told = st.session_state.get("_story")
-    return None if told is None else STORIES[told]
 
 
 def predicted(story: Story) -> bool:

@@ -13,7 +13,6 @@ from pages.widgets.downloads import take_away
 from pages.widgets.messages import errors_shown, how_computed
 
 shared = current().spec
-st.title("How many people?")
 answer = st.container()
 left, right = st.columns(2)
 correlation = ask("complexity_correlation", left)

@@ -15,7 +15,6 @@ from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 selection = current()
-st.title("Statistics")
 source = panels.choose_source()
 if source == panels.COLUMN and not dataset_ready(selection.dataset):
     st.stop()
@@ -40,7 +39,7 @@ with errors_shown():
     with right:
         rows = panels.trade_off(data, spec)
     panels.people(data, spec)
-    st.markdown("##### What it promises")
+    st.markdown("## What it promises")
     guarantee_card(release.guarantee)
     panels.enter(data, spec, selection)
     st.caption(

@@ -127,7 +127,7 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
 
 def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """True and private counts; with a toggle, the mistake of reading edges from the data."""
-    st.markdown("##### Counts, true and private")
+    st.markdown("## Counts, true and private")
     mistaken = ask(_MISTAKE)
     edges, private = spec.edges, np.asarray(release.value)
     if mistaken:
@@ -151,7 +151,7 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
 def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """Errors of many draws, the density that theory gives over them."""
     draws = statistic_runs.affordable_draws(len(data.values), spec)
-    st.markdown(f"##### The law of the error, over {draws:,} draws")
+    st.markdown(f"## The law of the error, over {draws:,} draws")
     errors = learning_cache.errors_of(data.identity, spec, draws)
     marker = None
     if spec.kind != HISTOGRAM:
@@ -179,7 +179,7 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
 
 def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
     """What the upper bound costs in bias and in noise; its rows."""
-    st.markdown("##### What a wrong upper bound costs")
+    st.markdown("## What a wrong upper bound costs")
     if spec.kind == HISTOGRAM:
         st.markdown(
             "Counts keep their noise whatever the edges are: values beyond the outermost edges "
@@ -213,7 +213,7 @@ def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
 
 def people(data: Values, spec: StatisticSpec) -> None:
     """How many people an error one can live with takes."""
-    st.markdown("##### How many people does an error you can live with take?")
+    st.markdown("## How many people does an error you can live with take?")
     reach = statistic_runs.error_range(spec)
     what = "of all people, in each bin" if spec.kind == HISTOGRAM else "of the range"
     share = ask("stat_error", label=f"Error, as a share {what}")

@@ -51,7 +51,7 @@ with errors_shown():
     with answer:
         if job is None:
             st.markdown(
-                "#### What does privacy cost as one thing changes?\n"
+                "## What does privacy cost as one thing changes?\n"
                 "Choose what varies and press Run; everything else is held as the sidebar says."
             )
             # The empty axes say what will be drawn, and have the chart library loaded by then.

@@ -24,7 +24,6 @@ selection = current()
 dataset = selection.dataset
 # Every site is walked through.
 spec = replace(selection.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0)
-st.title("How it works")
 for note in selection.notes:
     st.warning(note)
 if not dataset_ready(dataset):
@@ -41,7 +40,7 @@ with errors_shown():
     words = step_pieces.WORDS[step.key]
 
     st.markdown(
-        f"#### {here + 1} of {len(found.steps)}: {STEP_TITLES[step.key]}, "
+        f"## {here + 1} of {len(found.steps)}: {STEP_TITLES[step.key]}, "
         f"{PLACES.get(step.where, 'on its way to the aggregator')}"
     )
     told, measured = st.columns([4, 1], vertical_alignment="center")

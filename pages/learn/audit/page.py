@@ -11,7 +11,6 @@ from pages.parameters.learn import key_of
 from pages.parameters.table import ask
 from pages.widgets.messages import errors_shown, how_computed
 
-st.title("Audit")
 family = ask("audit_family")
 left, right = st.columns(2, vertical_alignment="bottom")
 # Keys of the family's own, so that each remembers what was looked at.

@@ -96,7 +96,7 @@ def _advance(attack: Attack) -> None:
 def _shown(attack: Attack) -> None:
     growth = attack.growth()
     if not growth:
-        st.markdown("#### Learning from the first half of the trials what to look at …")
+        st.markdown("## Learning from the first half of the trials what to look at …")
         return
     last, case = growth[-1], attack.case
     found = f"{last.epsilon_exact:.3g}"
@@ -113,7 +113,7 @@ def _shown(attack: Attack) -> None:
     big_number(f"ε ≥ {found}", said, kind)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.markdown(f"##### Seen: {case.sees}")
+        st.markdown(f"## Seen: {case.sees}")
         view, holder = (str(case.adversary), case.sees), _holder(case)
         st.image(
             adversary_view_svg(*view, trusted_holder=holder, dark=is_dark()),

@@ -16,7 +16,6 @@ from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.messages import errors_shown
 
 spec = current().spec
-st.title("What ε promises")
 calibration = ask("promise_calibration")
 with errors_shown():
     asked = PrivacyBudget(spec.epsilon, spec.delta)
@@ -28,7 +27,7 @@ with errors_shown():
         f'white-space:nowrap">{right}<span style="font-size:.35em"> of 100</span></div>'
     )
     words.markdown(
-        f"#### guesses about you can be right at ε\u00a0=\u00a0{plain(spec.epsilon)}, "
+        f"## guesses about you can be right at ε\u00a0=\u00a0{plain(spec.epsilon)}, "
         f"δ\u00a0=\u00a0{plain(spec.delta)}; a coin is right {blind} times."
     )
     words.markdown(
@@ -42,13 +41,13 @@ with errors_shown():
     )
     words.caption("Grey: right by luck alone. Orange: right because of the release. Hollow: wrong.")
 
-    st.markdown("##### The adversary's test")
+    st.markdown("## The adversary's test")
     panels.test(guarantee, asked)
-    st.markdown("##### From a belief before to a belief after")
+    st.markdown("## From a belief before to a belief after")
     panels.beliefs_shown(guarantee, asked)
-    st.markdown("##### Changing one person turns the component; the private one shrugs")
+    st.markdown("## Changing one person turns the component; the private one shrugs")
     panels.one_person(guarantee)
-    st.markdown("##### The whole promise")
+    st.markdown("## The whole promise")
     guarantee_card(guarantee)
 panels.explanations("How to read the card", STATED.values())
 panels.explanations("What has to be true", ASSUMED.values())

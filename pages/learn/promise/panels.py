@@ -29,8 +29,8 @@ from pages.widgets.charts import chart, is_dark
 
 def explanations(title: str, told: Iterable[Explained]) -> None:
     """Paragraphs that guarantee cards lead to; Streamlit makes an anchor of every heading."""
-    st.markdown(f"##### {title}")
-    paragraphs = [f"###### {each.title}\n{each.text}" for each in told]
+    st.markdown(f"## {title}")
+    paragraphs = [f"### {each.title}\n{each.text}" for each in told]
     half = -(-len(paragraphs) // 2)
     for column, some in zip(
         st.columns(2, gap="large"), (paragraphs[:half], paragraphs[half:]), strict=True

@@ -64,7 +64,7 @@ def headline(chains: WatchedChains, enough: WatchedChains, spec: RunSpec) -> Non
 
 def promise(chains: WatchedChains, spec: RunSpec, dataset: DatasetStatus) -> None:
     """The card of the last state of one chain, which nobody is shown here."""
-    st.markdown("##### What it promises")
+    st.markdown("## What it promises")
     guarantee_card(
         ppca_guarantee(PrivacyBudget(spec.epsilon), is_chain=True, converged=chains.converged),
         preparation=spec.preparation,
@@ -97,7 +97,7 @@ def diagnostics(chains: WatchedChains) -> None:
     rows = running_diagnostics(chains)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("##### Split R-hat: do the chains tell the same story?")
+        st.markdown("## Split R-hat: do the chains tell the same story?")
         chart(
             running_diagnostic(
                 rows,
@@ -112,7 +112,7 @@ def diagnostics(chains: WatchedChains) -> None:
             alt=f"Split R-hat against sweeps, {rows[-1]['r_hat']:.2f} in the end.",
         )
     with right:
-        st.markdown("##### Effective sample size: worth how many draws?")
+        st.markdown("## Effective sample size: worth how many draws?")
         chart(
             running_diagnostic(
                 rows,
@@ -130,7 +130,7 @@ def diagnostics(chains: WatchedChains) -> None:
 
 def what_it_means(chains: WatchedChains, enough: WatchedChains, spec: RunSpec) -> None:
     """Burn-in and the promise, in three sentences."""
-    st.markdown("##### What burn-in means for the promise")
+    st.markdown("## What burn-in means for the promise")
     st.markdown(
         f"Pure ε = {plain(spec.epsilon)} is a theorem about an exact draw. A chain started at "
         "exact PCA and stopped at once releases exact PCA, and promises nothing; one started at "

@@ -14,7 +14,6 @@ from pages.sidebar.controls import current, redraw_noise
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 selection = current()
-st.title("Inside the sampler")
 if not dataset_ready(selection.dataset):
     st.stop()
 if selection.spec.components == selection.dataset.n_features:

@@ -10,7 +10,6 @@ from pages.use.ledger import panels
 from pages.widgets import session_ledger
 
 selection = current()
-st.title("What was spent")
 panels.cap_controls(selection.spec.delta)
 accounts = session_ledger.accounts()
 if not accounts:

@@ -22,7 +22,7 @@ def draw(progress: Progress) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         if "map" in progress.arrived:
-            st.markdown("##### Every ε and number of people")
+            st.markdown("## Every ε and number of people")
             target_maps.people_map(question, progress.rows("map"))
             st.caption(
                 f"Percent kept. White line: {question.target:.0%} is reached to its right. "
@@ -31,7 +31,7 @@ def draw(progress: Progress) -> None:
             )
     with right:
         if "curve" in progress.arrived:
-            st.markdown("##### Every ε and δ, from one curve")
+            st.markdown("## Every ε and δ, from one curve")
             target_maps.budget_map(question, progress.rows("curve"))
             st.caption(
                 "With the people, sites, K, R, noise shape and truncation held, energy depends on "
@@ -42,7 +42,6 @@ def draw(progress: Progress) -> None:
 
 
 selection = current()
-st.title("What would it take?")
 for note in selection.notes:
     st.warning(note)
 if not dataset_ready(selection.dataset):

@@ -44,7 +44,7 @@ def draw(figure: PaperFigure, progress: SweepProgress) -> None:
         "Lines and bands: this run, mean and spread of its draws. Hollow markers with bars: the "
         "authors' ten runs."
     )
-    st.markdown("##### What the paper claims")
+    st.markdown("## What the paper claims")
     if progress.state != "finished":
         st.caption(f"*{figure.claim}* Whether it holds is said once every draw is there.")
         return

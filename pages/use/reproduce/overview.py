@@ -31,7 +31,7 @@ def overview_shown() -> None:
     kept = dict.fromkeys(state.figure.base.dataset for state in states if state.draws)
     if not all(session_ledger.curves(dataset) for dataset in kept):
         return
-    st.markdown(f"##### All {len(states)} panels\n{summary(states)}")
+    st.markdown(f"## All {len(states)} panels\n{summary(states)}")
     tiles = "".join(_tile(state, is_dark()) for state in states)
     legend = legend_html(states[0].figure.base.protocols, (), dark=is_dark())
     st.html(f'{legend}<div style="{_GRID}">{tiles}</div>')

@@ -26,7 +26,7 @@ with errors_shown():
         keep_controls(PAGE)
         if not dataset_ready(dataset_status(figure.base.dataset)):
             with answer:
-                st.markdown(f"#### {figure.claim}")
+                st.markdown(f"## {figure.claim}")
             st.stop()
         sweeps = sweeps_of(figure, repaired)
         job = started_job(PAGE, sweeps)
@@ -34,7 +34,7 @@ with errors_shown():
         live_panel.take_away(figure, sweeps, ended)
     with answer:
         if job is None:
-            st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
+            st.markdown(f"## {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
             watch(PAGE, job, lambda progress: live_panel.draw(figure, progress))
     dataset = dataset_status(figure.base.dataset)

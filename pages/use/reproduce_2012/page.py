@@ -18,7 +18,6 @@ from pages.widgets.sweep_panel import watch
 
 PAGE = "reproduce_2012"
 
-st.title("Reproduce 2012")
 with errors_shown():
     answer = st.container()
     with st.container(border=True):
@@ -38,7 +37,7 @@ with errors_shown():
     with answer:
         job = visitors_jobs.find_sweeps(sweeps, PAGE)
         if job is None:
-            st.markdown(f"#### {figure.claim}\nThat is the paper's claim. Press Run to check it.")
+            st.markdown(f"## {figure.claim}\nThat is the paper's claim. Press Run to check it.")
         else:
             session_ledger.follow((PAGE, sweeps), job.view.rows_so_far)
             watch(PAGE, job, lambda progress: panels.draw(figure, progress), noun="run")

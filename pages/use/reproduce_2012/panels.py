@@ -31,7 +31,7 @@ def draw(figure: Figure2012, progress: SweepProgress) -> None:
     if progress.goes_on:
         return
     st.markdown(f"Ran on: {figure.ran_on}")
-    st.markdown("##### What the paper claims")
+    st.markdown("## What the paper claims")
     for verdict in figure.judge(rows) if progress.state == "finished" else ():
         say("on this run", verdict)
     st.download_button("Rows (CSV)", csv_of(rows), f"{figure.name}.csv", on_click="ignore")
@@ -80,5 +80,5 @@ def _table(figure: Figure2012, rows: Sequence[Row]) -> None:
                 cell += f" (published {printed[task, key]['mean']:.2f})"
             line[PROTOCOLS[key].title] = cell
         lines.append(line)
-    st.markdown("#### Accuracy in percent, mean ± spread of the rounds")
+    st.markdown("## Accuracy in percent, mean ± spread of the rounds")
     st.dataframe(lines, hide_index=True, width="stretch")

@@ -34,7 +34,7 @@ def traces(at: AppTest, index: int) -> list[dict]:
 def test_the_default_page_shows_a_result_at_once():
     at = opened()
     assert "of the energy that exact PCA captures is kept by **DPdisPCA**" in words(at)
-    every_draw, means = traces(at, 0)
+    every_draw, means = traces(at, -1)
     assert len(every_draw["x"]) == 40 and len(means["x"]) == 4
 
 
@@ -45,7 +45,7 @@ def test_the_curve_fills_in_over_runs_and_then_rests():
         at.run()
         charts = at.get("plotly_chart")
         if len(charts) > 1:
-            counts.append(max(len(trace["x"]) for trace in traces(at, 1) if trace.get("name")))
+            counts.append(max(len(trace["x"]) for trace in traces(at, 0) if trace.get("name")))
         if counts and counts[-1] == 12:
             break
     assert counts[-1] == 12
@@ -98,7 +98,7 @@ def test_an_absent_data_set_says_how_to_get_it():
 def test_data_without_pictures_shows_loadings():
     at = opened(dataset="synthetic-2012")
     assert "of the energy" in words(at)
-    assert any(trace["type"] == "bar" for trace in traces(at, -1))
+    assert any(trace["type"] == "bar" for trace in traces(at, -2))
 
 
 def test_the_published_promise_shows_what_it_really_is():

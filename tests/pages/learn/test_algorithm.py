@@ -9,7 +9,7 @@ from pages.parameters.learn import STEP_TITLES
 
 
 def heading(at) -> str:
-    return next(m.value for m in at.markdown if m.value.startswith("#### "))
+    return next(m.value for m in at.markdown if m.value.startswith("## "))
 
 
 def button(at, label: str):
@@ -20,7 +20,7 @@ def test_forward_and_back_walk_the_steps(open_page):
     at = open_page("learn/algorithm")
     for number, key in enumerate(STEPS, start=1):
         assert not at.exception
-        assert heading(at).startswith(f"#### {number} of {len(STEPS)}: {STEP_TITLES[key]}")
+        assert heading(at).startswith(f"## {number} of {len(STEPS)}: {STEP_TITLES[key]}")
         if number < len(STEPS):
             button(at, "Forward →").click().run()
     assert button(at, "Forward →").disabled

@@ -8,7 +8,7 @@ CAUGHT, HELD = "breaks through", "stays below the promised"
 
 
 def heading(at) -> str:
-    return next(m.value for m in at.markdown if m.value.startswith("#### "))
+    return next(m.value for m in at.markdown if m.value.startswith("## "))
 
 
 def spoken(at) -> str:

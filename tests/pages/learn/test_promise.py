@@ -73,10 +73,10 @@ def test_moving_the_person_turns_the_exact_direction(open_page):
 def test_every_line_of_a_card_leads_to_a_paragraph_drawn_here(open_page):
     at = open_page("learn/promise")
     drawn = {
-        line.removeprefix("###### ")
+        line.removeprefix("### ")
         for element in at.markdown
         for line in element.value.splitlines()
-        if line.startswith("###### ")
+        if line.startswith("### ")
     }
     assert drawn == {each.title for each in (*STATED.values(), *ASSUMED.values())}
     anchors = {each.anchor for each in (*STATED.values(), *ASSUMED.values())}
