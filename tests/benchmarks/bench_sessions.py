@@ -5,8 +5,8 @@
 Speaks the app's own websocket protocol on loopback, as a browser does: each session opens the
 Playground, then moves epsilon again and again, all at the same time; parts of the page that ask to
 be drawn again are. A session waits a second after each answer, or moves `every` so many seconds
-whether it was answered or not in between. With `--unseen` each move goes to a seed and a number of
-sites that nobody has asked for. Prints latencies, and the server's memory and processor time;
+whether it was answered or not in between. With `--unseen` each move goes to a K, R and delta that
+nobody has asked for. Prints latencies, and the server's memory and processor time;
 stops by itself. A session that meets an exception element, or another setting's answer, ends the
 run.
 """
@@ -26,6 +26,8 @@ from visitors import Shown, Visitor, visitor
 
 ROOT = Path(__file__).parents[2]
 EPSILONS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0, 20.0, 50.0)
+# K, R and δ, each once: with these no draw has been made before.
+NEW = ((k, r, delta) for r in range(64, 1, -1) for k in range(1, r) for delta in (0.01, 0.001))
 # A person who looks at the answer for a second before moving on is a hurried one.
 _PAUSE = 1.0
 
@@ -52,7 +54,7 @@ async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: in
             let_go = time.monotonic()
             moved: dict[str, float] = {"epsilon": EPSILONS[(number + move) % len(EPSILONS)]}
             if moves.unseen:
-                moved |= {"seed": rng.randrange(2**31), "sites": rng.randint(2, 9)}
+                moved |= dict(zip(("components", "intermediate", "delta"), next(NEW), strict=True))
             shown = await tab.run(**moved)
             if not shown.is_whole or f"ε = {moved['epsilon']:g}" not in shown.words:
                 raise RuntimeError(shown.words)
