@@ -178,7 +178,7 @@ def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     """The subspace of each protocol in one repetition."""
     problem(spec.problem_key(repetition))
-    return _subspaces(spec, repetition)
+    return _subspaces(replace(spec, repetitions=1), repetition)
 
 
 def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]:
@@ -252,7 +252,12 @@ def counted_out(items: Sequence[Item], noun: str) -> Iterator[Item]:
 
 
 def _run_cell(spec: RunSpec, repetition: int) -> list[PcaRow]:
-    return run_repetitions([spec], problems(spec.problem_key(repetition)), repetition)[0]
+    def keep(found: list[dict[str, Subspace]]) -> None:
+        if repetition == 0:  # the one that pages show
+            _subspaces(spec, repetition, make=lambda: found[0])
+
+    found = problems(spec.problem_key(repetition))
+    return run_repetitions([spec], found, repetition, watch=keep)[0]
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
@@ -262,7 +267,7 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
 # What visitors who move sliders fill in minutes; what is let go of is computed anew in as long.
 _ROW_BYTES = 24 * 1024**2
 _rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
-_subspaces = OnceCache(_draw, keep=64)
+_subspaces = OnceCache(_draw, keep=64, most_bytes=_ROW_BYTES)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
 _shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)
