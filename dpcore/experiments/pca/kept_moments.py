@@ -23,6 +23,8 @@ from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.spectra import SiteMoments
 
 _KIND = "site moments"
+# Of these, sites need no row once they have their moments.
+_PREPARATIONS = ("published", "private")
 
 
 def kept_or_made(key: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
@@ -53,6 +55,8 @@ def kept_or_made(key: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
 
 
 def _identity(key: ProblemKey) -> list[object] | None:
+    if key.preparation not in _PREPARATIONS:
+        return None
     try:
         digests = [_sha256(path) for path in dataset_files(key.dataset)]
     except OSError:
