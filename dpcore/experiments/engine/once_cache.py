@@ -172,4 +172,4 @@ def _missing(*key: Hashable) -> NoReturn:
 
 def _is_abandoned(kept: _Kept[Any]) -> bool:
     maker = kept.maker
-    return not (kept.future.done() or maker is None or maker.is_alive())
+    return not (kept.future.done() or (maker is not None and maker.is_alive()))
