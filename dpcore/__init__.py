@@ -6,7 +6,7 @@ promises as a `Guarantee`. What is used most is here by name, and everything in 
 for.
 
 >>> import dpcore
->>> X = dpcore.prepare(dpcore.load_dataset("digits"), mode="private").X
+>>> X = dpcore.prepare(dpcore.load_dataset("digits"), mode="bounded").X
 >>> pca = dpcore.DistributedPCA(10, epsilon=1.0, delta=0.01).fit(X, sites=[0, 1, 2] * 599)
 >>> pca.components_.shape, pca.guarantee_.keeps_asked
 ((10, 64), True)
@@ -30,6 +30,7 @@ _ROOMS = (
     "pca",
     "cca",
     "classification",
+    "releases",
 )
 
 __all__ = [
@@ -57,11 +58,13 @@ __all__ = [
     "leading_eigenpairs",
     "list_datasets",
     "load_dataset",
+    "load_release",
     "prepare",
     "principal_angles",
     "private_histogram",
     "private_mean",
     "private_variance",
+    "release",
     "sample_matrix_bingham",
     "second_moment",
     "site_message",
@@ -92,6 +95,7 @@ if TYPE_CHECKING:  # for whoever reads types and runs nothing
         gaussian_epsilon,
         gaussian_sigma,
     )
+    from dpcore.releases import load_release, release
     from dpcore.spectra import (
         captured_energy,
         leading_eigenpairs,

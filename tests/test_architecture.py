@@ -30,7 +30,7 @@ FULLEST_FOLDER = 15
 LEAVES = {"arrays", "errors", "streams"}
 FOUNDATIONS = {"privacy", "data"}
 TOOLS = FOUNDATIONS | {"mechanisms", "spectra"}
-ALGORITHMS = {"pca", "cca", "statistics", "classification"}
+ALGORITHMS = {"pca", "cca", "statistics", "classification", "releases"}
 # Room: the rooms it may import from. Distributed CCA is built on distributed PCA's rounds.
 ARROWS: dict[str, set[str]] = {
     "__init__": TOOLS | ALGORITHMS,  # for whoever reads types
@@ -45,6 +45,7 @@ ARROWS: dict[str, set[str]] = {
     "cca": TOOLS | {"pca"},
     "statistics": TOOLS,
     "classification": TOOLS | {"pca"},
+    "releases": TOOLS,
     "experiments": TOOLS | ALGORITHMS,
     "figures": set(),
     "command_line": TOOLS | ALGORITHMS | {"experiments", "figures"},

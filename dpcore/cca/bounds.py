@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.data.preparation import RENAMED
 from dpcore.data.row_norms import EXTREME, check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
 
-MODES = ("published", "private")
+MODES = ("bounded", "published")
 _SHRINK = 2.0**-100
 
 
@@ -24,7 +25,7 @@ class BoundedViews:
     X : ndarray of shape (n_samples, n_x)
     Y : ndarray of shape (n_samples, n_y)
     x_mean, y_mean : ndarray of shape (n_x,) and (n_y,)
-        What was subtracted, in original units; the public centres in mode "private".
+        What was subtracted, in original units; the public centres in mode "bounded".
     x_scale, y_scale : float
         A row that is not clipped is (x - x_mean) * x_scale.
     n_clipped : int
@@ -57,7 +58,7 @@ def bound_views(
     Y: FloatArray,
     *,
     x_share: float = 0.5,
-    mode: str = "private",
+    mode: str = "bounded",
     x_norm_bound: float = 1.0,
     y_norm_bound: float = 1.0,
     x_centre: float = 0.0,
@@ -75,8 +76,8 @@ def bound_views(
     Y : array of shape (n_samples, n_y)
     x_share : float
         In (0, 1): the part of the squared norm bound given to the first view.
-    mode : {"private", "published"}
-        "private" uses the two public norm bounds and shortens joined rows longer than 1, both
+    mode : {"bounded", "published"}
+        "bounded" uses the two public norm bounds and shortens joined rows longer than 1, both
         views by the same factor, so that how x goes with y is kept. "published" subtracts the
         mean and divides by the largest norm found in the data: that reads single people and is
         not private.
@@ -97,9 +98,10 @@ def bound_views(
     if not 0 < x_share < 1:
         raise ParameterError("x_share", "in (0, 1)", x_share)
     weights = math.sqrt(x_share), math.sqrt(1 - x_share)
+    mode = RENAMED.get(mode, mode)
     if mode == "published":
         return _published(X, Y, weights)
-    if mode != "private":
+    if mode != "bounded":
         raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
     for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
         check_norm_bound(name, bound)

@@ -120,6 +120,8 @@ def distributed_cca(
     if protocol not in PROTOCOLS:
         raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
     share, bound = settings.mean_share, settings.row_norm_bound
+    if share is None:
+        raise ParameterError("mean_share", "a number in [0, 1)", share)
     constant = constant_coordinate(share, bound, noise=settings.noise)
     rows = replace(settings, mean_share=0.0, row_norm_bound=with_mean_bound(share, bound))
     lifted = with_constant(moments, constant) if constant > 0 else moments

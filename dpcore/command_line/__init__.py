@@ -19,11 +19,13 @@ from dpcore.command_line.output import (
     versions,
     with_progress,
 )
+from dpcore.command_line.release import add_release_commands
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.pca.experiment import check_feasible
 from dpcore.experiments.pca.runs import run
+from dpcore.privacy import BeyondCap
 
 DESCRIPTION = """\
 Differentially private distributed PCA from the command line.
@@ -40,6 +42,10 @@ examples:
   python -m dpcore plan --find epsilon --target 0.9 --sites 20
   python -m dpcore reproduce fig1-b --json
   python -m dpcore reproduce all --out results
+  python -m dpcore example class-survey survey
+  python -m dpcore release --data survey/table.csv --dictionary survey/dictionary.toml \\
+    --epsilon 1 --delta 1e-6 --components 3 --project survey/project --name first --cap 3 1e-6
+  python -m dpcore verify survey/project/releases/first
 
 exit status:
   0    done
@@ -66,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
         status: int = arguments.command(arguments)
         sys.stdout.flush()
         return status
-    except (ParameterError, DataUnavailable) as error:
+    except (ParameterError, DataUnavailable, BeyondCap) as error:
         return _end(REFUSED, str(error))
     except BrokenPipeError:
         return _end(UNHEARD, "")
@@ -124,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_commands(commands)
     add_audit_command(commands)
     add_cca_command(commands)
+    add_release_commands(commands)
     return parser
 
 

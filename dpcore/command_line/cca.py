@@ -12,6 +12,7 @@ from dpcore.cca.bounds import MODES
 from dpcore.command_line.options import Commands
 from dpcore.command_line.output import print_json, versions
 from dpcore.command_line.sweeping import add_sweep_options, collect_with_progress, run_options
+from dpcore.data.preparation import RENAMED
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.runs import CCA, epsilon_reaching
 from dpcore.experiments.cca.spec import CcaSpec
@@ -81,7 +82,12 @@ def add_cca_command(commands: Commands) -> None:
     add("--truncation", choices=TRUNCATIONS, default=default.truncation)
     add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
     add("--floor", type=_floor, default=default.floor, help="eigenvalue floor: auto or a number")
-    add("--preparation", choices=MODES, default=default.preparation)
+    add(
+        "--preparation",
+        choices=MODES,
+        type=lambda name: RENAMED.get(name, name),
+        default=default.preparation,
+    )
     add("--x-share", type=float, default=default.x_share, help="squared norm of the first view")
     add("--repetitions", type=int, default=default.repetitions)
     add("--seed", type=int, default=default.seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TypeAlias
 
+from dpcore.data.preparation import RENAMED
 from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
@@ -36,13 +37,25 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--calibration", choices=CALIBRATIONS, default=default.calibration)
     add("--noise", choices=NOISE_SHAPES, default=default.noise, help="shape of the noise")
     add("--truncation", choices=TRUNCATIONS, default=default.truncation)
-    add("--preparation", choices=PREPARATIONS, default=default.preparation)
-    add("--norm-bound", type=float, help="public bound on a row's norm (private preparation)")
+    add(
+        "--preparation",
+        choices=PREPARATIONS,
+        type=lambda name: RENAMED.get(name, name),
+        default=default.preparation,
+        help="sphere: rows at length 1 around a private mean; bounded: rows clipped to a public "
+        "bound, a private mean; none: clipped, not centred; published: not private "
+        "(default: %(default)s)",
+    )
+    add(
+        "--norm-bound",
+        type=float,
+        help="public bound on a row's norm (default: the data set's own)",
+    )
     add(
         "--mean-share",
         type=float,
         default=default.mean_share,
-        help="share of the budget for the private mean (private preparation)",
+        help="share of the budget for the private mean (default: a rule finds it)",
     )
     add("--split", choices=SPLITS, default=default.split, help="how people are spread over sites")
     add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")

@@ -100,10 +100,10 @@ def load_halves(
     if labels is None or label_names is None or n_components is None:
         raise ParameterError("dataset", "one with labels, such as digits or mnist", name)
     dataset, left_out = _without_label_columns(dataset)
-    prepared = prepare(dataset, mode="private")
+    prepared = prepare(dataset, mode="bounded")
     official = _official_test_half(name, data_home)
     if official is not None:
-        test = prepare(replace(dataset, X=official[0], labels=official[1]), mode="private")
+        test = prepare(replace(dataset, X=official[0], labels=official[1]), mode="bounded")
         X, test_X, test_labels = prepared.X, test.X, official[1]
         split = (
             f"{len(X):,} people learn; the {len(test_X):,} of the official test half, whom no "

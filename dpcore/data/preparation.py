@@ -12,7 +12,11 @@ from dpcore.data.dataset import Dataset
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
 
-MODES = ("published", "private", "none")
+MODES = ("sphere", "bounded", "none", "published")
+# What a mode was called before.
+RENAMED = {"private": "bounded"}
+# On the sphere the length of a row does not matter; beyond so many bounds it cannot be squared.
+_LONGEST_ON_SPHERE = 1e15
 
 _BLOCK_BYTES = 1 << 24
 
@@ -24,11 +28,11 @@ class Prepared:
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features), read-only
-        Row norms at most 1, unless `mode` is "none".
-    mode : {"published", "private", "none"}
+        Row norms at most 1, unless `mode` is "none" or "sphere".
+    mode : {"sphere", "bounded", "none", "published"}
     is_private : bool
-        True if the step used nothing but a public bound, so that a guarantee for X is a
-        guarantee for the people.
+        True if the step used nothing but a public bound, so that a guarantee for what is
+        released from X is a guarantee for the people.
     scale : float
         What rows were divided by.
     mean : ndarray of float64, shape (n_features,)
@@ -82,17 +86,20 @@ def prepare(
     Parameters
     ----------
     dataset : Dataset
-    mode : {"published", "private", "none"}
+    mode : {"sphere", "bounded", "none", "published"}
         "published": subtract the mean of all rows, divide by the largest row norm (Imtiaz &
         Sarwate 2018, section 4). Both are read from the people's rows: not private.
-        "private": divide by a public bound and clip longer rows. No row influences what happens
+        "bounded": divide by a public bound and clip longer rows. No row influences what happens
         to another, so replacing one person changes one row of X. Nothing is centred here: a
         private mean is released beside the second moment and its outer product subtracted
         afterwards, which is post-processing.
+        "sphere": divide by a public bound, and shorten nothing. Every row gets length 1 around a
+        private mean, which has to be drawn first (`dpcore.spectra.SiteRows`); the bound is what
+        that mean reads rows up to. No row influences another here.
         "none": rows as they are, without any bound.
     norm_bound : float, optional
-        For "private", in the units of the data; `dataset.public_norm_bound` if not given. It must
-        be chosen without looking at the rows.
+        For "sphere" and "bounded", in the units of the data; `dataset.public_norm_bound` if not
+        given. It must be chosen without looking at the rows.
     in_place : bool
         Write into the rows of `dataset`, which nobody may use any more, where they can be
         written to; a large data set then needs its memory once.
@@ -106,8 +113,9 @@ def prepare(
     ParameterError
         If the rows hold NaN or infinite entries, or `norm_bound` is not in [1e-15, 1e15]. Such
         entries are refused before anything is released; what else a row holds cannot make
-        "private" fail.
+        "sphere" or "bounded" fail.
     """
+    mode = RENAMED.get(mode, mode)
     if mode not in MODES:
         raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
     X = dataset.X
@@ -118,14 +126,12 @@ def prepare(
         out, mean, scale = _centre_and_scale(X, _room_for(X, in_place))
         statement = _as_published(len(X), scale)
         scale = scale or 1.0
-    elif mode == "private":
+    elif mode in ("sphere", "bounded"):
         scale = dataset.public_norm_bound if norm_bound is None else norm_bound
         check_norm_bound("norm_bound", scale)
-        out, n_clipped = _clip_and_scale(X, scale, _room_for(X, in_place))
-        statement = (
-            f"Divided by the public bound {scale:.6g}; longer rows are clipped to it: this step "
-            "is private."
-        )
+        longest = 1.0 if mode == "bounded" else _LONGEST_ON_SPHERE
+        out, n_clipped = _clip_and_scale(X, scale, longest, _room_for(X, in_place))
+        statement = _as_bounded(scale) if mode == "bounded" else _on_sphere(scale)
     else:
         out, scale = X, 1.0
         statement = "Rows as they are, without a bound on their norm: no guarantee can be given."
@@ -142,7 +148,7 @@ def prepare(
         provenance=dataset.provenance,
         is_part=dataset.is_part,
         mode=mode,
-        is_private=mode == "private",
+        is_private=mode in ("sphere", "bounded"),
         scale=float(scale),
         mean=mean,
         n_clipped=n_clipped,
@@ -162,6 +168,20 @@ def _as_published(n_samples: int, largest_norm: float) -> str:
         f"Centred with the mean of all {n_samples:,} rows and divided by the largest row norm, "
         f"{largest_norm:.6g}, as published: both are read from the data, so this step is not "
         "private."
+    )
+
+
+def _as_bounded(bound: float) -> str:
+    return (
+        f"Divided by the public bound {bound:.6g}; longer rows are clipped to it: this step is "
+        "private."
+    )
+
+
+def _on_sphere(bound: float) -> str:
+    return (
+        "Every row is brought to length 1 around a private mean, which reads rows up to the "
+        f"public bound {bound:.6g}: this step is private."
     )
 
 
@@ -200,11 +220,14 @@ def _centre_and_scale(X: FloatArray, out: FloatArray) -> tuple[FloatArray, Float
     return out, mean, longest
 
 
-def _clip_and_scale(X: FloatArray, bound: float, out: FloatArray) -> tuple[FloatArray, int]:
+def _clip_and_scale(
+    X: FloatArray, bound: float, longest: float, out: FloatArray
+) -> tuple[FloatArray, int]:
+    """Rows in units of the bound, at most `longest` of them long; how many exceed the bound."""
     n_clipped = 0
     for rows in _blocks(X):
         block, norms = tame(X[rows], row_norms(X[rows]))
         n_clipped += int(np.count_nonzero(norms > bound))
-        factor = (1 - rounding(X)) / np.maximum(norms, bound)
+        factor = (1 - rounding(X)) / np.maximum(norms / longest, bound)
         np.multiply(block, factor[:, None], out=out[rows], casting="same_kind")
     return out, n_clipped

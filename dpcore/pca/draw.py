@@ -19,11 +19,11 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.aggregator import Inbox, add_up
-from dpcore.pca.messages.encoding import message_length, sent
+from dpcore.pca.mean_share import check_centring, with_mean_share
+from dpcore.pca.messages.encoding import sent
 from dpcore.pca.messages.names import rounding_step
 from dpcore.pca.settings import ReleaseSettings, noise_of, sites_that_answer
 from dpcore.pca.site import (
@@ -34,12 +34,13 @@ from dpcore.pca.site import (
     NoisySite,
     SiteAtWork,
     SiteMessage,
+    centre_of_sphere,
     noise_of_sites,
     noise_scales,
     noisy_mean,
     noisy_second_moment,
 )
-from dpcore.spectra import SiteMoments, Spectrum
+from dpcore.spectra import SiteMoments, SiteRows, Spectrum
 from dpcore.streams import Purpose, Repetition
 
 # Below this many features a decomposition takes well under a millisecond, less than handing it
@@ -54,7 +55,8 @@ class Draw:
 
     Parameters
     ----------
-    moments : SiteMoments
+    moments : SiteMoments or SiteRows
+        Rows where a centre has to be drawn before their moments can be taken.
     settings : ReleaseSettings
     repetition : Repetition
     proxies, average : bool
@@ -72,17 +74,17 @@ class Draw:
 
     Attributes
     ----------
-    everybody : SiteMoments
+    everybody : SiteMoments or SiteRows
         Of all sites.
     sites : tuple of int
         The numbers of those that answer.
-    moments : SiteMoments
+    moments : SiteMoments or SiteRows
         Of those that answer: all that a protocol reads.
     """
 
     def __init__(
         self,
-        moments: SiteMoments,
+        moments: SiteMoments | SiteRows,
         settings: ReleaseSettings,
         repetition: Repetition,
         *,
@@ -95,6 +97,7 @@ class Draw:
         watch: Callable[[SiteAtWork], None] = lambda _: None,
     ):
         settings.check_features(moments.n_features)
+        check_centring(moments, settings)
         self.everybody = moments
         # Streams are keyed by a site's number among all, whoever else is there.
         self.sites = sites_that_answer(settings, moments.n_sites, repetition)
@@ -102,7 +105,7 @@ class Draw:
         self.settings = settings
         self.repetition = repetition
         self.calibrate = calibrate
-        self.precision = np.dtype(precision or moments.second_moments.dtype)
+        self.precision = np.dtype(precision or moments.dtype)
         self._average_in = precision
         self._sharing = [settings]
         self._asked = proxies, average
@@ -155,6 +158,12 @@ class Draw:
         return sum(self.n_samples)
 
     @property
+    def of_sites(self) -> ReleaseSettings:
+        """The settings with the share that a mean shared by all these sites takes."""
+        people, n_features = self.n_samples, self.moments.n_features
+        return with_mean_share(self.settings, people, n_features, n_noises=len(people))
+
+    @property
     def scales(self) -> list[NoiseScales]:
         """Noise scales of each site; not before a protocol asks: PPCA has no delta for them."""
         return self.once(Draw._scales)
@@ -170,9 +179,31 @@ class Draw:
         return self.once(Draw._noisy_means)
 
     @property
+    def centre(self) -> FloatArray | None:
+        """(D,) centre of the sphere that the sites share; None where rows stay as they are."""
+        return self.once(Draw._centre)
+
+    @property
     def pooled_moment(self) -> FloatArray:
-        """Everybody's exact second moment, in the precision of averages."""
-        return self.once(Draw._pooled_moment)
+        """Everybody's exact second moment, in the precision of averages; of rows that wait for a
+        centre, around the public middle."""
+        return self.once(Draw.moment_around)
+
+    def moment_around(
+        self, centre: FloatArray | None = None, site: int | None = None
+    ) -> FloatArray:
+        """Exact second moment of a site, or of everybody in the precision of averages; of rows
+        that wait for a centre, around that one or else the public middle."""
+        if isinstance(self.moments, SiteRows):
+            # Sites share the processors.
+            at_once = 1 if site is None else len(self.sites)
+            threads = max(1, (self._threads or os.cpu_count() or 1) // at_once)
+            middle = np.zeros(self.moments.n_features) if centre is None else centre
+            around = self.moments.around(middle, site, threads=threads)
+            return around.astype(self.precision) if site is None else around
+        own: FloatArray = self.moments.second_moments
+        weights = self.moments.weights.astype(self.precision)
+        return np.tensordot(weights, own, axes=1) if site is None else own[site]
 
     def first(self) -> Spectrum:
         """The first site's noisy second moment, around its own noisy mean: no other site has a
@@ -186,38 +217,6 @@ class Draw:
     def whole_matrices(self) -> Inbox:
         """What arrives when every site sends its whole noisy second moment."""
         return self.once(Draw._gathered)[1][Kind(self.settings.encoding)]
-
-    def pooled_noise(self, sigma: float, purpose: Purpose) -> FloatArray:
-        """One noise matrix added where everything has been averaged already."""
-        return symmetric_gaussian_noise(
-            self.moments.n_features,
-            sigma,
-            shape=self.settings.noise,
-            rng=self.repetition.rng(purpose),
-            dtype=self.precision,
-        )
-
-    def noisy_pooled_mean(self, sigma: float, purpose: Purpose) -> FloatArray:
-        """(D,) mean of everybody with noise added once, where that of the matrices is added."""
-        mean = self.moments.weights @ self.moments.means
-        return noisy_mean(mean, sigma, rng=self.repetition.rng(purpose, 1))
-
-    def whole_matrix_bytes(self) -> IntArray:
-        """(S,) bytes of each site's message when it sends its whole noisy matrix as it is."""
-        n_features, itemsize = self.moments.n_features, self.moments.second_moments.itemsize
-        length = message_length(n_features, n_features, itemsize, whole=True)
-        return np.full(self.moments.n_sites, length + self.mean_bytes)
-
-    def raw_row_bytes(self) -> IntArray:
-        """(S,) bytes of each site's rows, sent as they are."""
-        itemsize = self.moments.second_moments.itemsize
-        return self.moments.n_samples * self.moments.n_features * itemsize
-
-    @property
-    def mean_bytes(self) -> int:
-        """What a site sends besides, when the rows are centred by a private mean."""
-        itemsize = self.moments.second_moments.itemsize
-        return 0 if self.settings.mean_share == 0 else self.moments.n_features * itemsize
 
     @property
     def _kinds(self) -> list[Kind]:
@@ -245,13 +244,13 @@ class Draw:
         self._checkpoint()
         sigma = self.scales[site].moment
         noisy = noisy_second_moment(
-            self.moments.second_moments[site],
+            self.moment_around(self.centre, site),
             sigma,
             noise=self.settings.noise,
             rng=self.repetition.rng(Purpose.SITE_NOISE, self.sites[site]),
         )
         centred = alone = drawn = NoisySite(noisy, int(self.moments.n_samples[site]), sigma)
-        if self.noisy_means is not None:
+        if self.noisy_means is not None and self.centre is None:
             own = self.noisy_means[site]
             alone = drawn.centred(own, own) if site == 0 else drawn
             centred = drawn.centred(own, self.moments.weights @ self.noisy_means)
@@ -269,10 +268,17 @@ class Draw:
     # What is made once, whoever of those that share the noise asks for it.
 
     def _scales(self) -> list[NoiseScales]:
-        return noise_of_sites(self.settings, self.n_samples, self.calibrate)
+        return noise_of_sites(self.of_sites, self.n_samples, self.calibrate)
+
+    def _centre(self) -> FloatArray | None:
+        if not isinstance(self.moments, SiteRows):
+            return None
+        if self.noisy_means is None:
+            return np.zeros(self.moments.n_features)
+        return centre_of_sphere(self.moments.weights @ self.noisy_means)
 
     def _noisy_means(self) -> FloatArray | None:
-        if self.settings.mean_share == 0:
+        if self.of_sites.mean_share == 0:
             return None
         sites = zip(self.sites, self.moments.means, self.scales, strict=True)
         return np.stack(
@@ -281,10 +287,6 @@ class Draw:
                 for number, mean, scales in sites
             ]
         )
-
-    def _pooled_moment(self) -> FloatArray:
-        weights = self.moments.weights.astype(self.precision)
-        return np.tensordot(weights, self.moments.second_moments, axes=1)
 
     def _gathered(self) -> tuple[Spectrum, dict[Kind, Inbox]]:
         """The first site alone, and what arrives of every kind that somebody will ask for."""

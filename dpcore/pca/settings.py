@@ -40,10 +40,13 @@ class ReleaseSettings:
         Rank eigenvalues by magnitude, as published, or by value with negative ones cut to zero.
     row_norm_bound : float
         Public bound c on the Euclidean norm of a row.
-    mean_share : float
-        In [0, 1). Share of the budget, counted in mu squared, that pays for a private mean
-        whose outer product is subtracted from the noisy second moment (`mean_weight`). 0 takes
-        rows as centred.
+    mean_share : float or None
+        In [0, 1). Share of the budget, counted in mu squared, that pays for a private mean to
+        centre by (`mean_weight`). 0 takes rows as centred; None finds a share by a rule that
+        reads public numbers only (`dpcore.pca.mean_share`).
+    on_sphere : bool
+        Send every row to length 1 around that mean before the second moment is taken
+        (`SiteRows.around`), instead of subtracting the mean's outer product afterwards.
     masks : {"published", "wide"}
         Size of CAPE's zero-sum masks.
     honest_sites : int or None
@@ -69,7 +72,8 @@ class ReleaseSettings:
     noise: str = "isometric"
     truncation: str = "psd"
     row_norm_bound: float = 1.0
-    mean_share: float = 0.0
+    mean_share: float | None = 0.0
+    on_sphere: bool = False
     masks: str = "published"
     honest_sites: int | None = None
     encoding: str = "native"
@@ -95,12 +99,14 @@ class ReleaseSettings:
         rounding_step(self.encoding)
         if not 0 < self.row_norm_bound < math.inf:
             raise ParameterError("row_norm_bound", "a positive finite number", self.row_norm_bound)
-        if not 0 <= self.mean_share < 1:
-            raise ParameterError("mean_share", "in [0, 1)", self.mean_share)
-        if 0 < self.mean_share < SMALLEST_MEAN_SHARE:
+        if self.on_sphere and self.row_norm_bound != 1:
             raise ParameterError(
-                "mean_share", f"0 or at least {SMALLEST_MEAN_SHARE:g}", self.mean_share
+                "row_norm_bound",
+                "1 on the sphere, whose rows come in its units",
+                self.row_norm_bound,
             )
+        if self.mean_share is not None:
+            check_mean_share(self.mean_share)
         for name in ("n_components", "intermediate_dim"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
@@ -128,6 +134,14 @@ class ReleaseSettings:
     def ranking(self) -> str:
         """The criterion of `leading_eigenpairs` that this truncation asks for."""
         return "magnitude" if self.truncation == "svd" else "value"
+
+
+def check_mean_share(mean_share: float) -> None:
+    """Refuse a share outside [0, 1), or so small that its mean would have noise without bound."""
+    if not 0 <= mean_share < 1:
+        raise ParameterError("mean_share", "in [0, 1)", mean_share)
+    if 0 < mean_share < SMALLEST_MEAN_SHARE:
+        raise ParameterError("mean_share", f"0 or at least {SMALLEST_MEAN_SHARE:g}", mean_share)
 
 
 def sites_that_answer(

@@ -15,12 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
     Adversary,
     gaussian_sigma,
     l2_sensitivity_of_moment_and_mean,
+    l2_sensitivity_on_sphere,
     mean_weight,
     published_sigma,
 )
@@ -79,12 +81,18 @@ def noise_scales(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
     """Calibrate one site's noise; the private mean's part is taken out of the same budget.
 
     Gaussian releases compose by adding mu^2 = (change / sigma)^2, here for one and the same
-    person: what she moves in both. The published formula knows no mean; its matrix gets
+    person: what she moves in both; on the sphere the moment is taken around the mean released
+    before, and each part counts at its worst. The published formula knows no mean; its matrix gets
     1 / sqrt(1 - s) of the printed noise.
     """
     bound, share = settings.row_norm_bound, settings.mean_share
+    if share is None:
+        raise ParameterError("mean_share", "settled before noise is calibrated", share)
     weight = mean_weight(share, bound)
-    l2_sensitivity = l2_sensitivity_of_moment_and_mean(n_samples, bound, weight=weight)
+    if settings.on_sphere:
+        l2_sensitivity = l2_sensitivity_on_sphere(n_samples, weight=weight)
+    else:
+        l2_sensitivity = l2_sensitivity_of_moment_and_mean(n_samples, bound, weight=weight)
     if settings.calibration == "published":
         moment = published_sigma(settings.budget, n_samples, bound) / math.sqrt(1 - share)
     else:
@@ -119,6 +127,13 @@ def noisy_second_moment(
 def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> FloatArray:
     """(n_features,) mean of a site's rows as it releases it, to be centred by."""
     return mean + sigma * rng.standard_normal(len(mean))
+
+
+def centre_of_sphere(noisy_mean: FloatArray) -> FloatArray:
+    """The point of the unit ball next to a noisy mean: the mean lies in it, so the noise that
+    leads out of it is known to be noise."""
+    length = float(np.linalg.norm(noisy_mean))
+    return noisy_mean if length <= 1 else noisy_mean / length
 
 
 def centred_around(second_moment: FloatArray, own_mean: FloatArray, mean: FloatArray) -> FloatArray:

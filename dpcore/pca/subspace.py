@@ -29,9 +29,11 @@ class Subspace:
         Noise standard deviation each site added to a second-moment entry, without masks that
         cancel; empty where sites add none.
     bytes_sent : ndarray of shape (n_sites,)
-        Length of what each site sent; zero where a site sends nothing.
+        Length of what each site sent, and of the average mean that came back to it where sites
+        share one; zero where a site sends nothing.
     n_rounds : int
-        How many messages travel one after the other; those of different sites may go at once.
+        How many messages travel one after the other; those of different sites may go at once. A
+        mean that sites share takes two more: their means, and the average back.
     diagnostics : dict
         What the method has to say about how it ran; empty for closed forms.
     """
@@ -59,6 +61,8 @@ class NoisyAverage:
         Noise standard deviation in an entry of the average, before any truncation at the sites.
     of_proxies : bool
         Whether sites sent their leading directions only.
+    n_rounds : int
+        As in `Subspace`.
     """
 
     spectrum: Spectrum
@@ -67,6 +71,7 @@ class NoisyAverage:
     bytes_sent: IntArray
     sigma_left: float
     of_proxies: bool = False
+    n_rounds: int = 1
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """The K leading directions."""
@@ -76,4 +81,6 @@ class NoisyAverage:
             ranking=settings.ranking,
             of_proxies=self.of_proxies,
         )
-        return Subspace(components, eigenvalues, self.guarantee, self.sigma, self.bytes_sent)
+        return Subspace(
+            components, eigenvalues, self.guarantee, self.sigma, self.bytes_sent, self.n_rounds
+        )

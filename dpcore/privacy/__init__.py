@@ -36,6 +36,7 @@ from dpcore.privacy.odometer import odometer_epsilon
 from dpcore.privacy.sensitivity import (
     l2_sensitivity_of_moment_and_mean,
     l2_sensitivity_of_second_moment,
+    l2_sensitivity_on_sphere,
     mean_weight,
 )
 
@@ -82,6 +83,7 @@ __all__ = [
     "icon_counts",
     "l2_sensitivity_of_moment_and_mean",
     "l2_sensitivity_of_second_moment",
+    "l2_sensitivity_on_sphere",
     "mean_weight",
     "odds_factor",
     "odometer_epsilon",

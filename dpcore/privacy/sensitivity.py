@@ -65,6 +65,37 @@ def l2_sensitivity_of_moment_and_mean(
     return alone * math.sqrt(2) * relative
 
 
+def l2_sensitivity_on_sphere(n_samples: float, *, weight: float = 0.0) -> float:
+    """Replace-one l2-sensitivity of a mean and of the moment of rows at length 1 around it.
+
+    A row x becomes (x - m) / |x - m|, which depends on its person and on what has been released,
+    m, alone. Given m, one row in n moves the second moment by at most sqrt(2) / n: two unit
+    vectors at an angle of cosine t by sqrt(2 (1 - t^2)) / n. Before, it moved the mean of rows of
+    length at most 1 by at most 2 / n. With noise sigma on the moment and sigma / w on the mean the
+    two are Gaussian mechanisms one after the other, whose mu squared add up (Dong, Roth & Su
+    2022, corollary 3.3), to this over sigma:
+
+        root of 2 + 4 w^2, over n.
+
+    It is approached, with two features or more: opposite rows x and -x become orthogonal where
+    everybody else is at a right angle to them and as long.
+
+    Parameters
+    ----------
+    n_samples : float
+    weight : float
+        w; 0 where no mean is released.
+
+    Raises
+    ------
+    ParameterError
+        If `n_samples` is below 1 or `weight` negative.
+    """
+    if not 0 <= weight < math.inf:
+        raise ParameterError("weight", "at least 0 and finite", weight)
+    return math.hypot(l2_sensitivity_of_second_moment(n_samples), 2 * weight / n_samples)
+
+
 def mean_weight(mean_share: float, row_norm_bound: float = 1.0) -> float:
     """c sqrt(s / (2 (1 - s))): the noise of a second moment over that of the mean beside it.
 

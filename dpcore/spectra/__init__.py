@@ -10,11 +10,13 @@ from dpcore.spectra.energy import (
     random_subspace_energy,
 )
 from dpcore.spectra.moments import SiteMoments, second_moment, site_moments
+from dpcore.spectra.site_rows import SiteRows
 from dpcore.spectra.spectrum import CRITERIA, Spectrum
 
 __all__ = [
     "CRITERIA",
     "SiteMoments",
+    "SiteRows",
     "Spectrum",
     "align_signs",
     "captured_energy",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,10 @@ class SiteMoments:
     @property
     def n_sites(self) -> int:
         return len(self.n_samples)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        return self.second_moments.dtype
 
     @property
     def n_features(self) -> int:
@@ -146,14 +151,14 @@ def site_moments(
     """
     if X.ndim != 2:
         raise ParameterError("X", "a matrix with people in rows", X.shape)
-    _check_sites(sites, len(X))
+    check_sites(sites, len(X))
     n_features = X.shape[1]
     dtype = X.dtype if X.dtype == np.float32 else np.dtype(np.float64)
     second_moments = np.empty((len(sites), n_features, n_features), dtype=dtype)
     means = np.empty((len(sites), n_features))
     for site, members in enumerate(sites):
         products, total = np.zeros((n_features, n_features)), np.zeros(n_features)
-        for rows in _blocks(X, np.sort(members), block_rows):
+        for rows in row_blocks(X, np.sort(members), block_rows):
             block = rows.astype(dtype, copy=False)
             with np.errstate(over="ignore", invalid="ignore"):
                 products += block.T @ block  # NumPy sees the transpose and calls syrk
@@ -168,16 +173,18 @@ def site_moments(
     return SiteMoments(second_moments, means, n_samples)
 
 
-def _blocks(X: FloatArray, rows: IntArray, block_rows: int) -> Iterator[FloatArray]:
+def row_blocks(X: FloatArray, rows: IntArray, block_rows: int) -> Iterator[FloatArray]:
+    """Rows of these ascending numbers, so many at a time; neighbours in memory are not copied."""
     for start in range(0, len(rows), block_rows):
         block = rows[start : start + block_rows]
         if block[-1] - block[0] == len(block) - 1:
-            yield X[block[0] : block[-1] + 1]  # neighbours in memory: no copy
+            yield X[block[0] : block[-1] + 1]
         else:
             yield X[block]
 
 
-def _check_sites(sites: Sequence[IntArray], n_samples: int) -> None:
+def check_sites(sites: Sequence[IntArray], n_samples: int) -> None:
+    """Refuse sites that share a person, hold fewer than 2, or hold one who is not there."""
     for site, members in enumerate(sites):
         if len(members) < 2:
             raise ParameterError("sites", f"at least 2 people each (site {site})", len(members))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from dpcore.errors import ParameterError
@@ -64,13 +64,14 @@ class OneOf(Parameter):
     """One of some options, or with `several` any of them.
 
     An address may write an option as its label or as its value, in upper or lower case, and
-    numbers in any way that means the same. Options that a function lists are listed whenever they
-    are asked for.
+    numbers in any way that means the same; `renamed` has what options were called before. Options
+    that a function lists are listed whenever they are asked for.
     """
 
     options: Sequence[Any] | Callable[[], Sequence[Any]]
     label: Callable[[Any], str] = str
     several: bool = False
+    renamed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def offers(self) -> Sequence[Any]:
@@ -108,6 +109,7 @@ class OneOf(Parameter):
         return given | {"default": self.default, "required": True}
 
     def _label_of(self, written: str) -> str | None:
+        written = self.renamed.get(written, written)
         number = _number(written)
         for option in self.offers:
             label = self.label(option)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpcore.data.preparation import RENAMED
 from dpcore.experiments.engine.control_ranges import (
     DELTAS,
     EPSILONS,
@@ -82,7 +83,12 @@ FIRST: dict[str, Parameter] = {
 ADVANCED: dict[str, Parameter] = {
     **{
         name: OneOf(
-            control="segmented_control", title=title, help=told, default=default, options=options
+            control="segmented_control",
+            title=title,
+            help=told,
+            default=default,
+            options=options,
+            renamed=RENAMED if name == "preparation" else {},
         )
         for name, title, default, options, told in (
             (
@@ -112,9 +118,13 @@ ADVANCED: dict[str, Parameter] = {
             (
                 "preparation",
                 "Preparation",
-                "published",
+                "sphere",
                 PREPARATIONS,
-                "Published centring and scaling read everybody's rows and are not private.",
+                (
+                    "Sphere brings every row to length 1 around a private mean. Bounded clips rows "
+                    "to a public bound and centres by a private mean; none only clips. Published "
+                    "centring and scaling read everybody's rows and are not private."
+                ),
             ),
             (
                 "split",

@@ -55,7 +55,8 @@ _PLACES = (
         "playground",
         "Playground",
         "Pick data, protocols and ε; see what private distributed PCA keeps, at once.",
-        _RUN,
+        # Its ε is on the page, where what follows it is.
+        _run_without("epsilon"),
     ),
     Place(
         "Explore",

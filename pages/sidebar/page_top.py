@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.sidebar.navigation import Place
 
+_TOP = "_page_top"
 _LOOK = (Path(__file__).parent / "shell.css").read_text(encoding="utf-8")
 
 
@@ -17,4 +18,11 @@ def page_top(place: Place) -> DeltaGenerator:
     st.html(f"<style>{_LOOK}</style>")
     top = st.container(key="page_top", horizontal=True, vertical_alignment="center", gap="large")
     top.title(place.title, anchor=False, width="content")
+    st.session_state[_TOP] = top
     return top
+
+
+def beside_title() -> DeltaGenerator:
+    """Where a page draws what is moved, if that is its own."""
+    place: DeltaGenerator = st.session_state[_TOP]
+    return place

@@ -21,7 +21,7 @@ from pages.sidebar.navigation import PAGES
 _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
-def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> None:
+def guarantee_card(guarantee: Guarantee, *, preparation: str = "sphere") -> None:
     """What one release promises, in words first and numbers after.
 
     Under the published preparation the card says that centring and scaling came before the
@@ -35,7 +35,7 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "private") -> Non
     if preparation == "published" and guarantee.is_private:
         said.append(
             ":red-badge[preparation not private] This promise starts after centring and "
-            "scaling, which read the rows. Choose the private preparation to have it all."
+            "scaling, which read the rows. Choose any other preparation to have it all."
         )
     with st.container(border=True):
         st.markdown("\n\n".join(said))
@@ -78,7 +78,7 @@ def _definitions(rows: Sequence[CardRow]) -> str:
 
 
 def guarantee_tabs(
-    guarantees: Mapping[str, Guarantee], *, preparation: str = "private", key: str
+    guarantees: Mapping[str, Guarantee], *, preparation: str = "sphere", key: str
 ) -> None:
     """The cards of several releases, a tab each. Only the open one is drawn."""
     tabs = st.tabs(list(guarantees), on_change="rerun", key=key)

@@ -16,18 +16,12 @@ from pages.sidebar.navigation import page_path
 from pages.widgets.plain_text import said
 
 
-def big_number(
-    number: str, sentence: str, more: str = "", *, beside: bool = True
-) -> DeltaGenerator:
+def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     """The number that matters, as the biggest thing on the page, with its sentence.
 
-    Returns the place of the sentence, beside the number or under it, to add to it.
+    Returns the place of the sentence, to add to it.
     """
-    figure, words = (
-        st.columns([2, 5], vertical_alignment="center")
-        if beside
-        else (st.container(), st.container())
-    )
+    figure, words = st.columns([2, 5], vertical_alignment="center")
     # As large as the column bears, wide or narrow: a character is about 0.6 of the font's size.
     share = 100 / (0.6 * len(number))
     figure.html(

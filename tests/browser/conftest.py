@@ -146,7 +146,8 @@ def settle(page) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         unfinished = page.locator("[data-testid=stProgress], [data-testid=stSkeleton]")
-        quiet = idle.count() > 0 and unfinished.count() == 0
+        counting = page.locator(".explorer .count:not(:empty)")
+        quiet = idle.count() > 0 and unfinished.count() == 0 and counting.count() == 0
         quiet_since = (quiet_since or time.monotonic()) if quiet else None
         if quiet_since and time.monotonic() - quiet_since > 0.7:
             return

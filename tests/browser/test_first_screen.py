@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-SLIDER, NUMBER = ".st-key-epsilon", ".st-key-first_screen [data-testid=stHtml]"
-MEANING = ".st-key-first_screen h2"
-CURVE, STRIPS = ".st-key-first_screen .js-plotly-plot", ".st-key-first_screen figure"
+SLIDER, NUMBER, MEANING = ".control input", ".number", ".kept"
+CURVE, STRIPS = ".curve svg[role=img]", ".strip canvas"
 
 
 def is_in_view(page, what: str, number: int = 0) -> bool:
@@ -18,7 +17,7 @@ def is_in_view(page, what: str, number: int = 0) -> bool:
             """element => {
             const box = element.getBoundingClientRect()
             const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
-            const seen = document.elementFromPoint(x, y)
+            const seen = element.getRootNode().elementFromPoint(x, y)
             return box.top >= 0 && box.bottom <= innerHeight && box.left >= 0
                 && box.right <= innerWidth && element.contains(seen)
         }"""

@@ -47,7 +47,7 @@ def test_row_norms_never_exceed_one(dtype):
     def check(X, bound):
         for prepared in (
             prepare(make_dataset(X)),
-            prepare(make_dataset(X), mode="private", norm_bound=bound),
+            prepare(make_dataset(X), mode="bounded", norm_bound=bound),
         ):
             assert prepared.X.dtype == dtype
             # Exactly: a sensitivity of sqrt(2) / n is proven for norms of at most 1.
@@ -62,7 +62,7 @@ def test_private_preparation_of_a_row_ignores_all_others(X, bound, position, dat
     neighbour = X.copy()
     neighbour[row] = data.draw(hnp.arrays(np.float64, X.shape[1], elements=st.floats(-1e6, 1e6)))
     prepared, other = (
-        prepare(make_dataset(rows), mode="private", norm_bound=bound).X for rows in (X, neighbour)
+        prepare(make_dataset(rows), mode="bounded", norm_bound=bound).X for rows in (X, neighbour)
     )
     assert np.array_equal(np.delete(prepared, row, axis=0), np.delete(other, row, axis=0))
 
@@ -81,7 +81,7 @@ def test_published_preparation_centres_and_divides_by_the_largest_norm():
 
 def test_private_preparation_clips_and_counts():
     X = np.array([[3.0, 4.0], [6.0, 8.0], [0.0, 1.0], [0.0, 5.1]])
-    prepared = prepare(make_dataset(X), mode="private")
+    prepared = prepare(make_dataset(X), mode="bounded")
     np.testing.assert_allclose(
         prepared.X, [[0.6, 0.8], [0.6, 0.8], [0.0, 0.2], [0.0, 1.0]], rtol=1e-14
     )
@@ -94,7 +94,7 @@ def test_a_sentence_that_says_private_says_nothing_of_the_rows():
     other = X.copy()
     other[3] *= 1e6
     sentences = {
-        prepare(make_dataset(rows), mode="private").statement for rows in (X, other, 100 * X)
+        prepare(make_dataset(rows), mode="bounded").statement for rows in (X, other, 100 * X)
     }
     assert len(sentences) == 1 and "this step is private" in sentences.pop()
 
@@ -153,11 +153,11 @@ def test_entries_that_are_not_finite_are_counted(mode):
 @pytest.mark.parametrize("bound", [0.0, -1.0, np.inf, np.nan])
 def test_a_bound_that_bounds_nothing_is_refused(bound):
     with pytest.raises(ParameterError, match="norm_bound must be positive and finite"):
-        prepare(make_dataset(np.eye(2)), mode="private", norm_bound=bound)
+        prepare(make_dataset(np.eye(2)), mode="bounded", norm_bound=bound)
 
 
 def test_unknown_modes_are_refused():
-    with pytest.raises(ParameterError, match="mode must be one of published, private, none"):
+    with pytest.raises(ParameterError, match="one of sphere, bounded, none, published"):
         prepare(make_dataset(np.eye(2)), mode="whitened")
 
 

@@ -84,7 +84,7 @@ def test_shortened_rows_are_within_the_bound_and_keep_their_direction(dtype):
 def test_prepared_rows_are_within_one(dtype):
     @given(rows_of(dtype), bounds)
     def check(X, bound):
-        prepared = prepare(data_set(X), mode="private", norm_bound=bound)
+        prepared = prepare(data_set(X), mode="bounded", norm_bound=bound)
         assert prepared.X.dtype == dtype
         assert all(exact_square(row) <= 1 for row in prepared.X)
 
@@ -183,7 +183,7 @@ def test_sensitivity_is_attained_and_never_exceeded(dtype, bound):
 def test_bounds_beyond_what_arithmetic_keeps_are_refused(bound):
     X = np.eye(3)
     for attempt in (
-        lambda: prepare(data_set(X), mode="private", norm_bound=bound),
+        lambda: prepare(data_set(X), mode="bounded", norm_bound=bound),
         lambda: bounded_rows(X, bound, on_long_rows="clip"),
         lambda: bound_views(X, X, x_norm_bound=bound),
         lambda: PrivateSVM(row_norm_bound=bound).fit(X, [0, 1, 1]),

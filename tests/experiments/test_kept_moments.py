@@ -15,9 +15,9 @@ from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
 from dpcore.experiments.pca.spec import RunSpec
 
 SPECS = {
-    "published": RunSpec(sites=3),
+    "published": RunSpec(sites=3, preparation="published"),
     "private": RunSpec(sites=3, preparation="private", samples=600, split="random"),
-    "on everybody": RunSpec(sites=2, samples=600, reference="all"),
+    "on everybody": RunSpec(sites=2, samples=600, preparation="published", reference="all"),
 }
 KEY = SPECS["published"].problem_key()
 
@@ -130,3 +130,9 @@ def test_data_that_come_with_us_are_not_kept(tmp_path, monkeypatch):
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     started([])(KEY)
     assert not list(tmp_path.iterdir())
+
+
+def test_rows_that_wait_for_a_centre_are_not_kept(rows_file):
+    key = RunSpec(sites=2, preparation="sphere").problem_key()
+    assert_same(started([])(key), Problems()(key))
+    assert not entries(rows_file)

@@ -63,7 +63,7 @@ def test_a_bad_value_is_named_with_its_constraint(changes, parameter):
 
 def test_the_problem_depends_on_the_data_side_alone():
     """Moving ε, δ, R, K or the noise must find the moments in the cache."""
-    base = RunSpec(samples=100)
+    base = RunSpec(samples=100, preparation="published")
     other = {
         "dataset": "mnist",
         "protocols": ("full",),
@@ -76,7 +76,7 @@ def test_the_problem_depends_on_the_data_side_alone():
         "calibration": "analytic",
         "noise": "isometric",
         "truncation": "psd",
-        "preparation": "private",
+        "preparation": "bounded",
         "norm_bound": 3.0,
         "mean_share": 0.5,
         "split": "dirichlet",
@@ -98,8 +98,10 @@ def test_the_problem_depends_on_the_data_side_alone():
     }
     assert moved == DATA_SIDE
     # Fields that only count beside another one.
-    private, skewed = replace(base, preparation="private"), replace(base, split="dirichlet")
-    assert replace(private, norm_bound=3.0).problem_key() != private.problem_key()
+    skewed = replace(base, split="dirichlet")
+    for preparation in ("sphere", "bounded", "none"):
+        private = replace(base, preparation=preparation)
+        assert replace(private, norm_bound=3.0).problem_key() != private.problem_key()
     assert replace(skewed, concentration=0.1).problem_key() != skewed.problem_key()
     assert {field.name for field in fields(ProblemKey)} == DATA_SIDE | {
         "norm_bound",
@@ -115,9 +117,23 @@ def test_defaults_depend_on_the_data_set():
     assert (settings.n_components, settings.intermediate_dim) == (5, 7)
 
 
-def test_the_private_mean_is_paid_only_under_private_preparation():
-    assert RunSpec().settings(64, 10).mean_share == 0
-    assert RunSpec(preparation="private", mean_share=0.3).settings(64, 10).mean_share == 0.3
+@pytest.mark.parametrize(
+    ("preparation", "share"), [("sphere", 0.3), ("bounded", 0.3), ("none", 0), ("published", 0)]
+)
+def test_a_private_mean_is_paid_only_where_one_is_centred_by(preparation, share):
+    settings = RunSpec(preparation=preparation, mean_share=0.3).settings(64, 10)
+    assert settings.mean_share == share
+    assert settings.on_sphere == (preparation == "sphere")
+
+
+def test_what_everybody_gets_is_private_and_what_the_paper_printed_is_not():
+    assert RunSpec().preparation == "sphere"
+    assert RunSpec.published().preparation == "published"
+    assert RunSpec.published(preparation="none").preparation == "none"
+
+
+def test_the_former_name_of_a_preparation_is_understood():
+    assert RunSpec(preparation="private") == RunSpec(preparation="bounded")
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,10 @@ from dpcore.pca.protocols.distributed import dpdis
 from dpcore.streams import Purpose, Repetition
 
 SPECS = {
-    "published": RunSpec(protocols=("dpdis",), sites=4),
+    "published": RunSpec(protocols=("dpdis",), sites=4, preparation="published"),
+    "sphere": RunSpec(protocols=("dpdis",), sites=3),
     "private mean": RunSpec(
-        protocols=("dpdis",), sites=3, preparation="private", truncation="psd", noise="isometric"
+        protocols=("dpdis",), sites=3, preparation="bounded", truncation="psd", noise="isometric"
     ),
     "skewed": RunSpec(protocols=("dpdis",), sites=3, split="dirichlet", concentration=0.2, seed=5),
 }

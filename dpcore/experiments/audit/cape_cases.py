@@ -106,7 +106,7 @@ def masked_case(
     counted_on = honest_sites(settings, _N_SITES)
     unknown = min(counted_on, _N_SITES - 1) if is_site else counted_on
     moments, moments_prime = _at_three_sites(settings)
-    weight = mean_weight(settings.mean_share)
+    weight = mean_weight(settings.mean_share or 0.0)
 
     def seen(found: MaskedRound) -> FloatArray:
         sent = found.messages.mean(axis=0, keepdims=True) if is_site else found.messages
@@ -158,7 +158,7 @@ def masked_case(
 
 def _at_three_sites(settings: ReleaseSettings) -> tuple[SiteMoments, SiteMoments]:
     """Equal sites; the others' rows are known to everybody, and lie evenly."""
-    if settings.mean_share > 0:
+    if settings.mean_share:
         return worst_sites(settings.mean_share, _N_SITES)
     others = np.tile(np.eye(_D) / _D, (_N_SITES - 1, 1, 1))
     counts = np.full(_N_SITES, N_SAMPLES)

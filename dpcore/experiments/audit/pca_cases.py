@@ -127,7 +127,7 @@ def sent(
 ) -> FloatArray:
     """The matrix a site sends, from its own rows and its own stream; of a proxy, P P^T."""
     message = site_message(
-        draw.moments.second_moments[site],
+        draw.moment_around(draw.centre, site),
         int(draw.moments.n_samples[site]),
         draw.settings,
         rng=draw.repetition.rng(Purpose.SITE_NOISE, site),
@@ -250,7 +250,7 @@ def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
         public_norm_bound=_UNITS,
     )
     sites = np.array_split(np.arange(len(rows)), n_sites)
-    return site_moments(prepare(raw, mode="private").X, sites)
+    return site_moments(prepare(raw, mode="bounded").X, sites)
 
 
 def rebuilt(subspace: Subspace) -> FloatArray:

@@ -12,6 +12,7 @@ from dpcore.arrays import FloatArray
 from dpcore.cca import PROTOCOLS, bound_views, canonical_pairs, measured_correlations
 from dpcore.cca.bounds import MODES
 from dpcore.data import split_sites
+from dpcore.data.preparation import RENAMED
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.views import CutViews, ViewSource
@@ -55,11 +56,11 @@ class CcaSpec:
         As in `dpcore.pca.ReleaseSettings`; "published" is the poster's tau.
     floor : "auto" or float
         As in `dpcore.cca.distributed_cca`.
-    preparation : {"published", "private"}
-        Published centring and scaling read the rows and are not private. Private clips to public
+    preparation : {"bounded", "published"}
+        Published centring and scaling read the rows and are not private. Bounded clips to public
         bounds and centres by a private mean.
     x_norm_bound, y_norm_bound : float or None
-        Public bounds of the private preparation, about the data set's public centres; None takes
+        Public bounds of the bounded preparation, about the data set's public centres; None takes
         the data set's.
     x_share : float
         Part of the squared norm bound given to the first view.
@@ -85,7 +86,7 @@ class CcaSpec:
     masks: str = "published"
     honest_sites: int | None = None
     floor: float | str = "auto"
-    preparation: str = "published"
+    preparation: str = "bounded"
     x_norm_bound: float | None = None
     y_norm_bound: float | None = None
     x_share: float = 0.5
@@ -98,6 +99,7 @@ class CcaSpec:
     def __post_init__(self) -> None:
         if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
             raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
+        object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
         if self.preparation not in MODES:
             raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
         PrivacyBudget(self.epsilon, self.delta)
@@ -116,8 +118,8 @@ class CcaSpec:
 
     @classmethod
     def published(cls, **fields: Any) -> Self:
-        """A spec with the poster's noise: its calibration, its shape, nothing cut off."""
-        return cls(**PUBLISHED | fields)
+        """A spec with the poster's noise and preparation: its shape, nothing cut off."""
+        return cls(**PUBLISHED | {"preparation": "published"} | fields)
 
     @classmethod
     def recommended(cls, **fields: Any) -> Self:
@@ -140,7 +142,7 @@ class CcaSpec:
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
-            mean_share=self.mean_share if self.preparation == "private" else 0.0,
+            mean_share=self.mean_share if self.preparation == "bounded" else 0.0,
             masks=self.masks,
             honest_sites=self.honest_sites,
         )

@@ -17,6 +17,7 @@ from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.mechanisms import bulk_ess, rank_normalized_r_hat, sample_matrix_bingham, tail_ess
 from dpcore.mechanisms.bingham import BinghamDraw
+from dpcore.spectra import leading_eigenpairs
 from dpcore.streams import Purpose, Repetition
 
 MAX_R_HAT, MIN_ESS = 1.05, 50.0
@@ -92,9 +93,10 @@ def watch(
     limits: dict[str, Any] = {"min_ess": MIN_ESS}
     if n_sweeps is not None:
         limits = {"min_ess": np.inf, "max_sweeps": n_sweeps}
+    moment = problem.holders_moment
     with one_blas_thread():
         draw = sample_matrix_bingham(
-            concentration * problem.moments.pooled(),
+            concentration * moment,
             settings.n_components,
             rng=Repetition(spec.seed).rng(Purpose.SUBSPACE, _WATCHED),
             method="rotation",
@@ -102,15 +104,15 @@ def watch(
             max_r_hat=MAX_R_HAT,
             **limits,
         )
-    return _watched(draw, problem, settings.n_components, concentration)
+    return _watched(draw, moment, settings.n_components, concentration)
 
 
 def _watched(
-    draw: BinghamDraw, problem: Problem, n_components: int, concentration: float
+    draw: BinghamDraw, moment: FloatArray, n_components: int, concentration: float
 ) -> WatchedChains:
-    optimum = float(problem.optimum[n_components - 1])
+    optimum = float(leading_eigenpairs(moment, n_components)[0].sum())
     ess = min(draw.ess_bulk, draw.ess_tail)
-    floor = n_components / problem.n_features * float(problem.reference.trace()) / optimum
+    floor = n_components / len(moment) * float(moment.trace()) / optimum
     return WatchedChains(
         shares=draw.energies / (concentration * optimum),
         starts=draw.starts,

@@ -33,7 +33,7 @@ from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.exponential import ppca
-from dpcore.spectra import captured_energy, site_moments
+from dpcore.spectra import SiteRows, captured_energy, site_moments
 from dpcore.streams import Purpose, Repetition
 
 # Of the SUBSPACE streams; lower numbers are the random floor's and the protocol `ppca`'s.
@@ -131,9 +131,10 @@ def central_problem(
 ) -> Problem:
     """The data side of a central run.
 
-    Under the published preparation as everywhere else. Under the private one the second moment is
+    Under the published preparation as everywhere else. Under the others the second moment is
     taken around zero, as the 2012 paper has it: its algorithms release nothing but a subspace, so
     there is no mean to centre with, and energy is measured on the same uncentred second moment.
+    On the sphere rows have length 1 around zero, and it is measured on the rows before that.
 
     Parameters
     ----------
@@ -145,8 +146,11 @@ def central_problem(
     """
     if key.preparation == "published":
         return build_problem(key, prepared, whole)
-    moments = site_moments(prepared.X, sites_of(key, prepared))
+    sites = sites_of(key, prepared)
+    moments = site_moments(prepared.X, sites)
     pooled = moments.pooled()
+    if key.preparation == "sphere":
+        moments = SiteRows.of(prepared.X, sites).around_public_middle()
     reference = pooled
     if key.reference == "all":
         reference = whole() if whole is not None else raw_second_moment(prepared)
@@ -229,7 +233,7 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     settings = spec.settings(problem.n_features, problem.default_components)
     n_chains = max(spec.repetitions, _FEWEST_CHAINS)
     release = ppca(
-        problem.moments.pooled(),
+        problem.holders_moment,
         problem.n_samples,
         spec.epsilon,
         settings.n_components,
@@ -257,7 +261,7 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     unknown = np.full(settings.n_components, np.nan)
     # Whoever draws holds everybody's rows.
     rows = problem.moments.n_samples * problem.n_features
-    sent = rows * problem.moments.second_moments.itemsize
+    sent = rows * problem.moments.dtype.itemsize
     return [
         Subspace(state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics)
         for state in draw.states[: spec.repetitions]

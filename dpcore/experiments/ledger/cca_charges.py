@@ -54,7 +54,7 @@ def of_pairs(
                 ("canonical pairs",),
                 (f"CCA: {TITLES[protocol]}",),
                 entry.is_distributed,
-                held_stream(protocol, spec.seed),
+                held_stream(cell, protocol),
             )
         )
     return together(charges)

@@ -99,7 +99,7 @@ def of_pipeline(
     people = ("classification", *vars(spec.key()).values(), entry.is_distributed)
     noise: tuple[object, ...] = ()
     if pca is not None:
-        reads = {name: getattr(spec, name, None) for name in noise_of(spec.protocol).settings}
+        reads = {name: getattr(spec, name, None) for name in noise_of({}, spec.protocol).settings}
         noise = (matrix_of(vars(spec), spec.protocol), pca.epsilon, pca.delta, *reads.values())
     everything = tuple(value for name, value in vars(spec).items() if name != "repetitions")
     matrix = matrix_of(vars(spec), spec.protocol)
@@ -127,6 +127,6 @@ def of_pipeline(
         )
         by_sites = stage != TRAINING and entry.is_distributed
         seen = (f"Classification: {seen_as}",)
-        stream = joined(noise_of(entry.key).words if stage == PCA else stage, spec.seed)
+        stream = joined(noise_of({}, entry.key).words if stage == PCA else stage, spec.seed)
         charges.append(Charge(release, frozenset(range(draws)), (what,), seen, by_sites, stream))
     return charges

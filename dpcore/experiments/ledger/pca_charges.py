@@ -15,7 +15,7 @@ from dpcore.data import DatasetStatus, dataset_status, split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.pca.sentences import counted
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca.spec import BUYING, RunSpec
 from dpcore.pca.protocols.entry import Kind, NoiseIdentity
 from dpcore.pca.protocols.register import protocol
 from dpcore.pca.settings import sites_that_answer
@@ -127,27 +127,28 @@ def together(charges: Iterable[Charge]) -> list[Charge]:
     return list(found.values())
 
 
-def noise_of(key: str) -> NoiseIdentity:
-    """What a protocol reads; of one that reads nothing noisy, its own name."""
-    return protocol(key).noise or NoiseIdentity(key, key, ())
-
-
 def identity(cell: Cell, key: str) -> tuple[object, ...]:
     """What tells this noise on these people from any other."""
-    is_private = cell["preparation"] == "private"
+    preparation = cell["preparation"]
+    buys_mean = preparation in BUYING
     reads = (
-        cell.get(name) if is_private or name != "mean_share" else 0.0
-        for name in noise_of(key).settings
+        cell.get(name) if buys_mean or name != "mean_share" else 0.0
+        for name in noise_of(cell, key).settings
     )
     return (
         matrix_of(cell, key),
         cell.get("task"),
-        cell["preparation"],
-        cell["norm_bound"] if is_private else None,
+        preparation,
+        cell["norm_bound"] if preparation != "published" else None,
         cell["epsilon"],
         *reads,
         *(people_of(cell) if protocol(key).is_distributed else people_of(cell)[:3]),
     )
+
+
+def noise_of(cell: Cell, key: str) -> NoiseIdentity:
+    """What a protocol reads under a cell's preparation."""
+    return protocol(key).reads(on_sphere=cell.get("preparation") == "sphere")
 
 
 def people_of(cell: Cell) -> tuple[object, ...]:
@@ -159,20 +160,20 @@ def people_of(cell: Cell) -> tuple[object, ...]:
 
 def matrix_of(cell: Cell, key: str) -> str:
     """What a protocol adds its noise to, in words that tell its noise from that of others."""
-    return noise_of(key).of(counted(cell["sites"], "site"))
+    return noise_of(cell, key).of(counted(cell["sites"], "site"))
 
 
 def label_of(cell: Cell, key: str, matrix: str) -> str:
     """What a person would call draws of one noise."""
-    reads = noise_of(key).settings
+    reads = noise_of(cell, key).settings
     settings = [cell[name] for name in ("calibration", "noise") if name in reads]
     told = ", ".join([*settings, f"seed {cell['seed']}"])
     return f"{matrix}, {cell['samples']:,} people, ε = {cell['epsilon']:g}, {told}"
 
 
-def held_stream(key: str, seed: object) -> str:
+def held_stream(cell: Cell, key: str) -> str:
     """The unit noise that repetitions of a seed scale, whatever people and settings it is for."""
-    return joined(noise_of(key).words, seed)
+    return joined(noise_of(cell, key).words, cell["seed"])
 
 
 def joined(*parts: object) -> str:
@@ -195,7 +196,7 @@ def _of_components(
         partition=joined(*people_of(cell)) if alone else EVERYONE,
         sites=(0,) if alone else None,
     )
-    stream_held = held_stream(key, cell["seed"])
+    stream_held = held_stream(cell, key)
     return Charge(release, drawn, what, (entry.title,), entry.is_distributed, stream_held)
 
 

@@ -67,7 +67,7 @@ class DrawsSpec:
             calibration="published",
             noise="triangle",
             truncation="psd",
-            preparation="private",
+            preparation="bounded",
             mean_share=0.0,
             reference=self.reference,
             resample=True,
@@ -108,7 +108,7 @@ def _problem(key: ProblemKey) -> Problem:
 
 
 _everybody = OnceCache(
-    lambda dataset: raw_second_moment(local_problem.prepared(dataset, "private", None)), keep=1
+    lambda dataset: raw_second_moment(local_problem.prepared(dataset, "bounded", None)), keep=1
 )
 DRAWS: Experiment[DrawsSpec, ProblemKey, Problem] = Experiment(
     row=DrawRow,

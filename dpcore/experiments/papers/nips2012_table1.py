@@ -265,7 +265,7 @@ def _run(
 
 def _prepare(title: str) -> Prepared:
     task = next(task for task in TASKS if task.title == title)
-    return prepare(task.features(load_dataset(task.dataset)), mode="private")
+    return prepare(task.features(load_dataset(task.dataset)), mode="bounded")
 
 
 def _problem(key: TaskKey) -> TaskProblem:

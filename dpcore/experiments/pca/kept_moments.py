@@ -20,11 +20,9 @@ from dpcore.data.loading import dataset_files
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.pca.problem import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey
-from dpcore.spectra import SiteMoments
+from dpcore.spectra import SiteMoments, SiteRows
 
 _KIND = "site moments"
-# Of these, sites need no row once they have their moments.
-_PREPARATIONS = ("published", "private")
 
 
 def kept_or_made(key: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
@@ -55,8 +53,6 @@ def kept_or_made(key: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
 
 
 def _identity(key: ProblemKey) -> list[object] | None:
-    if key.preparation not in _PREPARATIONS:
-        return None
     try:
         digests = [_sha256(path) for path in dataset_files(key.dataset)]
     except OSError:
@@ -70,12 +66,14 @@ def _sha256(path: Path) -> str:
 
 
 def _packed(data: SiteData) -> bytes | None:
-    """A line that says what follows, then arrays; None unless every matrix is symmetric to the bit.
+    """A line that says what follows, then arrays; None where sites go on needing their rows.
 
-    Of symmetric matrices one triangle is enough, half the bytes.
+    Of matrices that are symmetric to the bit one triangle is enough, half the bytes.
     """
     moments = data.moments
-    if not all(np.array_equal(own, own.T) for own in moments.second_moments):
+    if isinstance(moments, SiteRows) or not all(
+        np.array_equal(own, own.T) for own in moments.second_moments
+    ):
         return None
     head = asdict(data.about) | {
         "shape": moments.means.shape,

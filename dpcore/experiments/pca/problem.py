@@ -13,7 +13,13 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.spec import ProblemKey
-from dpcore.spectra import SiteMoments, cumulative_energy, leading_eigenpairs, site_moments
+from dpcore.spectra import (
+    SiteMoments,
+    SiteRows,
+    cumulative_energy,
+    leading_eigenpairs,
+    site_moments,
+)
 from dpcore.streams import Purpose, stream
 
 # What kept data sets and site moments may take: two of the larger data sets, or one and its
@@ -40,14 +46,11 @@ class SiteData:
 
     Parameters
     ----------
-    moments : SiteMoments
-        Of the people at the sites. Centred if the preparation was "published".
-    centre : ndarray of shape (n_features,)
-        Mean of the prepared rows of the people at the sites.
-    about : About
+    moments, centre, about
+        As in `Problem`.
     """
 
-    moments: SiteMoments
+    moments: SiteMoments | SiteRows
     centre: FloatArray
     about: About
 
@@ -62,12 +65,13 @@ def _no_shelf(_: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Site moments and what the exact answer captures; nothing here grows with N.
+    """What sites hold and what the exact answer captures; but for rows nothing grows with N.
 
     Parameters
     ----------
-    moments : SiteMoments
-        Of the people at the sites. Centred if the preparation was "published".
+    moments : SiteMoments or SiteRows
+        Of the people at the sites. Centred if the preparation was "published"; their rows, which
+        wait for a centre, if it was "sphere".
     reference : ndarray of shape (n_features, n_features), float64
         The second moment that captured energy is measured on.
     exact_components : ndarray of shape (n_features, n_features)
@@ -80,7 +84,7 @@ class Problem:
     about : About
     """
 
-    moments: SiteMoments
+    moments: SiteMoments | SiteRows
     reference: FloatArray
     exact_components: FloatArray
     exact_eigenvalues: FloatArray
@@ -95,6 +99,14 @@ class Problem:
     @property
     def n_features(self) -> int:
         return len(self.reference)
+
+    @property
+    def holders_moment(self) -> FloatArray:
+        """Everybody's second moment as an algorithm reads it that buys no mean: on the sphere
+        around the public middle."""
+        rows = self.moments
+        moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
+        return moments.pooled()
 
     @property
     def n_samples(self) -> int:
@@ -137,7 +149,11 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
 
 def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
     """What the sites of a key hold; the part of a problem that reads rows."""
-    moments = site_moments(prepared.X, sites_of(key, prepared))
+    sites = sites_of(key, prepared)
+    if key.preparation == "sphere":
+        rows = SiteRows.of(prepared.X, sites)
+        return SiteData(rows, rows.as_they_are.means[0], About.of(prepared))
+    moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
     if key.preparation == "published":
         # The authors centre the people drawn once more, with their own mean.
@@ -165,11 +181,14 @@ def build_problem(
 
 
 def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]) -> Problem:
-    pooled = data.moments.pooled()
-    if key.preparation != "published":
-        pooled -= np.outer(data.centre, data.centre)
-    reference = whole() if key.reference == "all" else pooled
-    return problem_of(data, pooled, reference)
+    if isinstance(data.moments, SiteRows):
+        # Rows that wait for a centre, measured on what they were before any of it.
+        pooled = data.moments.as_they_are.centred().pooled()
+    else:
+        pooled = data.moments.pooled()
+        if key.preparation != "published":
+            pooled -= np.outer(data.centre, data.centre)
+    return problem_of(data, pooled, whole() if key.reference == "all" else pooled)
 
 
 def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:

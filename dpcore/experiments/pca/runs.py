@@ -15,6 +15,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.protocols.register import protocol
+from dpcore.pca.protocols.traffic import raw_row_bytes, whole_matrix_bytes
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -45,7 +46,7 @@ class PcaRow(TypedDict):
     dropped_sites: int
     preparation: str
     norm_bound: float | None
-    mean_share: float
+    mean_share: float | None
     split: str
     concentration: float
     reference: str
@@ -216,7 +217,7 @@ def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
     """Bytes of all whole matrices, and of all raw rows, sent as they are; nothing is drawn."""
     settings = spec.settings(problem.n_features, problem.default_components)
     draw = Draw(problem.moments, settings, Repetition(spec.seed))
-    return int(draw.whole_matrix_bytes().sum()), int(draw.raw_row_bytes().sum())
+    return int(whole_matrix_bytes(draw).sum()), int(raw_row_bytes(draw).sum())
 
 
 def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaRow]:

@@ -45,30 +45,6 @@ def in_plain_words(rows: Sequence[Row]) -> str:
     ).replace(" %", "\u00a0%")
 
 
-def headline(rows: Sequence[Row], titles: dict[str, str]) -> str:
-    """What the first protocol keeps, and under which setting, as one sentence."""
-    protocols = list(dict.fromkeys(row["protocol"] for row in rows))
-    first = rows[0]
-    lead = spread_of(rows, protocols[0])
-    spread = (
-        f" ({percent(lead.least)} to {percent(lead.greatest)} over {lead.draws} draws)"
-        if lead.draws > 1
-        else ""
-    )
-    return (
-        f"of the energy that exact PCA captures is kept by **{titles[protocols[0]]}** at "
-        f"**ε = {first['epsilon']:g}** with {counted(first['sites'], 'site')} of "
-        f"{first['samples'] // first['sites']:,} people{spread}."
-    )
-
-
-def comparison(rows: Sequence[Row], titles: dict[str, str]) -> str:
-    """What the other protocols and a random subspace keep, in one line."""
-    others = list(dict.fromkeys(row["protocol"] for row in rows))[1:]
-    kept = [f"{titles[key]} {percent(spread_of(rows, key).mean)}" for key in others]
-    return " · ".join([*kept, f"A random subspace {percent(rows[0]['random_ratio'])}"])
-
-
 def bytes_in_words(count: float) -> str:
     """A number of bytes with a unit, in two or three digits."""
     if count < 1000:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
+from dpcore.data.preparation import MODES, RENAMED
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import (
     LARGEST_CONCENTRATION,
@@ -16,7 +17,9 @@ from dpcore.experiments.engine.control_ranges import (
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
-PREPARATIONS = ("published", "private")
+PREPARATIONS = MODES
+# Those that centre by a private mean.
+BUYING = ("sphere", "bounded")
 SPLITS = ("equal", "random", "dirichlet")
 REFERENCES = ("sites", "all")
 # Algorithm 1 as printed, whose noise does not keep every promise (docs), and the choices that keep
@@ -65,13 +68,18 @@ class RunSpec:
         R; None takes 2 K, or the number of features if that is smaller.
     calibration, noise, truncation, masks, honest_sites, encoding, dropped_sites
         As in `dpcore.pca.ReleaseSettings`.
-    preparation : {"published", "private"}
-        Published centring and scaling read the rows and are not private. Private clips to a
-        public bound and centres by a private mean.
+    preparation : {"sphere", "bounded", "none", "published"}
+        Sphere brings every row to length 1 around a private mean. Bounded clips rows to a public
+        bound and centres by a private mean, none clips them and centres by nothing. Published
+        centring and scaling read the rows and are not private. Energy is measured on the centred
+        second moment of the rows: on the sphere of those that are neither clipped nor at length
+        1 yet.
     norm_bound : float or None
-        The public bound of the private preparation, in the units of the raw rows.
-    mean_share : float
-        Share of the budget (in mu squared) for that mean.
+        The public bound on a row's length, in the units of the raw rows; None takes the data
+        set's.
+    mean_share : float or None
+        Share of the budget (in mu squared) for the private mean; None leaves it to a rule that
+        reads public numbers alone (`dpcore.pca.mean_share`).
     split : {"equal", "random", "dirichlet"}
     concentration : float
         Of the Dirichlet split: small is skewed.
@@ -97,9 +105,9 @@ class RunSpec:
     calibration: str = RECOMMENDED["calibration"]
     noise: str = RECOMMENDED["noise"]
     truncation: str = RECOMMENDED["truncation"]
-    preparation: str = "published"
+    preparation: str = "sphere"
     norm_bound: float | None = None
-    mean_share: float = 0.1
+    mean_share: float | None = None
     split: str = "equal"
     concentration: float = 1.0
     masks: str = "published"
@@ -113,6 +121,7 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         PrivacyBudget(self.epsilon, self.delta)
+        object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
         for name, choices in (
             ("preparation", PREPARATIONS),
             ("split", SPLITS),
@@ -143,8 +152,9 @@ class RunSpec:
 
     @classmethod
     def published(cls, **fields: Any) -> Self:
-        """A spec with the paper's noise and truncation: its numbers, not always its promise."""
-        return cls(**PUBLISHED | fields)
+        """A spec with the paper's noise, truncation and preparation: its numbers, not always its
+        promise."""
+        return cls(**PUBLISHED | {"preparation": "published"} | fields)
 
     @classmethod
     def recommended(cls, **fields: Any) -> Self:
@@ -158,8 +168,9 @@ class RunSpec:
             sites=self.sites,
             split=self.split,
             concentration=self.concentration if self.split == "dirichlet" else 1.0,
-            preparation=self.preparation,
-            norm_bound=self.norm_bound if self.preparation == "private" else None,
+            # What is not centred is bounded all the same, and measured as if it were.
+            preparation="bounded" if self.preparation == "none" else self.preparation,
+            norm_bound=None if self.preparation == "published" else self.norm_bound,
             reference=self.reference,
             seed=self.seed,
             drawing=repetition if self.resample else 0,
@@ -189,7 +200,8 @@ class RunSpec:
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
-            mean_share=self.mean_share if self.preparation == "private" else 0.0,
+            mean_share=self.mean_share if self.preparation in BUYING else 0.0,
+            on_sphere=self.preparation == "sphere",
             masks=self.masks,
             honest_sites=self.honest_sites,
             encoding=self.encoding,

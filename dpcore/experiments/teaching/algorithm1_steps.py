@@ -201,7 +201,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     released = average_of_sites(draw, draw.proxies())
     subspace = released.subspace(settings)
     arrived = [sites[s].arrived[Kind.proxy(settings)] for s in range(moments.n_sites)]
-    moment, at_work = moments.second_moments[site], sites[site]
+    moment, at_work = draw.moment_around(draw.centre, site), sites[site]
     eigenpairs = at_work.centred.spectrum.leading(len(moment), by=settings.ranking)
     noise, noisy = at_work.drawn.noisy - moment, at_work.centred.noisy
     in_view = _SiteInView(moment, noise, noisy, *eigenpairs, n_kept, *arrived[site])

@@ -26,6 +26,8 @@ _RDBU = np.array(
 _GAP = 2
 _WIDEST = 1200
 _NO_COLOUR = (0, 0, 0, 0)
+# Odd, so that one of them is zero; the level after the last is the gap's.
+_LEVELS = 127
 
 
 def diverging(values: FloatArray, limit: float) -> IntArray:
@@ -67,6 +69,28 @@ def component_strip(
     limits[limits == 0] = 1
     colours = diverging(components / limits, 1.0)
     return tile_strip(colours.reshape(len(components), *image_shape, 3), tile_pixels=tile_pixels)
+
+
+def component_sprite(components: FloatArray, image_shape: tuple[int, int]) -> bytes:
+    """PNG like `component_strip`, a byte a pixel and not magnified: small enough to send many.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features)
+    image_shape : (int, int)
+        Height and width, n_features pixels in all.
+    """
+    limits = np.abs(components).max(axis=1, keepdims=True)
+    limits[limits == 0] = 1
+    levels = np.rint((components / limits + 1) / 2 * (_LEVELS - 1)).astype(np.uint8)
+    tiles = levels.reshape(len(components), *image_shape)
+    framed = np.pad(tiles, ((0, 0), (0, 0), (0, 1)), constant_values=_LEVELS)
+    sheet = Image.fromarray(np.hstack(list(framed))[:, :-1])
+    ramp = diverging(np.linspace(-1, 1, _LEVELS), 1.0)
+    sheet.putpalette(ramp.tobytes() + bytes(3))
+    buffer = io.BytesIO()
+    sheet.save(buffer, format="PNG", transparency=_LEVELS)
+    return buffer.getvalue()
 
 
 def picture_strip(

@@ -17,7 +17,10 @@ from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
+from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
+from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment
+from dpcore.pca.protocols.traffic import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
 from dpcore.pca.subspace import NoisyAverage, Subspace
@@ -27,7 +30,6 @@ from dpcore.privacy import (
     cape_mu,
     cape_scales,
     default_honest_sites,
-    mean_weight,
 )
 from dpcore.spectra import SiteMoments, Spectrum
 from dpcore.streams import Purpose, Repetition
@@ -57,10 +59,11 @@ def noise_of_masked_sites(
             settings.dropped_sites,
         )
     n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
-    sigma, weight = scales.noise_sigma, mean_weight(settings.mean_share, settings.row_norm_bound)
-    l2_sensitivity = _noise_alone(settings, n_samples, calibrate).l2_sensitivity
-    mu = cape_mu(l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
-    return NoiseScales(sigma, sigma / weight if weight > 0 else 0.0, l2_sensitivity, mu)
+    alone, sigma = _noise_alone(settings, n_samples, calibrate), scales.noise_sigma
+    mu = cape_mu(alone.l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
+    # The mean's noise is so many times that of the matrix, whoever adds both.
+    mean = sigma * alone.mean / alone.moment if alone.moment > 0 else 0.0
+    return NoiseScales(sigma, mean, alone.l2_sensitivity, mu)
 
 
 def release_scales(
@@ -79,9 +82,10 @@ def release_scales(
 
 
 def promised_by_masked_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """What holds against the aggregator who reads every message, and against a site."""
+    settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
     return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])
 
 
@@ -110,38 +114,39 @@ def masked_average(draw: Draw) -> NoisyAverage:
 
     Site s scales its second moment by S n_s / N, so that the plain average of the messages is
     the pooled second moment and every site has the same sensitivity. Its mean, where one is
-    bought, goes the same way, under masks and noise of its own. Only the averages are drawn:
+    bought, goes the same way, under masks and noise of its own; on the sphere a round before, and
+    the average comes back for the sites to centre by. Both rounds count against each adversary.
+    Only the averages are drawn:
     the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
     """
     n_sites = draw.moments.n_sites
-    noise = noise_of_masked_sites(draw.settings, draw.n_samples, draw.calibrate)
+    noise = _noise(draw)
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
     left = noise.moment / math.sqrt(n_sites)
     return NoisyAverage(
         draw.once(_noisy_average),
         noise_guarantee(draw.settings, MASKED_SITES, [noise]),
         np.full(n_sites, noise.moment),
-        draw.whole_matrix_bytes(),
+        whole_matrix_bytes(draw),
         left,
+        n_rounds=1 + traffic_of_means(draw)[1],
     )
 
 
 def _noisy_average(draw: Draw) -> Spectrum:
-    noise = noise_of_masked_sites(draw.settings, draw.n_samples, draw.calibrate)
-    left = noise.moment / math.sqrt(draw.moments.n_sites)
-    average = draw.pooled_moment
-    if left > 0:
-        average = average + draw.pooled_noise(left, Purpose.MASK)
-    if draw.settings.mean_share > 0:
-        mean = noisy_mean_of_messages(draw)
-        average = average - np.outer(mean, mean).astype(average.dtype)
-    return Spectrum(average)
+    left = _noise(draw).moment / math.sqrt(draw.moments.n_sites)
+    mean = noisy_mean_of_messages(draw) if draw.of_sites.mean_share else None
+    return noisy_pooled_moment(draw, mean, left, Purpose.MASK)
+
+
+def _noise(draw: Draw) -> NoiseScales:
+    return noise_of_masked_sites(draw.of_sites, draw.n_samples, draw.calibrate)
 
 
 def noisy_mean_of_messages(draw: Draw) -> FloatArray:
     """(D,) average of the masked means, with the noise that stays in it."""
-    noise = noise_of_masked_sites(draw.settings, draw.n_samples, draw.calibrate)
-    return draw.noisy_pooled_mean(noise.mean / math.sqrt(draw.moments.n_sites), Purpose.MASK)
+    noise = _noise(draw)
+    return noisy_pooled_mean(draw, noise.mean / math.sqrt(draw.moments.n_sites), Purpose.MASK)
 
 
 @dataclass(frozen=True, eq=False)

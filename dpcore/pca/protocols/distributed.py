@@ -15,6 +15,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
+from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.protocols.guarantees import (
     EVERY_SITE,
     FIRST_SITE,
@@ -23,12 +24,25 @@ from dpcore.pca.protocols.guarantees import (
     no_guarantee,
     noise_guarantee,
 )
+from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment
+from dpcore.pca.protocols.traffic import raw_row_bytes, traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import Calibrate, NoiseScales, noise_of_sites, noise_scales
+from dpcore.pca.site import (
+    Calibrate,
+    NoiseScales,
+    centre_of_sphere,
+    noise_of_sites,
+    noise_scales,
+    noisy_mean,
+    noisy_second_moment,
+)
 from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import Guarantee
-from dpcore.spectra import Spectrum
+from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
+
+# Of the first site's streams, where it is on its own.
+_ALONE = 1
 
 
 def noise_of_holder(
@@ -39,23 +53,27 @@ def noise_of_holder(
 
 
 def promised_by_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """Every site of so many people releases its own noisy second moment."""
+    settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
     return noise_guarantee(settings, EVERY_SITE, noise_of_sites(settings, n_samples))
 
 
 def promised_by_first_site(
-    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """The first site alone; nobody else's people are read."""
+    sharing = n_samples[:1] if settings.on_sphere else n_samples
+    settings = with_mean_share(settings, sharing, n_features, n_noises=len(sharing))
     return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
 
 
 def promised_by_holder(
-    settings: ReleaseSettings, n_samples: Sequence[int], _n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """Somebody who holds the rows of all sites adds noise once."""
+    settings = with_mean_share(settings, n_samples, n_features)
     return noise_guarantee(settings, HOLDER, [noise_of_holder(settings, n_samples)])
 
 
@@ -83,65 +101,103 @@ def pooled(draw: Draw) -> Subspace:
 
 
 def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
-    """What the aggregator of `dpdis` or `full` has."""
+    """What the aggregator of `dpdis` or `full` has.
+
+    Where sites need the average of all noisy means for what they send, it goes round first.
+    """
+    of_proxies = bool(received.proxies)
+    for_means, before = traffic_of_means(draw, come_back=of_proxies)
     return NoisyAverage(
         received.average,
         noise_guarantee(draw.settings, EVERY_SITE, draw.scales),
         draw.sigma,
-        np.array(received.n_bytes) + draw.mean_bytes,
+        np.array(received.n_bytes) + for_means,
         float(np.linalg.norm(draw.moments.weights * draw.sigma)),
-        bool(received.proxies),
+        of_proxies,
+        n_rounds=1 + before,
     )
 
 
 def first_site_alone(draw: Draw) -> NoisyAverage:
-    """What the first site of `local` has."""
-    sigma = draw.sigma[:1]
+    """What the first site of `local` has.
+
+    On the sphere around its own mean it is another matrix than the one it would send, and has
+    noise of its own: with the same noise on both, anybody could subtract it.
+    """
+    scales = draw.once(_scales_of_first) if draw.settings.on_sphere else draw.scales[0]
     return NoisyAverage(
-        draw.first(),
-        noise_guarantee(draw.settings, FIRST_SITE, draw.scales[:1]),
-        sigma,
+        draw.once(_first_on_sphere) if draw.centre is not None else draw.first(),
+        noise_guarantee(draw.settings, FIRST_SITE, [scales]),
+        np.array([scales.moment]),
         np.zeros(1, dtype=np.int64),
-        float(sigma[0]),
+        scales.moment,
     )
+
+
+def _settings_of_first(draw: Draw) -> ReleaseSettings:
+    return with_mean_share(draw.settings, draw.n_samples[:1], draw.moments.n_features)
+
+
+def _scales_of_first(draw: Draw) -> NoiseScales:
+    return draw.calibrate(draw.n_samples[0], _settings_of_first(draw))
+
+
+def noisy_mean_of_first(draw: Draw) -> FloatArray:
+    """(D,) mean of the first site's rows, with the noise that `local` adds to it on the sphere."""
+    rng = draw.repetition.rng(Purpose.PREPARATION, draw.sites[0], _ALONE)
+    return noisy_mean(draw.moments.means[0], draw.once(_scales_of_first).mean, rng=rng)
+
+
+def _first_on_sphere(draw: Draw) -> Spectrum:
+    scales = draw.once(_scales_of_first)
+    is_bought = _settings_of_first(draw).mean_share
+    mean = noisy_mean_of_first(draw) if is_bought else np.zeros(draw.moments.n_features)
+    rng = draw.repetition.rng(Purpose.SITE_NOISE, draw.sites[0], _ALONE)
+    exact = draw.moment_around(centre_of_sphere(mean), 0)
+    return Spectrum(noisy_second_moment(exact, scales.moment, noise=draw.settings.noise, rng=rng))
+
+
+def of_holder(draw: Draw) -> ReleaseSettings:
+    """The settings with the share that a mean takes whose noise is added once."""
+    return with_mean_share(draw.settings, draw.n_samples, draw.moments.n_features)
 
 
 def noisy_pool(draw: Draw) -> NoisyAverage:
     """What the holder of `pooled` has."""
-    scales = noise_of_holder(draw.settings, draw.n_samples, draw.calibrate)
+    scales = noise_of_holder(of_holder(draw), draw.n_samples, draw.calibrate)
     return NoisyAverage(
         draw.once(_noisy_pooled_moment),
         noise_guarantee(draw.settings, HOLDER, [scales]),
         np.array([scales.moment]),
-        draw.raw_row_bytes(),
+        raw_row_bytes(draw),
         scales.moment,
     )
 
 
 def _noisy_pooled_moment(draw: Draw) -> Spectrum:
-    scales = noise_of_holder(draw.settings, draw.n_samples, draw.calibrate)
-    noisy = draw.pooled_moment + draw.pooled_noise(scales.moment, Purpose.POOLED_NOISE)
-    if draw.settings.mean_share > 0:
-        mean = noisy_mean_of_holder(draw)
-        noisy -= np.outer(mean, mean).astype(noisy.dtype)
-    return Spectrum(noisy)
+    scales = noise_of_holder(of_holder(draw), draw.n_samples, draw.calibrate)
+    mean = noisy_mean_of_holder(draw) if of_holder(draw).mean_share else None
+    return noisy_pooled_moment(draw, mean, scales.moment, Purpose.POOLED_NOISE)
 
 
 def noisy_mean_of_holder(draw: Draw) -> FloatArray:
     """(D,) mean of everybody's rows, with the noise that `pooled` adds to it."""
-    scales = noise_of_holder(draw.settings, draw.n_samples, draw.calibrate)
-    return draw.noisy_pooled_mean(scales.mean, Purpose.POOLED_NOISE)
+    scales = noise_of_holder(of_holder(draw), draw.n_samples, draw.calibrate)
+    return noisy_pooled_mean(draw, scales.mean, Purpose.POOLED_NOISE)
 
 
 def exact(draw: Draw) -> Subspace:
     """PCA of the pooled rows without any noise: the optimum, and no promise to anybody."""
     eigenvalues, components = draw.once(_everybodys_moment).leading(draw.settings.n_components)
-    return Subspace(components, eigenvalues, no_guarantee(), bytes_sent=draw.raw_row_bytes())
+    return Subspace(components, eigenvalues, no_guarantee(), bytes_sent=raw_row_bytes(draw))
 
 
 def _everybodys_moment(draw: Draw) -> Spectrum:
-    moments = draw.everybody.centred() if draw.settings.mean_share else draw.everybody
-    return Spectrum(moments.pooled())
+    moments = draw.everybody
+    if isinstance(moments, SiteRows):
+        moments = moments.as_they_are
+    centred = moments if draw.settings.mean_share == 0 else moments.centred()
+    return Spectrum(centred.pooled())
 
 
 def random(draw: Draw) -> Subspace:

@@ -106,6 +106,8 @@ class Protocol:
     where : Where
     noise : NoiseIdentity or None
         None where nothing noisy is read.
+    noise_on_sphere : NoiseIdentity or None
+        The same where rows are sent to length 1 around a mean, if that makes it another.
     wants_proxies, wants_average : bool
         Which products of the sites `release` reads.
     is_chain : bool
@@ -124,11 +126,17 @@ class Protocol:
     kind: Kind
     where: Where
     noise: NoiseIdentity | None = None
+    noise_on_sphere: NoiseIdentity | None = None
     wants_proxies: bool = False
     wants_average: bool = False
     is_chain: bool = False
     look: Look | None = None
     neighbours: Neighbours = Neighbours()
+
+    def reads(self, *, on_sphere: bool) -> NoiseIdentity:
+        """What it reads; of one that reads nothing noisy, its own name."""
+        noise = (on_sphere and self.noise_on_sphere) or self.noise
+        return noise or NoiseIdentity(self.key, self.key, ())
 
     @property
     def is_distributed(self) -> bool:

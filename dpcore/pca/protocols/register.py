@@ -7,6 +7,8 @@ register whenever they are asked, so that a protocol registered while they run i
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
@@ -69,15 +71,20 @@ def protocol(key: str) -> Protocol:
 
 # What shapes the noise of most; others have formulas of their own.
 GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
-# Each site's noise is its own, whoever else answers.
+# Each site's noise is its own, whoever else answers; on the sphere that has a say in what the
+# sites centre by, and a site on its own centres by another mean.
 SITES_MOMENTS = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
+SITES_ON_SPHERE = replace(SITES_MOMENTS, settings=(*GAUSSIAN, "dropped_sites"))
+FIRST_ON_SPHERE = NoiseIdentity(
+    "first site", "the moment of the first of {sites}", SITES_ON_SPHERE.settings
+)
 POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))
 
 
 def all_noisy_means(draw: Draw) -> FloatArray:
     """(S, D) means that the sites release, where they are bought."""
     if draw.noisy_means is None:
-        raise ParameterError("mean_share", "greater than 0", draw.settings.mean_share)
+        raise ParameterError("mean_share", "greater than 0", draw.of_sites.mean_share)
     return draw.noisy_means
 
 
@@ -97,6 +104,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         look=Look("#D55E00", "circle"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -110,6 +118,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        noise_on_sphere=SITES_ON_SPHERE,
         wants_average=True,
         look=Look("#009E73", "diamond"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -123,6 +132,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.FIRST_SITE,
         SITES_MOMENTS,
+        noise_on_sphere=FIRST_ON_SPHERE,
         look=Look("#E69F00", "triangle-up"),
         neighbours=Neighbours(n_sites=2, noisy_mean=first_noisy_mean),
     ),
@@ -166,6 +176,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),

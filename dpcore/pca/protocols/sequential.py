@@ -14,8 +14,10 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
+from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.messages.encoding import sent
 from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
+from dpcore.pca.protocols.traffic import traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage, noise_of_sites
 from dpcore.pca.subspace import Subspace
@@ -52,6 +54,7 @@ def promised_in_a_chain(
             "holds no more directions",
             settings.n_components,
         )
+    settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
     return noise_guarantee(settings, CHAIN, noise_of_sites(settings, n_samples))
 
 
@@ -72,6 +75,8 @@ def sequential(draw: Draw) -> Subspace:
     guarantee = promised_in_a_chain(settings, draw.n_samples, draw.moments.n_features)
     order = draw.repetition.rng(Purpose.ORDER).permutation(draw.everybody.n_sites)
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
+    # The sum of all means goes round once; their average then comes along with the proxies.
+    for_means, before = traffic_of_means(draw, come_back=True)
     handed: SiteMessage | None = None
     last = _own(draw, received, 0)
     for number in order:
@@ -82,7 +87,7 @@ def sequential(draw: Draw) -> Subspace:
         own = _own(draw, received, site)
         joined = own if handed is None else join(handed, own, settings.intermediate_dim)
         handed, length = sent(joined, settings.encoding)
-        last, lengths[site] = handed, length + draw.mean_bytes
+        last, lengths[site] = handed, length + for_means
     _, sizes, directions = np.linalg.svd(last.values.T, full_matrices=False)
     return Subspace(
         components=directions[: settings.n_components],
@@ -90,7 +95,7 @@ def sequential(draw: Draw) -> Subspace:
         guarantee=guarantee,
         sigma=draw.sigma,
         bytes_sent=lengths,
-        n_rounds=draw.everybody.n_sites * (2 if settings.mean_share > 0 else 1),
+        n_rounds=draw.everybody.n_sites * (2 if before else 1),
     )
 
 

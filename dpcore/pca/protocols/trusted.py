@@ -23,6 +23,7 @@ from dpcore.pca.draw import Draw
 from dpcore.pca.exponential import ppca as draw_ppca
 from dpcore.pca.exponential import ppca_guarantee
 from dpcore.pca.protocols.guarantees import Promise
+from dpcore.pca.protocols.traffic import raw_row_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Guarantee, PrivacyBudget
@@ -83,7 +84,7 @@ def ppca(draw: Draw) -> Subspace:
         components=release.components,
         eigenvalues=np.full(settings.n_components, np.nan),
         guarantee=release.guarantee,
-        bytes_sent=draw.raw_row_bytes(),
+        bytes_sent=raw_row_bytes(draw),
         diagnostics={
             "method": chains.method,
             "converged": chains.converged,
@@ -111,4 +112,4 @@ def _leading_directions(
         symmetric_part(release.matrix), settings.n_components, by=settings.ranking
     )
     sigma = np.array([release.sigma])
-    return Subspace(components, eigenvalues, release.guarantee, sigma, draw.raw_row_bytes())
+    return Subspace(components, eigenvalues, release.guarantee, sigma, raw_row_bytes(draw))

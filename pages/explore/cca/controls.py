@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from dpcore.cca.bounds import MODES
 from dpcore.data import list_datasets
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca.sentences import TITLES
@@ -118,7 +119,7 @@ def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> Cc
         truncation=shared.truncation,
         masks=shared.masks,
         floor=floor,
-        preparation=shared.preparation,
+        preparation=shared.preparation if shared.preparation in MODES else "bounded",
         x_share=x_share,
         split=shared.split,
         concentration=shared.concentration,

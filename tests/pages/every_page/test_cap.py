@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -125,7 +126,8 @@ def test_what_is_paid_stays_when_nothing_is_left(open_page):
 def test_curves_nobody_asked_for_are_left_out_under_a_cap(open_page):
     at = set_cap(open_page("learn/start", repetitions="1", protocols="DPdisPCA"), 5.0)
     visit(at, "explore/playground").run()
-    assert len(at.get("plotly_chart")) == 1
+    handed_over = json.loads(at.get("bidi_component")[-1].proto.json)
+    assert [frame["epsilon"] for frame in handed_over["frames"]] == [1.0]
     assert "Left out under a cap" in said(at)
 
 

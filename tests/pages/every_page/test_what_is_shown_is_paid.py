@@ -91,6 +91,7 @@ def of_batch(found, spec) -> list[Charge]:
 RESULTS: dict[str, Callable[..., list[Charge]]] = {
     "result_cache.rows": lambda found, spec: of_rows(found),
     "result_cache.subspaces": of_subspaces,
+    "frames_cache.frame": lambda found, *_: of_rows(found.rows),
     "steps_cache.steps": of_walk,
     "central_cache.rows": lambda found, specs, **_: of_rows(found),
     "central_cache.batch": of_batch,
@@ -102,6 +103,10 @@ RESULTS: dict[str, Callable[..., list[Charge]]] = {
 
 def of_cells(found, *_) -> list[str]:
     return [row["dataset"] for row in found[0]]
+
+
+def of_frames(found, *_) -> list[str]:
+    return [frame.spec.dataset for frame in found[0]]
 
 
 def of_curves(job, name, sweeps) -> list[str]:
@@ -117,6 +122,7 @@ def of_curves(job, name, sweeps) -> list[str]:
 # What each hands over that nobody asked for: whose data, and as what it has to be entered.
 BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
     "result_cache.finished_rows": (CURVES, of_cells),
+    "frames_cache.finished": (CURVES, of_frames),
     "visitors_jobs.live": (CURVES, of_curves),
     "learning_cache.errors_of": (
         CURVES,
@@ -141,7 +147,7 @@ FREE = {
     "result_cache.prepared", "result_cache.problem", "result_cache.feature_names",
     "result_cache.statement", "result_cache.person",
     "result_cache.as_measured", "result_cache.shown", "result_cache.dataset_statuses",
-    "result_cache.cells",
+    "result_cache.cells", "frames_cache.exact_pictures", "frames_cache.features_of",
     "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
     "central_cache.problem", "learning_cache.different",
     "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.pca.sentences import percent, spread_of
 from pages.server import result_cache
 from tests.pages import looking
 
@@ -24,43 +27,88 @@ def opened(page: str = "explore/playground", **query: str) -> AppTest:
 
 def words(at: AppTest) -> str:
     said = [element.value for element in at.markdown]
-    return "\n".join([*said, *(element.proto.body for element in at.get("html"))])
+    return "\n".join([*said, *(element.proto.body for element in at.get("html")), answer(at)])
 
 
 def traces(at: AppTest, index: int) -> list[dict]:
     return json.loads(at.get("plotly_chart")[index].proto.spec)["data"]
 
 
+def handed_over(at: AppTest) -> dict:
+    """What the browser was given to show while epsilon is dragged."""
+    parts = {part.proto.component_name: part.proto for part in at.get("bidi_component")}
+    return json.loads(parts["energy_frames"].json) if "energy_frames" in parts else {"frames": []}
+
+
+def frame_of(at: AppTest, epsilon: float) -> dict:
+    return next(frame for frame in handed_over(at)["frames"] if frame["epsilon"] == epsilon)
+
+
+def answer(at: AppTest) -> str:
+    """What it says of the present epsilon."""
+    if not handed_over(at)["frames"]:
+        return ""
+    frame = frame_of(at, at.select_slider(key="epsilon").value)
+    return " ".join(frame[part] for part in ("number", "kept", "by", "holds"))
+
+
 def test_the_default_page_shows_a_result_at_once():
     at = opened()
-    assert "of the energy that exact PCA captures is kept by **DPdisPCA**" in words(at)
-    every_draw, means = traces(at, -1)
-    assert len(every_draw["x"]) == 40 and len(means["x"]) == 4
+    assert "of the pattern that exact PCA finds is kept." in answer(at)
+    assert "By DPdisPCA with 5 sites of 359 people" in answer(at)
+    energies = frame_of(at, 1.0)["energies"]
+    assert [len(draws) for draws in energies.values()] == [10] * 4
 
 
-def test_the_curve_fills_in_over_runs_and_then_rests():
+def test_frames_fill_in_over_runs_and_then_rest():
     at = opened(repetitions="2", seed="77")
     counts = []
     for _ in range(60):
         at.run()
-        charts = at.get("plotly_chart")
-        if len(charts) > 1:
-            counts.append(max(len(trace["x"]) for trace in traces(at, 0) if trace.get("name")))
-        if counts and counts[-1] == 12:
+        counts.append(len(handed_over(at)["frames"]))
+        if not handed_over(at)["count"]:
             break
-    assert counts[-1] == 12
+    assert counts[-1] == len(EPSILONS)
     assert counts == sorted(counts)
 
 
 def test_an_answer_from_the_first_draws_says_so_and_has_them_all_a_moment_later(monkeypatch):
     monkeypatch.setattr(result_cache, "_FIRST_SECONDS", 0.0)
-    at = opened(repetitions="3", seed="78")
+    at = opened(repetitions="3", seed="79")
     (bar,) = (element.proto for element in at.get("progress") if "so far" in element.proto.text)
     assert bar.text == "From 1 of 3 draws so far" and bar.value == 33
-    assert len(traces(at, -1)[0]["x"]) == 4 and "over 3 draws" not in words(at)
     at.run()
-    assert len(traces(at, -1)[0]["x"]) == 12 and "over 3 draws" in words(at)
     assert not [element for element in at.get("progress") if "so far" in element.proto.text]
+    assert all(len(draws) == 3 for draws in frame_of(at, 1.0)["energies"].values())
+
+
+def test_what_is_dragged_is_what_is_shown_there():
+    """Each frame is the run that the page makes at that epsilon, in numbers and in pictures."""
+    at = opened(repetitions="2", seed="78", dataset="synthetic-2012")
+    while handed_over(at)["count"]:
+        at.run()
+    dragged = {frame["epsilon"]: frame for frame in handed_over(at)["frames"]}
+    for epsilon in (0.001, 2.0, 50.0):
+        at.select_slider(key="epsilon").set_value(epsilon).run()
+        spec = at.session_state["_selection"].spec
+        rows = result_cache.rows(spec)
+        there = dragged[epsilon]
+        assert there == frame_of(at, epsilon)
+        for key, draws in there["energies"].items():
+            found = [row["energy_ratio"] for row in rows if row["protocol"] == key]
+            assert draws == pytest.approx(found, abs=5e-5)
+        assert there["number"] == percent(spread_of(rows, spec.protocols[0]).mean)
+        problem = result_cache.problem(spec.problem_key())
+        private = result_cache.subspaces(spec)[spec.protocols[0]].components
+        cosines = np.abs(np.sum(private * problem.exact_components[: len(private)], axis=1))
+        assert there["cosines"] == [f"{cosine:.2f}" for cosine in cosines]
+
+
+def test_a_whole_setting_is_small_enough_to_send():
+    at = opened(repetitions="2")
+    while handed_over(at)["count"]:
+        at.run()
+    assert len(json.dumps(handed_over(at))) < 100_000
 
 
 def test_moving_epsilon_moves_the_answer():
@@ -78,7 +126,7 @@ def test_more_people_than_there_are_is_said_and_the_page_goes_on():
 def test_sending_fewer_directions_than_wanted_says_what_it_costs():
     at = opened(intermediate="4")
     assert "R = 4 is below K = 10" in at.warning[0].value
-    assert "of the energy" in words(at)
+    assert "of the pattern" in words(at)
 
 
 def test_classic_noise_above_one_is_one_sentence_beside_working_controls():
@@ -86,7 +134,7 @@ def test_classic_noise_above_one_is_one_sentence_beside_working_controls():
     assert "epsilon must be at most 1" in at.error[0].value
     at.select_slider(key="epsilon").set_value(1.0).run()
     assert not at.error
-    assert "of the energy" in words(at)
+    assert "of the pattern" in words(at)
 
 
 def test_an_absent_data_set_says_how_to_get_it():
@@ -97,8 +145,9 @@ def test_an_absent_data_set_says_how_to_get_it():
 
 def test_data_without_pictures_shows_loadings():
     at = opened(dataset="synthetic-2012")
-    assert "of the energy" in words(at)
-    assert any(trace["type"] == "bar" for trace in traces(at, -2))
+    exact = handed_over(at)["exact"]
+    assert len(exact["loadings"]) == len(exact["names"]) == 2
+    assert "sprite" not in exact
 
 
 def test_the_published_promise_shows_what_it_really_is():
@@ -153,7 +202,7 @@ def test_the_readme_names_every_page():
 def test_sites_that_drop_out_are_asked_for_in_the_address():
     at = opened(dropped_sites="2", protocols="Chain of sites", repetitions="2")
     assert not at.warning
-    assert "kept by **Chain of sites**" in words(at)
+    assert "By Chain of sites" in words(at)
     (table,) = (each for each in words(at).split("\n") if each.startswith("| Chain of sites"))
     assert "| 5 |" in table  # rounds, in the table of messages
     at = opened(dropped_sites="9", sites="4", repetitions="2")

@@ -20,7 +20,7 @@ def cells(epsilon: float, print: Print) -> Cells:
 
     # %%
     digits = load_dataset("digits")
-    rows = prepare(digits, mode="private").X  # divided by a public bound, cut to length 1
+    rows = prepare(digits, mode="bounded").X  # divided by a public bound, cut to length 1
     print(rows.shape, "rows no longer than", np.linalg.norm(rows, axis=1).max().round(3))
     yield None
 

@@ -1,0 +1,167 @@
+"""How much noise a release takes, and what it then promises: public numbers in, whole sigmas out.
+
+**Relation.** Two tables are neighbours if one arises from the other by replacing, adding or
+removing all rows of one person, of which at most m are kept. m = 1 and replacing is the
+replace-one of the rest of this package.
+
+**Sensitivities,** integers or roots of integers (proofs: `docs/algorithms/exact-release.md`):
+
+- the sum of rows with squared norms up to R^2, beside a count weighted by at most sqrt(3) R:
+  2 m R. The count costs nothing;
+- the second moment of rows up to L long: sqrt(2) m L^2, attained by orthogonal rows.
+
+**Delta.** What is drawn is within a total variation tau of the ideal, under both neighbours; an
+(epsilon, delta)-DP ideal is then (epsilon, delta + (1 + e^epsilon) tau)-DP.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
+from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.exact.integer_moments import diagonal_sigma
+from dpcore.releases.exact.integer_rows import GRID, LENGTH, grid_norm
+from dpcore.releases.exact.rounded_normal import DISTANCE, MOST_SIGMA_BITS
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Integers from which everything that a release promises follows.
+
+    Parameters
+    ----------
+    n_features : int
+        D.
+    rows_per_person : int
+        m.
+    squared_norm : int
+        R^2, of a row that is summed, in units of the grid.
+    length : int
+        L, of a row of the second moment.
+    sum_sigma, moment_sigma : int
+        Noise of a sum's entry, and of a moment's above the diagonal.
+    """
+
+    n_features: int
+    rows_per_person: int
+    squared_norm: int
+    length: int
+    sum_sigma: int
+    moment_sigma: int
+
+    @property
+    def count_weight(self) -> int:
+        """What the count is multiplied by: the largest integer up to sqrt(3) R."""
+        return math.isqrt(3 * self.squared_norm)
+
+    @property
+    def diagonal_sigma(self) -> int:
+        """Noise of the moment's diagonal."""
+        return diagonal_sigma(self.moment_sigma)
+
+    @property
+    def squared_mu(self) -> Fraction:
+        """mu^2 of the sum and the moment together, exactly."""
+        m = self.rows_per_person
+        of_sum = Fraction(4 * m**2 * self.squared_norm, self.sum_sigma**2)
+        return of_sum + Fraction(m**2 * self.length**4, self.moment_sigma**2)
+
+    @property
+    def mu(self) -> float:
+        """Of the Gaussian mechanism that the ideal release is, rounded up."""
+        return math.nextafter(math.sqrt(self.squared_mu), math.inf) * (1 + 2.0**-50)
+
+    @property
+    def n_draws(self) -> int:
+        """How many numbers are drawn: D + 1 for the sum and D (D + 1) / 2 for the moment."""
+        return self.n_features + 1 + self.n_features * (self.n_features + 1) // 2
+
+    @property
+    def distance(self) -> float:
+        """Total variation between what is drawn and the ideal: tau."""
+        return self.n_draws * DISTANCE
+
+    def epsilon(self, delta: float, at_most: float) -> float:
+        """What holds at this delta, the sampler's distance included.
+
+        Parameters
+        ----------
+        delta : float
+        at_most : float
+            An epsilon known to be at least the result, at which the distance is counted.
+        """
+        left = delta - delta_of_distance(self.distance, at_most)
+        return gaussian_epsilon(left, 1.0, self.mu) if left > 0 else math.inf
+
+
+def delta_of_distance(distance: float, epsilon: float) -> float:
+    """(1 + e^epsilon) tau, rounded up: what a total variation of tau adds to delta.
+
+    Parameters
+    ----------
+    distance : float
+        tau.
+    epsilon : float
+    """
+    return (1 + math.exp(min(epsilon, 700))) * distance * (1 + 1e-12)
+
+
+def calibrated(
+    dictionary: Dictionary, *, epsilon: float, delta: float, mean_share: float = 0.1
+) -> Scales:
+    """The least noise with which a release keeps (epsilon, delta), in whole numbers.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+    epsilon, delta : float
+        Both positive, epsilon finite.
+    mean_share : float
+        Part of mu^2 that the sum and the count take, in (0, 1).
+
+    Returns
+    -------
+    Scales
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range, or so small that it would take more noise than there are bits,
+        or delta no larger than what the sampler's distance takes of it.
+    """
+    budget = PrivacyBudget(epsilon, delta)
+    if budget.is_noiseless or not budget.delta > 0:
+        raise ParameterError("epsilon and delta", "finite and above 0", (epsilon, delta))
+    if not 0 < mean_share < 1:
+        raise ParameterError("mean_share", "above 0 and below 1", mean_share)
+    m, squared_norm = dictionary.at_most, bound_of(dictionary)
+    unit = Scales(dictionary.n_features, m, squared_norm, LENGTH, 1, 1)
+    for_sampler = delta_of_distance(unit.distance, epsilon)
+    if not for_sampler <= delta / 2:
+        raise ParameterError(
+            "delta", f"above {2 * for_sampler:.2g} at this epsilon and number of features", delta
+        )
+    squared_mu = Fraction(gaussian_mu(PrivacyBudget(epsilon, delta - for_sampler))) ** 2
+    share = Fraction(mean_share)
+    sum_sigma = _above_root(4 * m**2 * squared_norm / (squared_mu * share))
+    moment_sigma = _above_root(m**2 * LENGTH**4 / (squared_mu * (1 - share)))
+    if max(sum_sigma, diagonal_sigma(moment_sigma)).bit_length() > MOST_SIGMA_BITS:
+        raise ParameterError(
+            "epsilon", "large enough for noise of 57 bits with this many rows a person", epsilon
+        )
+    return Scales(dictionary.n_features, m, squared_norm, LENGTH, sum_sigma, moment_sigma)
+
+
+def bound_of(dictionary: Dictionary) -> int:
+    """R^2 of rows on the grid: no column exceeds GRID, nor do its levels, of which one is on."""
+    if dictionary.norm_bound is not None:
+        return min(grid_norm(dictionary.norm_bound) ** 2, len(dictionary.columns) * GRID**2)
+    return len(dictionary.columns) * GRID**2
+
+
+def _above_root(value: Fraction) -> int:
+    return math.isqrt(math.floor(value)) + 1

@@ -1,0 +1,160 @@
+"""The certificate: what a release promises, in numbers from which it can be computed again."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import dpcore
+from dpcore.privacy.card import say_number
+from dpcore.releases.calibration import Scales
+from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.exact.integer_rows import GRID
+from dpcore.releases.measurement import Measured
+from dpcore.releases.project import Total
+
+FORM = "dp-pca-lab/certificate/1"
+
+ASSUMPTIONS = tuple(
+    """\
+The dictionary was written without looking at the table: limits, levels, middles, the norm bound \
+and the number of rows a person may have are public.
+Rows that belong to one person carry one name in the person column, or each person has one row \
+where there is no such column.
+Epsilon, delta, the number of components, the preparation and the time of the release were chosen \
+without looking at the table, or from earlier releases of this project alone.
+All that was ever released about these people is in this project's ledger, which nobody set back.
+The operating system's random numbers are uniform, and unknown to whoever reads the release.
+The reader sees the release, and neither the memory of the computer that made it nor how long it \
+took. Refusals and what the command says of the table are for the holder alone.
+The processor adds, multiplies and divides double-precision numbers as IEEE 754 prescribes.
+""".splitlines()
+)
+
+
+def certificate_of(
+    name: str,
+    dictionary: Dictionary,
+    scales: Scales,
+    measured: Measured,
+    *,
+    preparation: str,
+    mean_share: float,
+    asked: tuple[float, float],
+    epsilon: float,
+    total: Total,
+) -> dict[str, Any]:
+    """The certificate of a release, but for the hashes of its files.
+
+    Parameters
+    ----------
+    name : str
+    dictionary : Dictionary
+    scales : Scales
+    measured : Measured
+    preparation : str
+    mean_share : float
+    asked : (epsilon, delta)
+    epsilon : float
+        What holds at the asked delta.
+    total : Total
+        Of the project, with this release.
+    """
+    noise = {each.name: getattr(scales, each.name) for each in fields(scales)}
+    return {
+        "form": FORM,
+        "name": name,
+        "title": dictionary.title,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "promise": promise(epsilon, asked[1], scales.rows_per_person),
+        "epsilon": epsilon,
+        "delta": asked[1],
+        "asked": {"epsilon": asked[0], "delta": asked[1]},
+        "relation": relation(scales.rows_per_person),
+        "mechanism": {
+            "name": "Gaussian, rounded to whole numbers",
+            "grid": GRID,
+            **noise,
+            "count_weight": scales.count_weight,
+            "diagonal_sigma": scales.diagonal_sigma,
+            "sum_sensitivity": f"2 m R = {2 * scales.rows_per_person * scales.squared_norm**0.5}",
+            "moment_sensitivity": f"√2 m L² = {2**0.5 * scales.rows_per_person * scales.length**2}",
+            "mu": scales.mu,
+            "draws": scales.n_draws,
+            "distance": scales.distance,
+        },
+        "preparation": {"name": preparation, "mean_share": mean_share},
+        "result": {
+            "components": len(measured.components),
+            "noisy_rows": measured.n_rows,
+            "noisy_rows_sigma": scales.sum_sigma / scales.count_weight,
+            "eigenvalues": measured.eigenvalues.tolist(),
+            "trace": measured.trace,
+            # Eigenvalues of nothing but this noise would reach so far (Wigner's edge).
+            "noise_edge": 2 * scales.moment_sigma * scales.n_features**0.5 / scales.length**2,
+        },
+        "total": asdict(total),
+        "assumptions": list(ASSUMPTIONS),
+        "dictionary": dictionary.as_dict(),
+        "software": software(),
+    }
+
+
+def relation(rows_per_person: int) -> str:
+    """Whose change goes unnoticed, in words."""
+    kept = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
+    return (
+        f"Tables are neighbours if all rows of one person are replaced, added or removed; of each "
+        f"person {kept} may be in the release."
+    )
+
+
+def promise(epsilon: float, delta: float, rows_per_person: int) -> str:
+    """The guarantee as one sentence, its numbers rounded up."""
+    who = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
+    return (
+        f"This release is (ε = {say_number(epsilon)}, δ = {say_number(delta)})-differentially "
+        f"private for every person, with {who} each, against whoever reads it."
+    )
+
+
+def software() -> dict[str, str]:
+    """Versions, and what identifies the code that ran."""
+    packages = {name: version(name) for name in ("numpy", "scipy", "pyarrow")}
+    return {"dpcore": dpcore.__version__, "commit": _commit(), "code": _code(),
+            "python": platform.python_version(), **packages}  # fmt: skip
+
+
+@cache
+def _code() -> str:
+    """SHA-256 of the package's programs."""
+    package, digest = Path(dpcore.__file__).parent, sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _commit() -> str:
+    """Of the repository the package lies in, with "-dirty" where files were changed; or nothing."""
+    package = Path(dpcore.__file__).parent
+    command = ["git", "-C", str(package), "describe", "--always", "--dirty", "--abbrev=40",
+               "--exclude=*"]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def as_json(document: dict[str, Any]) -> bytes:
+    """The file of a certificate."""
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()

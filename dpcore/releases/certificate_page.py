@@ -1,0 +1,79 @@
+"""The certificate as a page for people: one HTML file that loads nothing, with room to sign."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from dpcore.privacy.card import say_number
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: 0; }
+.promise { font-size: 1.15rem; border-left: 4px solid #2a78d6; padding-left: 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
+         border-bottom: 1px solid #8884; overflow-wrap: anywhere; }
+th { font-weight: 500; width: 16rem; }
+.sign { margin-top: 3rem; display: grid; grid-template-columns: 1fr 1fr; gap: 2rem; }
+.sign div { border-top: 1px solid; padding-top: .3rem; }
+"""
+
+
+def certificate_page(certificate: dict[str, Any]) -> str:
+    """The page of a certificate.
+
+    Parameters
+    ----------
+    certificate : dict
+    """
+    title = escape(certificate["title"] or certificate["name"])
+    assumptions = "".join(f"<li>{escape(each)}</li>" for each in certificate["assumptions"])
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Certificate: {title}</title><style>{_STYLE}</style>
+<h1>{title}</h1><p>Release “{escape(certificate["name"])}”, {escape(certificate["made"])}</p>
+<p class="promise">{escape(certificate["promise"])}</p>
+<p>{escape(certificate["relation"])}</p>
+<h2>Privacy</h2>{_table(_privacy(certificate))}
+<h2>It holds if</h2><ol>{assumptions}</ol>
+<h2>What was released</h2>{_table(_result(certificate))}
+<h2>Mechanism</h2>{_table(certificate["mechanism"])}
+<h2>Software</h2>{_table(certificate["software"])}
+<p>To check: <code>python -m dpcore verify FOLDER</code>.</p>
+<div class="sign"><div>Signed off by</div><div>Date</div></div>
+</html>
+"""
+
+
+def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
+    total, asked = certificate["total"], certificate["asked"]
+    return {
+        "Holds": f"ε = {say_number(certificate['epsilon'])} at δ = {certificate['delta']:g}",
+        "Asked": f"ε = {asked['epsilon']:g} at δ = {asked['delta']:g}",
+        "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
+        f"δ = {total['delta']:g}",
+        "Most that the project may ever spend": f"ε = {total['cap_epsilon']:g} at "
+        f"δ = {total['cap_delta']:g}",
+    }
+
+
+def _result(certificate: dict[str, Any]) -> dict[str, Any]:
+    result, dictionary = certificate["result"], certificate["dictionary"]
+    leading = ", ".join(f"{100 * value / result['trace']:.3g} %" for value in result["eigenvalues"])
+    return {
+        "Components": result["components"],
+        "Of columns": ", ".join(dictionary["columns"]),
+        "Rows (noisy)": f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g}",
+        "Preparation": certificate["preparation"]["name"],
+        "Noisy eigenvalues, of the trace": leading if result["trace"] > 0 else "lost in the noise",
+    }
+
+
+def _table(values: dict[str, Any]) -> str:
+    rows = (
+        f"<tr><th>{escape(str(key).replace('_', ' '))}</th><td>{escape(str(value))}</td></tr>"
+        for key, value in values.items()
+    )
+    return f"<table>{''.join(rows)}</table>"

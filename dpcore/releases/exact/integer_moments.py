@@ -1,0 +1,127 @@
+"""Sums and second moments of integer rows without rounding, and the noise that goes onto them.
+
+The only way from a person's row to a release is through the two functions that add noise here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.errors import ParameterError
+from dpcore.releases.exact.integer_rows import LENGTH
+from dpcore.releases.exact.rounded_normal import rounded_normal
+
+# n LENGTH^2 and any noise added to it stay below 2^63.
+MOST_ROWS = 1 << 27
+# A block's sums of products stay below 2^53, where doubles are exact in any order of summation.
+_ROWS_AT_ONCE = (1 << 53) // LENGTH**2
+
+
+def exact_sum(blocks: Iterable[FloatArray], n_features: int) -> tuple[IntArray, int]:
+    """The sum of all rows, and how many there are.
+
+    Parameters
+    ----------
+    blocks : iterable of ndarray of whole float64, shape (some rows, n_features)
+        Entries up to 2^25.
+    n_features : int
+
+    Returns
+    -------
+    total : ndarray of int64, shape (n_features,)
+    n_rows : int
+
+    Raises
+    ------
+    ParameterError
+        If there are more than `MOST_ROWS`.
+    """
+    total, n_rows = np.zeros(n_features, dtype=np.int64), 0
+    for rows in blocks:
+        n_rows += _checked(rows, n_rows)
+        total += rows.sum(axis=0).astype(np.int64)
+    return total, n_rows
+
+
+def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArray:
+    """X^T X of integer rows of length at most LENGTH, exactly.
+
+    Of two entries of a row neither product nor square exceeds LENGTH^2, and so no partial sum over
+    a block, in whatever order it is made, exceeds 2^53.
+
+    Parameters
+    ----------
+    blocks : iterable of ndarray of whole float64, shape (some rows, n_features)
+    n_features : int
+
+    Returns
+    -------
+    ndarray of int64, shape (n_features, n_features), symmetric
+
+    Raises
+    ------
+    ParameterError
+        If there are more than `MOST_ROWS`, or a row is longer.
+    """
+    moment, n_rows = np.zeros((n_features, n_features), dtype=np.int64), 0
+    for block in blocks:
+        n_rows += _checked(block, n_rows)
+        for start in range(0, len(block), _ROWS_AT_ONCE):
+            rows = block[start : start + _ROWS_AT_ONCE]
+            if rows.size and np.einsum("ij,ij->i", rows, rows).max() > LENGTH**2:
+                raise ParameterError("rows", f"of length at most {LENGTH}", "a longer one")
+            moment += (rows.T @ rows).astype(np.int64)
+    return moment
+
+
+def noisy_sum(total: IntArray, sigma: int) -> IntArray:
+    """The sum with round(N(0, sigma^2)) on every entry.
+
+    With an integer total that is round(total + N(0, sigma^2)), a post-processing of the Gaussian
+    mechanism.
+
+    Parameters
+    ----------
+    total : ndarray of int64, shape (n,)
+    sigma : int
+    """
+    return total + rounded_normal(total.size, sigma)
+
+
+def noisy_second_moment(moment: IntArray, sigma: int) -> IntArray:
+    """The moment with round(N(0, sigma^2)) above the diagonal, mirrored, and twice that variance
+    on it (rounded up).
+
+    Of a symmetric change the entries above the diagonal, divided by sigma, and those on it,
+    divided by sqrt(2) sigma, have together at most the norm ||change||_F / (sqrt(2) sigma).
+
+    Parameters
+    ----------
+    moment : ndarray of int64, shape (n_features, n_features), symmetric
+    sigma : int
+    """
+    size = len(moment)
+    noise = np.zeros_like(moment)
+    above = rounded_normal(size * (size - 1) // 2, sigma) if size > 1 else noise[:0, 0]
+    start = 0
+    for row in range(size - 1):
+        stop = start + size - 1 - row
+        noise[row, row + 1 :] = noise[row + 1 :, row] = above[start:stop]
+        start = stop
+    noise[np.diag_indices(size)] = rounded_normal(size, diagonal_sigma(sigma))
+    return moment + noise
+
+
+def diagonal_sigma(sigma: int) -> int:
+    """A whole number just above sqrt(2) sigma."""
+    return math.isqrt(2 * sigma**2) + 1
+
+
+def _checked(rows: FloatArray, before: int) -> int:
+    if before + len(rows) > MOST_ROWS:
+        raise ParameterError("data", f"at most {MOST_ROWS:,} rows", "more")
+    return len(rows)

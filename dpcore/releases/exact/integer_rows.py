@@ -1,0 +1,73 @@
+"""Rows as whole numbers of bounded length, each from its person's row and public numbers alone.
+
+Everything here is a whole number held in a double, below 2^53, so that sums and products are exact
+in any order. Roots and quotients are rounded, and are made right or shown to be so
+(`docs/algorithms/exact-release.md`): what bounds the sensitivity is a statement about integers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpcore.arrays import FloatArray
+
+# A column reaches to GRID on both sides of its middle; a row of the moment is at most LENGTH long.
+GRID = 1 << 18
+LENGTH = 1 << 17
+
+
+def on_grid(values: FloatArray, lower: float, upper: float, middle: float) -> FloatArray:
+    """Numbers clipped to public limits, in units of 1/GRID of the farther one from the middle.
+
+    Parameters
+    ----------
+    values : ndarray of float64
+        Not a number stands for what is missing and becomes 0.
+    lower, upper, middle : float
+        As in `Column`.
+
+    Returns
+    -------
+    ndarray of whole float64, the same shape, from -GRID to GRID
+    """
+    reach = max(upper - middle, middle - lower)
+    clipped = np.clip(values, lower, upper)
+    scaled = np.rint((clipped - middle) / reach * GRID)
+    # Rounding of the quotient shall not carry a limit beyond the grid.
+    on_it: FloatArray = np.nan_to_num(np.clip(scaled, -GRID, GRID), nan=0.0)
+    return on_it
+
+
+def of_length(rows: FloatArray, length: int, reach: int = 0) -> FloatArray:
+    """Rows times length / max(norm, reach), cut towards zero: no longer than `length`, exactly.
+
+    Without `reach` every row but zero goes to the sphere (spatial sign); with it rows keep
+    their proportions, and longer ones are shortened.
+
+    Parameters
+    ----------
+    rows : ndarray of whole float64, shape (n_rows, n_features)
+        Squared norms below 2^52.
+    length : int
+        At most 2^25.
+    reach : int
+        At most 2^26.
+
+    Returns
+    -------
+    ndarray of whole float64, the same shape
+        The square of every row's norm is at most length^2.
+    """
+    squared = np.einsum("ij,ij->i", rows, rows)
+    root = np.ceil(np.sqrt(squared))
+    root += root * root < squared
+    divisor = np.maximum(root, max(reach, 1))[:, None]
+    cut: FloatArray = np.trunc(rows * length / divisor)
+    return cut
+
+
+def grid_norm(norm: float) -> int:
+    """A norm in units of the grid, rounded down."""
+    return math.floor(norm * GRID)

@@ -1,0 +1,133 @@
+"""What a release measures: a noisy sum and count, a centre made of them, a noisy second moment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.errors import ParameterError
+from dpcore.releases.calibration import Scales
+from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.encoding import Reading, grid_blocks
+from dpcore.releases.exact.integer_moments import (
+    exact_second_moment,
+    exact_sum,
+    noisy_second_moment,
+    noisy_sum,
+)
+from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
+from dpcore.releases.tables import Table
+from dpcore.spectra import leading_eigenpairs
+
+PREPARATIONS = ("sphere", "bounded")
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What came out of the noise: everything a release is made of.
+
+    Attributes
+    ----------
+    centre : ndarray of whole float64, shape (n_features,)
+        Around which rows were taken, on the grid.
+    n_rows : float
+        Noisy.
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+    eigenvalues : ndarray of shape (n_components,)
+        Of the noisy moment, where a row has length 1: sums over rows.
+    trace : float
+        Of the noisy moment, alike.
+    """
+
+    centre: FloatArray
+    n_rows: float
+    components: FloatArray
+    eigenvalues: FloatArray
+    trace: float
+
+
+def sum_and_count(
+    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading
+) -> IntArray:
+    """The exact sum of rows on the grid and, last, their weighted count. Not for publication.
+
+    Parameters
+    ----------
+    table : Table
+    dictionary : Dictionary
+    scales : Scales
+    reading : Reading
+        Counts what is met.
+
+    Raises
+    ------
+    ParameterError
+        If the table has no row.
+    """
+    total, n_rows = exact_sum(_bounded(table, dictionary, scales, reading), dictionary.n_features)
+    if reading.n_rows == 0:
+        raise ParameterError("data", "a table with rows", "none")
+    return np.append(total, n_rows * scales.count_weight)
+
+
+def measure(
+    table: Table,
+    dictionary: Dictionary,
+    scales: Scales,
+    total: IntArray,
+    *,
+    n_components: int,
+    preparation: str,
+) -> Measured:
+    """Draw the noise of a release that has been charged.
+
+    Parameters
+    ----------
+    table : Table
+    dictionary : Dictionary
+    scales : Scales
+    total : ndarray of int64, shape (n_features + 1,)
+        From `sum_and_count`.
+    n_components : int
+    preparation : {"sphere", "bounded"}
+    """
+    noisy = noisy_sum(total, scales.sum_sigma)
+    n_rows = float(noisy[-1]) / scales.count_weight
+    centre = _centre(noisy[:-1], n_rows, scales.sum_sigma)
+    reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
+    rows = (
+        of_length(rows - centre, LENGTH, reach)
+        for rows in _bounded(table, dictionary, scales, Reading())
+    )
+    exact = exact_second_moment(rows, dictionary.n_features)
+    moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
+    eigenvalues, components = leading_eigenpairs(moment, n_components)
+    return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)))
+
+
+def _bounded(
+    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading
+) -> Iterator[FloatArray]:
+    """Rows on the grid, no longer than the bound that the sum's sensitivity rests on."""
+    bound = math.isqrt(scales.squared_norm)
+    is_bounded = scales.squared_norm == len(dictionary.columns) * GRID**2
+    for rows in grid_blocks(table, dictionary, reading):
+        yield rows if is_bounded else of_length(rows, bound, bound)
+
+
+def _centre(noisy: IntArray, n_rows: float, sigma: int) -> FloatArray:
+    """The noisy mean on the grid, drawn to the middle by as much as noise has lengthened it.
+
+    The positive part of James & Stein (1961): of less mean squared error than the mean itself,
+    and the public middle where there is nothing but noise.
+    """
+    if n_rows < 1:
+        return np.zeros(len(noisy))
+    mean = noisy / n_rows
+    noise = max(0, len(noisy) - 2) * (sigma / n_rows) ** 2
+    shrunk = mean * max(0.0, 1 - noise / max(float(mean @ mean), noise, 1.0))
+    return np.clip(np.rint(shrunk), -GRID, GRID)

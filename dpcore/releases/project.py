@@ -1,0 +1,263 @@
+"""A project folder: releases about the same people, and the ledger that limits them.
+
+The ledger is one SQLite file with a write-ahead log. Its cap is set once, when the project is
+made, and it is a filter (`dpcore.privacy.filter`): whoever decides what to release next after
+looking at earlier releases keeps the cap's epsilon and delta. A release is written down before its
+noise is drawn, and never taken back. A process that is killed in between leaves a release that is
+charged and has no folder; its name stays taken, for its noise may have been seen.
+
+Several processes may use one project at once: each looks and charges within one transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import BeyondCap, Bound, Cap, composed_mu
+from dpcore.releases.calibration import Scales, delta_of_distance
+
+LEDGER = "ledger.sqlite"
+# Of the cap's delta, what is kept for the distance of all samplers together.
+SAMPLER_SHARE = 0.01
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_SECONDS_TO_WAIT = 60
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS cap (
+    only INTEGER PRIMARY KEY CHECK (only = 1), epsilon REAL NOT NULL, delta REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS releases (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE, charged TEXT NOT NULL,
+    mu REAL NOT NULL, distance REAL NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class Charged:
+    """One line of the ledger.
+
+    Parameters
+    ----------
+    name : str
+    charged : str
+        When, in UTC.
+    mu, distance : float
+        Of the ideal release, and the total variation of what is drawn from it.
+    epsilon, delta : float
+        What holds of this release alone.
+    is_finished : bool
+        Whether its folder is there.
+    """
+
+    name: str
+    charged: str
+    mu: float
+    distance: float
+    epsilon: float
+    delta: float
+    is_finished: bool
+
+
+@dataclass(frozen=True)
+class Total:
+    """Several releases about the same people, composed.
+
+    Parameters
+    ----------
+    mu, distance : float
+        Of all of them together.
+    epsilon, delta : float
+        What holds of them together, at the cap's delta.
+    cap_epsilon, cap_delta : float
+    """
+
+    mu: float
+    distance: float
+    epsilon: float
+    delta: float
+    cap_epsilon: float
+    cap_delta: float
+
+
+class Project:
+    """A project folder.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there, and a cap is given.
+    cap : (epsilon, delta), optional
+        For a new project. Given for one that is there, it has to be the same.
+
+    Raises
+    ------
+    ParameterError
+        If there is no project and no cap, or another cap, or the ledger is damaged.
+    OSError
+        If the folder cannot be made.
+    """
+
+    def __init__(self, folder: Path | str, cap: tuple[float, float] | None = None) -> None:
+        self.folder = Path(folder)
+        if cap is not None:
+            _cap(*cap)
+            (self.folder / "releases").mkdir(parents=True, exist_ok=True)
+        elif not (self.folder / LEDGER).is_file():
+            raise ParameterError(
+                "project", "a folder with a ledger, or given a cap to start one", str(folder)
+            )
+        with self._transaction() as ledger:
+            if cap is not None:
+                ledger.execute("INSERT OR IGNORE INTO cap VALUES (1, ?, ?)", cap)
+            kept = ledger.execute("SELECT epsilon, delta FROM cap").fetchone()
+        if kept is None:
+            raise ParameterError("project", "a folder whose ledger has a cap", str(folder))
+        if cap is not None and kept != tuple(map(float, cap)):
+            raise ParameterError("cap", f"as it was set for this project, {kept}", cap)
+        self.cap = _cap(*kept)
+
+    def path_of(self, name: str) -> Path:
+        """Where a release of this name is, or will be.
+
+        Raises
+        ------
+        ParameterError
+            If it is no name for a folder.
+        """
+        if not _NAME.fullmatch(name):
+            raise ParameterError(
+                "name", "up to 64 letters, digits, _ and -, a letter or digit first", name
+            )
+        return self.folder / "releases" / name
+
+    def releases(self) -> tuple[Charged, ...]:
+        """What was charged, in order."""
+        with self._transaction() as ledger:
+            return self._read(ledger)
+
+    def total(self, up_to: str | None = None) -> Total:
+        """All releases together, or those up to and with one."""
+        charged = self.releases()
+        names = [each.name for each in charged]
+        return self._total(charged[: names.index(up_to) + 1 if up_to else len(charged)])
+
+    def require_room(self, name: str, scales: Scales) -> None:
+        """Refuse what `charge` would refuse, and charge nothing."""
+        with self._transaction() as ledger:
+            self._require_room(ledger, name, scales)
+
+    def charge(self, name: str, scales: Scales, epsilon: float, delta: float) -> Total:
+        """Write a release down, for good, and say what all of them cost with it.
+
+        Parameters
+        ----------
+        name : str
+        scales : Scales
+        epsilon, delta : float
+            What holds of this release alone.
+
+        Raises
+        ------
+        ParameterError
+            If the name is taken.
+        BeyondCap
+            If the cap does not admit it; nothing is charged then.
+        """
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._transaction() as ledger:
+            self._require_room(ledger, name, scales)
+            ledger.execute(
+                "INSERT INTO releases (name, charged, mu, distance, epsilon, delta)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (name, now, scales.mu, scales.distance, epsilon, delta),
+            )
+            return self._total(self._read(ledger))
+
+    def publish(self, name: str, files: Mapping[str, bytes]) -> Path:
+        """Put all files of a release that was charged into its folder, or none.
+
+        Raises
+        ------
+        OSError
+            If there is no room on the disk, say. The release stays charged.
+        """
+        final = self.path_of(name)
+        partial = final.with_name(f".{name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for each, content in files.items():
+            with open(partial / each, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        partial.rename(final)
+        return final
+
+    def _require_room(self, ledger: sqlite3.Connection, name: str, scales: Scales) -> None:
+        before = self._read(ledger)
+        folder = self.path_of(name)
+        taken = {each.name.lower() for each in before}
+        if name.lower() in taken or folder.exists():
+            end = "" if folder.exists() else " (it was charged and never finished)"
+            raise ParameterError("name", f"new to this project{end}", name)
+        asked = self._bound([(scales.mu, scales.distance)])
+        spent = [(each.mu, each.distance) for each in before]
+        after = self._bound([*spent, (scales.mu, scales.distance)])
+        if after.delta > self.cap.reserve:
+            raise BeyondCap(
+                f"The sampler's distance would take δ = {after.delta:.2g}, and the cap keeps "
+                f"{self.cap.reserve:.2g} for that: start a project with a larger δ."
+            )
+        self.cap.require(self._bound(spent), after, asked)
+
+    def _bound(self, spent: list[tuple[float, float]]) -> Bound:
+        distance = sum(each for _, each in spent)
+        mu = composed_mu(*(each for each, _ in spent))
+        return Bound(mu, delta_of_distance(distance, self.cap.epsilon), float("inf"))
+
+    def _total(self, charged: tuple[Charged, ...]) -> Total:
+        bound = self._bound([(each.mu, each.distance) for each in charged])
+        distance = sum(each.distance for each in charged)
+        epsilon, delta = self.cap.epsilon, self.cap.delta
+        return Total(bound.mu, distance, self.cap.epsilon_of(bound.mu), delta, epsilon, delta)
+
+    def _read(self, ledger: sqlite3.Connection) -> tuple[Charged, ...]:
+        names = ", ".join(each.name for each in fields(Charged)[:-1])
+        rows = ledger.execute(f"SELECT {names} FROM releases ORDER BY number")  # noqa: S608
+        return tuple(Charged(*(*row, self.path_of(row[0]).is_dir())) for row in rows)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A look and a charge in one: nobody else writes in between."""
+        try:
+            with closing(self._connected()) as ledger:
+                ledger.execute("BEGIN IMMEDIATE")
+                yield ledger
+                ledger.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise ParameterError(
+                "project", f"a folder with a sound ledger that can be written to ({error})",
+                str(self.folder),
+            ) from error  # fmt: skip
+
+    def _connected(self) -> sqlite3.Connection:
+        ledger = sqlite3.connect(
+            self.folder / LEDGER, timeout=_SECONDS_TO_WAIT, isolation_level=None
+        )
+        # A charge is on the disk before the noise is drawn.
+        ledger.execute("PRAGMA journal_mode = WAL")
+        ledger.execute("PRAGMA synchronous = FULL")
+        ledger.executescript(_SCHEMA)
+        return ledger
+
+
+def _cap(epsilon: float, delta: float) -> Cap:
+    return Cap(epsilon, delta, reserve=SAMPLER_SHARE * delta)

@@ -1,0 +1,142 @@
+"""Released components as a fitted scikit-learn transformer, for new rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
+from dpcore.releases.dictionary import Dictionary, dictionary_from
+from dpcore.releases.encoding import grid_blocks
+from dpcore.releases.exact.integer_rows import GRID
+from dpcore.releases.folder import CERTIFICATE, COMPONENTS
+from dpcore.releases.tables import Table
+
+_LARGEST_CERTIFICATE = 1 << 26
+
+
+class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Principal components from a release folder.
+
+    Parameters
+    ----------
+    folder : path
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features), orthonormal rows
+    mean_ : ndarray of shape (n_features,)
+        The private centre, where every column reaches to 1 around its middle.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the noisy second moment.
+    features_ : tuple of str
+        Names of the features: a column, or one of its levels.
+    certificate_ : dict
+    dictionary_ : Dictionary
+    n_features_in_ : int
+        Columns of the table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Warnings
+    --------
+    Projected rows are as private as the rows: only the components were released.
+    """
+
+    components_: FloatArray
+    mean_: FloatArray
+    eigenvalues_: FloatArray
+    features_: tuple[str, ...]
+    certificate_: dict[str, Any]
+    dictionary_: Dictionary
+
+    def __init__(self, folder: Path | str = "") -> None:
+        self.folder = folder
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Read the folder. Rows are not looked at: what was released does not change.
+
+        Raises
+        ------
+        ParameterError
+            If a file is missing or damaged.
+        """
+        self.certificate_ = read_certificate(self.folder)
+        try:
+            self.dictionary_ = dictionary_from(self.certificate_["dictionary"])
+            with np.load(Path(self.folder) / COMPONENTS, allow_pickle=False) as arrays:
+                self.components_, self.mean_ = arrays["components"], arrays["centre"]
+                self.eigenvalues_ = arrays["eigenvalues"]
+        except (KeyError, ValueError, OSError, EOFError) as error:
+            raise ParameterError("folder", "a sound release", str(self.folder)) from error
+        self.features_ = self.dictionary_.features
+        if self.components_.shape[1:] != self.mean_.shape != (len(self.features_),):
+            raise ParameterError("folder", "a sound release", str(self.folder))
+        self.feature_names_in_ = np.array([c.name for c in self.dictionary_.columns], dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Coordinates of new rows along the components, of shape (n_rows, n_components).
+
+        Cells are clipped to the dictionary's limits, as they were in the release. Not private.
+
+        Parameters
+        ----------
+        X : path, mapping of str to arrays, DataFrame or ndarray
+            As in `Table`; a matrix has the dictionary's columns in their order.
+        """
+        everybody = Dictionary(self.dictionary_.columns)
+        blocks = grid_blocks(Table(X, everybody.keys), everybody)
+        turned = [(rows / GRID - self.mean_) @ self.components_.T for rows in blocks]
+        return np.concatenate(turned) if turned else np.empty((0, len(self.components_)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+
+def load_release(folder: Path | str) -> ReleasedPCA:
+    """A release as a fitted transformer.
+
+    Parameters
+    ----------
+    folder : path
+        Of one release.
+
+    Raises
+    ------
+    ParameterError
+        If it is no sound release.
+    """
+    return ReleasedPCA(folder).fit()
+
+
+def read_certificate(folder: Path | str) -> dict[str, Any]:
+    """The certificate in a release folder.
+
+    Parameters
+    ----------
+    folder : path
+
+    Raises
+    ------
+    ParameterError
+        If there is none, or it is no JSON.
+    """
+    try:
+        with open(Path(folder) / CERTIFICATE, "rb") as file:
+            certificate = json.loads(file.read(_LARGEST_CERTIFICATE), parse_constant=_refuse)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ParameterError("folder", "a release with a certificate", str(folder)) from error
+    if not isinstance(certificate, dict):
+        raise ParameterError("folder", "a release with a certificate", str(folder))
+    return certificate
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")

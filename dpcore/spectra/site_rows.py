@@ -1,0 +1,171 @@
+"""Rows at sites, and their second moments on the sphere around a centre that is not known yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.data.row_norms import shorten
+from dpcore.spectra.moments import BLOCK_ROWS, SiteMoments, check_sites, row_blocks, site_moments
+
+# Nearer to the centre than this, in units of the bound, a row has no direction: its square may
+# have lost digits.
+_NOWHERE = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class SiteRows:
+    """The rows of each of S sites, where a private centre is drawn before moments can be taken.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float32 or float64
+        In units of the public bound on their length; longer ones may be among them.
+    sites : tuple of integer arrays
+        Row numbers held by each site; disjoint.
+    means : ndarray of shape (n_sites, n_features), float64
+        Of each site's rows, longer ones shortened to 1: what a private mean is released of.
+    n_samples : ndarray of shape (n_sites,), int64
+    """
+
+    rows: FloatArray
+    sites: tuple[IntArray, ...]
+    means: FloatArray
+    n_samples: IntArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, sites: Sequence[IntArray]) -> SiteRows:
+        """Rows that are read, and not copied, whenever moments are asked for.
+
+        Raises
+        ------
+        ParameterError
+            If a site holds fewer than 2 people, or a row number is out of range or appears twice.
+        """
+        check_sites(sites, len(rows))
+        means = np.stack([_mean_within_bound(rows, np.sort(site)) for site in sites])
+        counts = np.array([len(site) for site in sites], dtype=np.int64)
+        return cls(rows, tuple(np.sort(site) for site in sites), means, counts)
+
+    @property
+    def n_sites(self) -> int:
+        return len(self.sites)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.rows.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        return self.rows.dtype
+
+    @property
+    def weights(self) -> FloatArray:
+        """n_s / N, shape (n_sites,)."""
+        weights: FloatArray = self.n_samples / self.n_samples.sum()
+        return weights
+
+    def at(self, sites: Sequence[int]) -> SiteRows:
+        """Rows of some of the sites; these themselves where it is all of them, in order."""
+        if list(sites) == list(range(self.n_sites)):
+            return self
+        chosen = list(sites)
+        members = tuple(self.sites[site] for site in chosen)
+        return SiteRows(self.rows, members, self.means[chosen], self.n_samples[chosen])
+
+    @cached_property
+    def as_they_are(self) -> SiteMoments:
+        """Moments of everybody's rows as one site, neither shortened nor normalised: no guarantee
+        is about these."""
+        return site_moments(self.rows, (np.concatenate(self.sites),))
+
+    def around_public_middle(self) -> SiteMoments:
+        """Moments of the rows at length 1 around zero, which takes no private mean."""
+        middle = np.zeros(self.n_features)
+        moments = [self.around(middle, site) for site in range(self.n_sites)]
+        means = [
+            directions(self.rows[own], middle.astype(self.dtype)).mean(axis=0) for own in self.sites
+        ]
+        return SiteMoments(np.stack(moments), np.stack(means), self.n_samples)
+
+    def around(
+        self, centre: FloatArray, site: int | None = None, *, threads: int | None = None
+    ) -> FloatArray:
+        """Second moment of (x - m) / |x - m|, the spatial sign matrix around m.
+
+        No row is longer than 1 afterwards, the rounding of its own normalisation included, so
+        that replacing one of n moves the moment by at most sqrt(2) / n wherever m is. A row that
+        is m has no direction and counts as zero, as does one too long to be squared.
+
+        Parameters
+        ----------
+        centre : ndarray of shape (n_features,)
+        site : int, optional
+            Everybody's rows without it.
+        threads : int, optional
+            Blocks worked on at the same time; one a processor by default. Blocks are added up in
+            order: the sum is the same.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features), symmetric, in the data type of the rows
+        """
+        sites = self.sites if site is None else self.sites[site : site + 1]
+        blocks = (block for own in sites for block in row_blocks(self.rows, own, BLOCK_ROWS))
+        product = partial(_product_of_directions, centre=centre.astype(self.dtype))
+        total = np.zeros((self.n_features, self.n_features))
+        n_rows = sum(map(len, sites))
+        workers = min(threads or os.cpu_count() or 1, -(-n_rows // BLOCK_ROWS))
+        for each in _mapped(product, blocks, workers):
+            total += each
+        return (total / n_rows).astype(self.dtype)
+
+
+def directions(rows: FloatArray, centre: FloatArray) -> FloatArray:
+    """(x - m) / |x - m| for each row, never longer than 1; zero where x is m.
+
+    A sum of D squares is off by at most D + 1 roundings, in whatever order it is added up; its
+    root, the quotient and the product take two more each. Rows are shortened by all of them.
+    """
+    shifted: FloatArray = rows - centre
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        lengths = np.sqrt(np.einsum("nd,nd->n", shifted, shifted))
+        slack = (rows.shape[1] + 8) * np.finfo(rows.dtype).eps
+        factors = np.where(lengths > _NOWHERE, (1 - slack) / lengths, 0).astype(rows.dtype)
+        shifted *= factors[:, None]
+    return shifted
+
+
+def _product_of_directions(rows: FloatArray, centre: FloatArray) -> FloatArray:
+    own = directions(rows, centre)
+    product: FloatArray = own.T @ own  # NumPy sees the transpose and calls syrk
+    return product
+
+
+def _mapped(
+    product: partial[FloatArray], blocks: Iterator[FloatArray], workers: int
+) -> Iterator[FloatArray]:
+    if workers < 2:
+        yield from map(product, blocks)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(product, block) for block in islice(blocks, 2 * workers)]
+        for block in blocks:
+            yield waiting.pop(0).result()
+            waiting.append(pool.submit(product, block))
+        yield from (each.result() for each in waiting)
+
+
+def _mean_within_bound(rows: FloatArray, members: IntArray) -> FloatArray:
+    total = np.zeros(rows.shape[1])
+    for block in row_blocks(rows, members, BLOCK_ROWS):
+        total += shorten(block, 1.0)[0].sum(axis=0, dtype=np.float64)
+    return total / len(members)

@@ -1,0 +1,90 @@
+"""The ε explorer on a page: a slider whose answers are in the browser before it is moved.
+
+Three parts, each in its place on the page, that meet in the browser: the slider, which reruns the
+page when it is let go; the picture, which never changes for the server; and the frames, which a
+fragment hands over as they are finished, so that nobody waits for them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dpcore.data import DatasetStatus
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.pca.runs import PcaRow
+from dpcore.experiments.pca.spec import RunSpec
+from pages.server import frames_cache, page_lock, result_cache
+from pages.sidebar.controls import move
+from pages.widgets import session_ledger
+from pages.widgets.energy_explorer.frames import along_epsilon, control, payload, setting_of
+
+_SLIDER = "energy_slider"
+# Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
+_SLICE_SECONDS = 0.2
+# Leaves the browser time to draw between two slices.
+_TICK_SECONDS = 0.4
+
+
+def _written(*names: str) -> str:
+    return "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+
+
+_slider = st.components.v2.component(
+    _SLIDER,
+    html=_written("control.html"),
+    css=_written("control.css"),
+    js=_written("control.js", "streamlit_control.js"),
+)
+_picture = st.components.v2.component(
+    "energy_picture",
+    html=_written("explorer.html"),
+    css=_written("explorer.css"),
+    js=_written("explorer.js", "streamlit_explorer.js"),
+)
+_frames = st.components.v2.component("energy_frames", js=_written("streamlit_frames.js"))
+
+
+def epsilon_slider(spec: RunSpec) -> None:
+    """The slider; when it is let go it moves the control that the address is bound to."""
+    _slider(key=_SLIDER, data=control(spec), on_released_change=_released)
+
+
+def energy_picture() -> None:
+    """What follows the slider; it shows the last answer until frames of a new one come."""
+    _picture(key="energy_picture")
+
+
+def _released() -> None:
+    asked = st.session_state[_SLIDER].released
+    if asked in EPSILONS:
+        move("epsilon", EPSILONS[EPSILONS.index(asked)])
+
+
+def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> None:
+    """Hand over the present ε, which is paid for, and the others as they are finished."""
+    here = frames_cache.frame(spec, dataset, rows)
+    if not session_ledger.curves(dataset.name):
+        _frames(key="energy_frames", data=payload(spec, dataset, [here], 1))
+        return
+    specs = along_epsilon(spec)
+    unfinished = bool(frames_cache.finished(specs, dataset)[1])
+    every = page_lock.unhurried(_TICK_SECONDS) if unfinished else None
+    st.fragment(_fill, run_every=every)(spec, dataset, specs, unfinished)
+
+
+def _fill(
+    spec: RunSpec, dataset: DatasetStatus, specs: tuple[RunSpec, ...], was_unfinished: bool
+) -> None:
+    setting = setting_of(spec)
+    started = st.session_state.get("_explored") == setting
+    st.session_state["_explored"] = setting
+    frames, missing = frames_cache.finished(specs, dataset)
+    if missing and started:
+        result_cache.compute_for(missing, lambda item: item(), _SLICE_SECONDS)
+        frames, missing = frames_cache.finished(specs, dataset)
+    _frames(key="energy_frames", data=payload(spec, dataset, frames, len(specs)))
+    if was_unfinished and started and not missing:
+        # The whole page once more, so that the fragment stops asking to be run again.
+        st.rerun()

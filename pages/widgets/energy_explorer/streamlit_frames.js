@@ -1,0 +1,6 @@
+// Hands frames that the server has finished to the explorer on the page, which may come later.
+export default function ({ data }) {
+  const link = (globalThis.energyExplorer ??= {});
+  link.frames = data;
+  link.explorer?.fill(data);
+}

@@ -1,0 +1,103 @@
+"""While epsilon is dragged the browser answers alone; when it is let go, the server does, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import settle
+
+PICTURE = """() => document.querySelector('.st-key-energy_picture [data-testid=stBidiComponentIsolated]')
+    .shadowRoot.querySelector('.strip.private canvas').toDataURL()"""
+
+COUNT_SENT = """() => {
+    const send = WebSocket.prototype.send
+    window.sent = 0
+    WebSocket.prototype.send = function (...what) { window.sent += 1; send.apply(this, what) }
+}"""
+
+
+def shown(page) -> tuple[str, str, str, str]:
+    """The slider's epsilon, the number, where the curve's marker is, the private pictures."""
+    return (
+        page.locator(".control output").inner_text(),
+        page.locator(".number").inner_text(),
+        page.locator(".now > path").first.get_attribute("d"),
+        page.evaluate(PICTURE),
+    )
+
+
+@pytest.fixture
+def playground(server, open_page):
+    """The settled Playground, in a browser that counts what it sends from then on."""
+    page, watched = open_page(f"{server}/?repetitions=2&seed=41")
+    page.evaluate(COUNT_SENT)
+    yield page
+    watched.assert_quiet()
+
+
+def test_number_marker_and_pictures_follow_the_hand_without_the_server(playground):
+    page = playground
+    before = shown(page)
+    box = page.locator(".control input").bounding_box()
+    y = box["y"] + box["height"] / 2
+
+    def at(step: int) -> float:
+        return box["x"] + 8 + (box["width"] - 16) * step / 14
+
+    page.mouse.move(at(9), y)
+    page.mouse.down()
+    seen = {before}
+    for step in (8, 6, 4, 12):
+        page.mouse.move(at(step), y)
+        page.wait_for_timeout(50)
+        seen.add(shown(page))
+    for part in zip(*seen, strict=True):
+        assert len(set(part)) == 5
+    assert page.evaluate("window.sent") == 0
+    dragged = shown(page)
+    page.mouse.up()
+    settle(page)
+    # The server gives what was shown before it was asked.
+    assert page.evaluate("window.sent") == 1
+    assert "epsilon=10" in page.url
+    assert shown(page) == dragged
+
+
+def test_arrow_keys_move_it_and_say_what_is_kept(playground):
+    page = playground
+    slider = page.get_by_role("slider", name="ε")
+    slider.focus()
+    for _ in range(3):
+        slider.press("ArrowLeft")
+    said = slider.get_attribute("aria-valuetext")
+    assert said.startswith("ε = 0.1: ") and said.endswith(" kept")
+    assert page.evaluate("window.sent") == 0
+    settle(page)
+    assert page.evaluate("window.sent") == 1
+    assert "epsilon=0.1" in page.url
+
+
+def test_play_lets_epsilon_fall_and_the_digits_dissolve(playground):
+    page = playground
+    page.get_by_role("button", name="Play").click()
+    page.locator(".control output", has_text="0.01").wait_for(timeout=20_000)
+    assert page.get_by_role("button", name="Play").is_visible()
+    settle(page)
+    assert page.evaluate("window.sent") == 1
+    assert "epsilon=0.01" in page.url
+
+
+def test_bad_input_is_a_sentence_and_the_last_answer_stays(server, open_page):
+    page, watched = open_page(f"{server}/?repetitions=2&calibration=classic&epsilon=1")
+    before = shown(page)
+    slider = page.get_by_role("slider", name="ε")
+    slider.press("ArrowRight")
+    settle(page)
+    assert "epsilon must be at most 1" in page.locator("[data-testid=stAlert]").inner_text()
+    assert page.locator(".explorer.stale").count() == 1
+    assert shown(page)[1] == before[1] and shown(page)[3] == before[3]
+    slider.press("ArrowLeft")
+    settle(page)
+    assert page.locator("[data-testid=stAlert]").count() == 0
+    assert page.locator(".explorer.stale").count() == 0 and shown(page) == before
+    watched.assert_quiet()

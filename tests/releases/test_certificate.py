@@ -1,0 +1,179 @@
+"""What is released and certified: numbers that follow, files that belong, nothing unpaid for."""
+
+from __future__ import annotations
+
+import json
+import math
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import dpcore
+from dpcore.command_line import main
+from dpcore.errors import ParameterError
+from dpcore.privacy import gaussian_delta
+from dpcore.releases import Column, Dictionary, calibrated, load_release
+from dpcore.releases.exact.rounded_normal import DISTANCE
+from dpcore.releases.verification import verify
+
+
+def _certified(folder) -> dict:
+    return json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("preparation", ["sphere", "bounded"])
+def test_a_release_verifies_and_its_epsilon_is_that_of_an_oracle(make, preparation):
+    released = make(preparation=preparation)
+    verdict = verify(released.folder)
+    assert verdict.holds and "ε = 1, δ = 1e-05" in verdict.sentence
+    c, m = released.certificate_, released.certificate_["mechanism"]
+    mu = math.hypot(2 * math.sqrt(m["squared_norm"]) / m["sum_sigma"],
+                    m["length"] ** 2 / m["moment_sigma"])  # fmt: skip
+    tau = (4 * 5 / 2 + 5) * DISTANCE
+    ideal = gaussian_delta(c["epsilon"], 1.0, mu)
+    assert ideal + (1 + math.exp(c["epsilon"])) * tau <= c["delta"] * (1 + 1e-12)
+    # No more noise than that takes: a thousandth less epsilon would not hold.
+    assert gaussian_delta(c["epsilon"] * 0.999, 1.0, mu) > c["delta"]
+    assert c["epsilon"] <= 1 and m["draws"] == 15
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1, 1e-5), (8, 1e-3)])
+def test_calibration_keeps_what_was_asked(m, epsilon, delta):
+    columns = tuple(Column(f"c{i}", 0, 1) for i in range(40))
+    dictionary = Dictionary(columns, person="p", at_most=m)
+    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=0.2)
+    assert epsilon * (1 - 1e-6) <= scales.epsilon(delta, epsilon) <= epsilon
+    assert scales.squared_norm == 40 * 2**36 and scales.count_weight**2 <= 3 * scales.squared_norm
+    bounded = Dictionary(columns, norm_bound=2.0)
+    assert calibrated(bounded, epsilon=1, delta=1e-5).squared_norm == 4 * 2**36
+
+
+def test_nothing_is_in_the_folder_that_was_not_paid_for(make, people):
+    """Six files, of which the schema names every number; and no cell of the table."""
+    people["weight"][:17] = 777.123
+    released = make()
+    raw = b"".join(path.read_bytes() for path in released.folder.iterdir())
+    everything = raw.decode("latin-1")
+    assert "777.123" not in everything and np.float64(777.123).tobytes() not in raw
+    assert {path.name for path in released.folder.iterdir()} == {
+        "certificate.html", "certificate.json", "components.csv", "components.npz",
+        "deployment.yaml", "dictionary.toml",
+    }  # fmt: skip
+
+
+def test_the_page_escapes_and_the_entry_has_the_registrys_form(make):
+    folder = make().folder
+    page = (folder / "certificate.html").read_text(encoding="utf-8")
+    assert "People &lt;b&gt;" in page and "<b>" not in page and "http" not in page
+    entry = json.loads((folder / "deployment.yaml").read_text())["deployment"]
+    assert set(entry) == {"product", "dp_flavor", "privacy_loss", "model", "accounting",
+                          "implementation"}  # fmt: skip
+    assert entry["privacy_loss"]["privacy_parameters"]["delta"] == 1e-5
+
+
+CHANGES = {
+    "ε is stated as": lambda c: c.update(epsilon=0.5),
+    "the promise in words": lambda c: c.update(promise="It is private."),
+    "the row norm bound": lambda c: c["mechanism"].update(squared_norm=1),
+    "rows a person": lambda c: c["mechanism"].update(rows_per_person=2),
+    "number of features": lambda c: c["mechanism"].update(n_features=3),
+    "the length is": lambda c: c["mechanism"].update(length=2),
+    "diagonal noise": lambda c: c["mechanism"].update(diagonal_sigma=2),
+    "follows as": lambda c: c["mechanism"].update(moment_sigma=2**30),
+    "stated as less": lambda c: c["mechanism"].update(mu=0.01),
+    "less than this release alone": lambda c: c["total"].update(mu=0.01),
+    "beyond its cap": lambda c: c["total"].update(cap_epsilon=0.1),
+    "the project's ε": lambda c: c["total"].update(epsilon=0.1),
+    "breaks its schema": lambda c: c["result"].update(n_rows=300),
+    "$.epsilon": lambda c: c.update(epsilon=-1),
+    "not of the form": lambda c: c.update(form="other"),
+    "components.npz is missing": lambda c: None,
+    "components.csv is not the file": lambda c: None,
+    "a release with a certificate": lambda c: c.update(delta=math.nan),
+    "not as many": lambda c: c["result"].update(components=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", CHANGES)
+def test_a_changed_release_does_not_verify(make, said):
+    folder = make().folder
+    if "missing" in said:
+        (folder / "components.npz").unlink()
+    if "not the file" in said:
+        (folder / "components.csv").write_text("x")
+    certificate = _certified(folder)
+    CHANGES[said](certificate)
+    (folder / "certificate.json").write_text(json.dumps(certificate), encoding="utf-8")
+    verdict = verify(folder)
+    assert not verdict.holds and said in verdict.sentence and "\n" not in verdict.sentence
+
+
+def test_other_components_under_the_same_certificate_do_not_verify(make):
+    folder = make().folder
+    content = (folder / "components.npz").read_bytes()
+    assert _certified(folder)["files"]["components.npz"] == sha256(content).hexdigest()
+    with np.load(folder / "components.npz") as arrays:
+        changed = dict(arrays) | {"components": -arrays["components"]}
+    np.savez(folder / "components.npz", **changed)
+    assert not verify(folder).holds
+
+
+def test_it_transforms_new_rows(make, people):
+    released = make()
+    assert released.components_.shape == (2, 4)
+    np.testing.assert_allclose(released.components_ @ released.components_.T, np.eye(2), atol=1e-12)
+    table = {name: column[:5] for name, column in people.items()}
+    coordinates = released.transform(table)
+    assert coordinates.shape == (5, 2)
+    scaled = np.stack([(table["height"] - 160) / 60, (table["weight"] - 85) / 65,
+                       table["sex"] == "f", table["sex"] == "m"], axis=1)  # fmt: skip
+    expected = (scaled - released.mean_) @ released.components_.T
+    np.testing.assert_allclose(coordinates, expected, atol=1e-5)
+    again = clone(load_release(released.folder)).fit()
+    np.testing.assert_array_equal(again.transform(table), coordinates)
+    assert released.get_feature_names_out().tolist() == ["releasedpca0", "releasedpca1"]
+    assert dpcore.load_release is load_release
+
+
+def test_no_two_releases_share_their_noise(make):
+    one, two = make("a", epsilon=0.3), make("b", epsilon=0.3)
+    assert (one.mean_ != two.mean_).any() and (one.components_ != two.components_).any()
+
+
+def test_no_folder_is_no_release(tmp_path):
+    with pytest.raises(ParameterError, match="a release with a certificate"):
+        load_release(tmp_path)
+    assert not verify(tmp_path / "none").holds
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b"[" * 99_999, b'{"form": NaN}'])
+def test_a_certificate_that_is_none_does_not_verify(content, tmp_path):
+    (tmp_path / "certificate.json").write_bytes(content)
+    verdict = verify(tmp_path)
+    assert not verdict.holds and "\n" not in verdict.sentence
+
+
+def test_from_an_example_to_a_verified_release_at_the_command_line(tmp_path, capsys):
+    folder, project = str(tmp_path / "example"), str(tmp_path / "project")
+    assert main(["example", "breast-cancer", folder]) == 0
+    asked = ["release", "--data", f"{folder}/table.csv", "--dictionary",
+             f"{folder}/dictionary.toml", "--epsilon", "1", "--delta", "1e-6", "--components", "2",
+             "--project", project, "--name"]  # fmt: skip
+    assert main([*asked, "first"]) == 2
+    assert "given a cap" in capsys.readouterr().err
+    assert main([*asked, "first", "--cap", "1.2", "1e-6", "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["name"] == "first" and "569 rows read" in said.err
+    assert "569" not in said.out
+    assert main([*asked, "first"]) == 2
+    assert main([*asked, "second"]) == 2
+    assert "is left of the cap" in capsys.readouterr().err
+    assert main(["verify", f"{project}/releases/first"]) == 0
+    assert "ε = 1, δ = 1e-06" in capsys.readouterr().out
+    (tmp_path / "project/releases/first/components.csv").write_text("x")
+    assert main(["verify", f"{project}/releases/first"]) == 1
+    assert main(["example", "breast-cancer", folder]) == 1
+    assert main(["example", "nobody", folder]) == 2

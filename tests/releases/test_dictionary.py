@@ -1,0 +1,104 @@
+"""Dictionaries: what they refuse, one sentence each, and that a file gives them back."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.errors import ParameterError
+from dpcore.releases import Column, Dictionary, dictionary_from, read_dictionary
+from dpcore.releases.examples import EXAMPLES, example
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+LIMITS = st.tuples(st.floats(-1e100, 1e100), st.floats(1e-3, 1e100))
+
+
+def _columns(names, limits, levels):
+    for name in names:
+        if levels:
+            yield Column(name, levels=tuple(levels))
+        elif limits[0] < limits[0] + limits[1]:
+            yield Column(name, limits[0], limits[0] + limits[1])
+
+
+@given(st.lists(TEXTS, unique=True, min_size=1, max_size=3), LIMITS,
+       st.lists(TEXTS, unique=True, max_size=3), TEXTS, st.integers(1, 9))  # fmt: skip
+def test_a_dictionary_comes_back_from_its_text(names, limits, levels, title, at_most):
+    columns = tuple(_columns(names, limits, levels))
+    if not columns or "who" in names:
+        return
+    try:
+        written = Dictionary(columns, title=title, person="who", at_most=at_most, norm_bound=2.5)
+    except ParameterError:  # two features of one name
+        return
+    assert dictionary_from(tomllib.loads(written.toml())) == written
+    assert dictionary_from(written.as_dict()) == written
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_fit_their_dictionaries(name, tmp_path):
+    table, dictionary = example(name)
+    assert set(dictionary.keys) <= set(table)
+    for column in dictionary.columns:
+        if column.levels:
+            assert set(table[column.name]) <= set(column.levels)
+        else:
+            values = table[column.name]
+            assert ((values < column.lower) | (values > column.upper)).mean() < 0.02
+    (tmp_path / "d.toml").write_text(dictionary.toml(), encoding="utf-8")
+    assert read_dictionary(tmp_path / "d.toml") == dictionary
+
+
+GOOD = "[columns.a]\nlower = 0\nupper = 1\n"
+BAD = {
+    "": "columns must be one or more columns",
+    "title = 'x'": "columns must be one or more columns",
+    "columns = 3": "columns must be a table for each",
+    "[columns]\na = 3": "column 'a' must be a table with",
+    "[columns.a]\nlower = 0": "given a finite public limit 'upper'",
+    "[columns.a]\n": "given a finite public limit 'lower'",
+    "[columns.a]\nlower = 0\nupper = inf": "'upper'",
+    "[columns.a]\nlower = 1\nupper = 0": "a lower below an upper",
+    "[columns.a]\nlower = 1\nupper = 1": "a lower below an upper",
+    "[columns.a]\nlower = '0'\nupper = 1": "lower of column 'a' must be a number",
+    "[columns.a]\nlower = true\nupper = 1": "lower of column 'a' must be a number",
+    "[columns.a]\nlower = 0\nupper = 1\nmiddle = 2": "middle of 'a' must be between",
+    "[columns.a]\nlower = -1e200\nupper = 1e200": "finite public limit",
+    "[columns.a]\nlower = 0\nupper = 1\nlevels = ['x']": "limits or levels",
+    "[columns.a]\nlevels = ['x', 'x']": "all different",
+    "[columns.a]\nlevels = ['x', 1.5]": "a list of texts",
+    "[columns.a]\nlevels = 'x'": "a list of texts",
+    "[columns.a]\nmost = 3": "column 'a' must be made of",
+    GOOD + "[other]": "dictionary must be made of",
+    GOOD + "[rows]\nweight = 3": "rows must be made of",
+    GOOD + "[rows]\nperson = 3": "person must be a text",
+    GOOD + "[rows]\nperson = 'a'": "column must be named once",
+    GOOD + "[rows]\nat_most = 2": "1 without a person column",
+    GOOD + "[rows]\nperson = 'p'\nat_most = 0": "at_most must be from 1",
+    GOOD + "[rows]\nperson = 'p'\nat_most = 1.5": "at_most must be from 1",
+    GOOD + "[rows]\nnorm_bound = 0": "norm_bound must be from",
+    GOOD + "[rows]\nnorm_bound = nan": "norm_bound must be from",
+    GOOD + '[columns.b]\nlevels = ["c=d"]\n[columns."b=c"]\nlevels = ["d"]': "one name",
+    GOOD + GOOD: "a TOML file",
+    "a = ": "a TOML file",
+    "[" * 100_000: "a TOML file",
+    "[columns.a]\nlevels = [" + ", ".join(f"'{i}'" for i in range(10_001)) + "]": "at most 10000",
+}
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+def test_bad_dictionaries_get_one_sentence(text, tmp_path):
+    (tmp_path / "d.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ParameterError) as refused:
+        read_dictionary(tmp_path / "d.toml")
+    assert BAD[text] in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_bytes_that_are_no_text_are_no_dictionary(tmp_path):
+    (tmp_path / "d.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ParameterError, match="a TOML file"):
+        read_dictionary(tmp_path / "d.toml")

@@ -1,0 +1,197 @@
+"""The ledger of a project: charged first, never beyond its cap, whatever is killed when."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import BeyondCap, Cap, gaussian_delta
+from dpcore.releases import Column, Dictionary, Project, calibrated, releasing
+from dpcore.releases.calibration import delta_of_distance
+from dpcore.releases.verification import verify
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CAP = (1.0, 1e-6)
+SMALL = Dictionary((Column("a", 0, 1), Column("b", 0, 1)))
+MANY = """
+import sys
+import numpy as np
+from dpcore.privacy import BeyondCap
+from dpcore.releases import Column, Dictionary, release
+people = Dictionary((Column("a", 0, 1), Column("b", 0, 1)))
+rows = np.zeros((50, 2))
+print("ready", flush=True)
+for number in range(int(sys.argv[3])):
+    try:
+        release(rows, people, epsilon=0.1, delta=1e-6, n_components=1, project=sys.argv[1],
+                name=f"{sys.argv[2]}{number}", cap=(float(sys.argv[4]), 1e-6))
+    except BeyondCap:
+        sys.exit(7)
+"""
+
+
+def start(project: Path, prefix: str, number: int, cap: float) -> subprocess.Popen:
+    command = [sys.executable, "-c", MANY, str(project), prefix, str(number), str(cap)]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE)
+
+
+def assert_sound(project: Project) -> None:
+    """What holds whatever happened: every folder is charged for and whole, and the cap is kept."""
+    charged = {each.name for each in project.releases()}
+    folders = {path.name for path in (project.folder / "releases").glob("[!.]*")}
+    assert folders == {each.name for each in project.releases() if each.is_finished} <= charged
+    for name in folders:
+        verdict = verify(project.path_of(name))
+        assert verdict.holds, verdict.sentence
+    assert keeps(project)
+
+
+def keeps(project: Project) -> bool:
+    """The cap, by the exact profile of all that was charged, written out anew."""
+    mu = np.sqrt(sum(each.mu**2 for each in project.releases()))
+    distance = sum(each.distance for each in project.releases())
+    epsilon, delta = project.cap.epsilon, project.cap.delta
+    if mu == 0:
+        return True
+    return gaussian_delta(epsilon, 1.0, mu) + (1 + np.exp(epsilon)) * distance <= delta
+
+
+def test_a_killed_process_leaves_no_half_release(tmp_path):
+    rng = np.random.default_rng()
+    for kill in range(2):
+        process = start(tmp_path, f"k{kill}-", 50, 10.0)
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(rng.uniform(0.05, 0.6))
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        process.stdout.close()
+        if (tmp_path / "ledger.sqlite").exists():
+            assert_sound(Project(tmp_path, (10.0, 1e-6)))
+
+
+def test_two_processes_never_exceed_the_cap(tmp_path):
+    both = [start(tmp_path, prefix, 40, 0.25) for prefix in "ab"]
+    for process in both:
+        process.communicate(timeout=120)
+        assert process.returncode == 7
+    project = Project(tmp_path)
+    assert_sound(project)
+    assert len({each.name for each in project.releases()}) == len(project.releases()) >= 5
+    with pytest.raises(BeyondCap):
+        project.charge("one-more", calibrated(SMALL, epsilon=0.1, delta=1e-6), 0.1, 1e-6)
+
+
+@pytest.mark.parametrize("step", ["measure", "files_of"])
+def test_what_fails_after_the_charge_stays_charged(make, monkeypatch, tmp_path, step):
+    def fails(*arguments, **settings):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(releasing, step, fails)
+    with pytest.raises(OSError, match="no space"):
+        make()
+    (charged,) = Project(tmp_path / "project").releases()
+    assert not charged.is_finished
+    monkeypatch.undo()
+    with pytest.raises(ParameterError, match="charged and never finished"):
+        make()
+
+
+def test_a_disk_that_fills_up_leaves_no_release(make, monkeypatch, tmp_path):
+    calls = iter([None, None, OSError("full")])
+
+    def fsync(descriptor: int) -> None:
+        if (error := next(calls)) is not None:
+            raise error
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="full"):
+        make()
+    monkeypatch.undo()
+    assert_sound(Project(tmp_path / "project"))
+    assert make("second").certificate_["name"] == "second"
+
+
+def test_the_charge_is_on_the_disk_before_the_noise_is_drawn(make, monkeypatch, tmp_path):
+    found = []
+    real = releasing.measure
+
+    def watched(*arguments, **settings):
+        found.append([each.name for each in Project(tmp_path / "project").releases()])
+        return real(*arguments, **settings)
+
+    monkeypatch.setattr(releasing, "measure", watched)
+    make()
+    assert found == [["first"]]
+
+
+def test_a_filled_cap_admits_nothing_more_and_charges_nothing(make, tmp_path):
+    make("a", epsilon=1.2)
+    make("b", epsilon=1.2)
+    project = Project(tmp_path / "project")
+    with pytest.raises(BeyondCap, match="is left of the cap"):
+        make("c", epsilon=1.2)
+    assert [each.name for each in project.releases()] == ["a", "b"]
+    assert project.total().epsilon <= 2.0 and keeps(project)
+    assert project.total("a").mu == project.releases()[0].mu
+
+
+@pytest.mark.parametrize("changed", [
+    dict(name="FIRST"), dict(name="../x"), dict(name=""), dict(name=".x"), dict(name="a/b"),
+    dict(name="second", epsilon=0), dict(name="second", delta=0), dict(name="second", delta=1e-17),
+    dict(name="second", epsilon=50), dict(name="second", epsilon=1e-9, delta=1e-12),
+    dict(name="second", n_components=5), dict(name="second", n_components=0),
+    dict(name="second", n_components=1.0), dict(name="second", preparation="none"),
+    dict(name="second", mean_share=0), dict(name="second", mean_share=1),
+    dict(name="second", cap=(3.0, 1e-5)), dict(name="second", cap=(0, 0)),
+])  # fmt: skip
+def test_a_refusal_charges_nothing(make, tmp_path, changed):
+    make()
+    with pytest.raises(ParameterError) as refused:
+        make(**changed)
+    assert "\n" not in str(refused.value)
+    assert [each.name for each in Project(tmp_path / "project").releases()] == ["first"]
+
+
+def test_a_table_that_does_not_fit_charges_nothing(dictionary, tmp_path):
+    for table in ({"height": [1]}, {"height": [], "weight": [], "sex": []}):
+        with pytest.raises(ParameterError, match="data"):
+            releasing.release(table, dictionary, epsilon=1.0, delta=1e-5, n_components=1,
+                              project=tmp_path, name="a", cap=(2.0, 1e-5))  # fmt: skip
+    assert Project(tmp_path).releases() == ()
+
+
+def test_a_project_begins_with_a_cap(tmp_path):
+    with pytest.raises(ParameterError, match="given a cap"):
+        Project(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    Project(tmp_path / "none", CAP)
+    assert Project(tmp_path / "none").cap == Cap(*CAP, reserve=1e-8)
+    assert Project(tmp_path / "none").total().epsilon == 0
+
+
+def test_a_damaged_ledger_is_one_sentence(tmp_path):
+    (tmp_path / "ledger.sqlite").write_bytes(b"no ledger at all" * 100)
+    with pytest.raises(ParameterError, match="sound ledger"):
+        Project(tmp_path)
+    sqlite3.connect(tmp_path / "empty.sqlite").close()
+    (tmp_path / "ledger.sqlite").write_bytes(b"")
+    with pytest.raises(ParameterError, match="has a cap"):
+        Project(tmp_path)
+
+
+def test_the_samplers_distances_have_a_part_of_the_cap_of_their_own(tmp_path):
+    project = Project(tmp_path, (1.0, 1e-14))
+    wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(50)))
+    scales = calibrated(wide, epsilon=0.1, delta=1e-6)
+    assert delta_of_distance(scales.distance, 1.0) > 1e-16
+    with pytest.raises(BeyondCap, match="larger δ"):
+        project.charge("a", scales, 0.1, 1e-6)

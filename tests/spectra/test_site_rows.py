@@ -1,0 +1,100 @@
+"""Rows at length 1 around a centre: how long they are, and how far one of them moves the moment."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis.extra.numpy import arrays
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import l2_sensitivity_of_second_moment, l2_sensitivity_on_sphere
+from dpcore.spectra import SiteRows, site_moments, site_rows
+
+N, D = 5, 3
+ENTRIES = st.floats(-(2.0**50), 2.0**50, width=32, allow_subnormal=False)
+TABLES = arrays(np.float32, (N + 1, D), elements=ENTRIES)
+CENTRES = arrays(np.float64, D, elements=st.floats(-1, 1, allow_subnormal=False))
+
+
+def one_site(rows):
+    return SiteRows.of(rows, (np.arange(len(rows)),))
+
+
+def squared_length(row):
+    return sum(Fraction(float(entry)) ** 2 for entry in row)
+
+
+@given(rows=TABLES, centre=CENTRES, dtype=st.sampled_from([np.float32, np.float64]))
+def test_no_row_is_longer_than_one_in_exact_arithmetic(rows, centre, dtype):
+    found = site_rows.directions(rows.astype(dtype), centre.astype(dtype))
+    assert np.isfinite(found).all()
+    for row in found:
+        assert squared_length(row) <= 1
+        assert squared_length(row) == 0 or squared_length(row) > 1 - 100 * np.finfo(dtype).eps
+
+
+@given(rows=TABLES, centre=CENTRES)
+def test_one_person_moves_the_moment_by_no_more_than_the_sensitivity(rows, centre):
+    rows = rows.astype(np.float64)
+    moments = [one_site(rows[[*range(N - 1), last]]).around(centre) for last in (N - 1, N)]
+    rounding = 1e-14
+    change = float(np.linalg.norm(moments[0] - moments[1]))
+    assert change <= l2_sensitivity_of_second_moment(N) + rounding
+
+
+def test_a_worst_pair_attains_the_sensitivity_of_moment_and_mean_at_once():
+    """Everybody else is at e2, so that x = e1 and -e1 are at right angles around their mean."""
+    n, weight = 10**6, 0.7
+    others = np.tile(np.eye(2)[1], (n - 1, 1))
+    first, second = (
+        one_site(np.vstack([others, row])) for row in (np.array([[1.0, 0]]), np.array([[-1.0, 0]]))
+    )
+    centre = first.means[0]
+    moved = np.linalg.norm(first.around(centre) - second.around(centre))
+    mean_moved = np.linalg.norm(first.means[0] - second.means[0])
+    together = math.hypot(moved, weight * mean_moved)
+    promised = l2_sensitivity_on_sphere(n, weight=weight)
+    assert promised * (1 - 1e-4) < together <= promised * (1 + 1e-9)
+
+
+def test_the_moment_is_that_of_rows_divided_by_their_distance():
+    rng = np.random.default_rng(5)
+    rows, centre = rng.normal(0.3, 1, (7000, 4)), np.full(4, 0.2)
+    sites = (np.arange(0, 7000, 2), np.arange(1, 7000, 2))
+    shifted = rows - centre
+    shifted /= np.linalg.norm(shifted, axis=1, keepdims=True)
+    found = SiteRows.of(rows, sites)
+    expected = site_moments(shifted, sites)
+    for site in (0, 1):
+        np.testing.assert_allclose(
+            found.around(centre, site), expected.second_moments[site], atol=1e-12
+        )
+    np.testing.assert_allclose(found.around(centre), expected.pooled(), atol=1e-12)
+    np.testing.assert_array_equal(found.around(centre, threads=1), found.around(centre, threads=7))
+    np.testing.assert_array_equal(found.at([1]).around(centre), found.around(centre, 1))
+
+
+def test_means_are_of_rows_shortened_to_the_bound():
+    rows = np.array([[3.0, 4.0], [0.0, 0.5], [0.0, 0.0], [1.0, 0.0]])
+    found = SiteRows.of(rows, (np.array([0, 1]), np.array([2, 3])))
+    np.testing.assert_allclose(found.means, [[0.3, 0.65], [0.5, 0.0]], rtol=1e-12)
+    np.testing.assert_array_equal(found.as_they_are.second_moments[0], rows.T @ rows / 4)
+
+
+def test_a_row_that_is_the_centre_counts_as_nothing():
+    rows = np.array([[0.25, 0.5], [0.25, 1.5]])
+    np.testing.assert_allclose(
+        one_site(rows).around(rows[0]), np.diag([0.0, 0.5]), rtol=1e-12, atol=1e-30
+    )
+    np.testing.assert_array_equal(one_site(np.ones((3, 2))).around(np.ones(2)), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("sites", [[[0]], [[0, 1], [1, 2]], [[0, 9]]])
+def test_sites_are_checked_as_for_moments(sites):
+    with pytest.raises(ParameterError, match="sites"):
+        SiteRows.of(np.eye(3), [np.array(site) for site in sites])
