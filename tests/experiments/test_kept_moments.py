@@ -134,5 +134,5 @@ def test_data_that_come_with_us_are_not_kept(tmp_path, monkeypatch):
 
 def test_rows_that_wait_for_a_centre_are_not_kept(rows_file):
     key = RunSpec(sites=2, preparation="sphere").problem_key()
-    assert_same(started([])(key), Problems()(key))
+    assert np.array_equal(started([])(key).reference, Problems()(key).reference)
     assert not entries(rows_file)
