@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import random
 import sys
 import time
@@ -56,7 +57,8 @@ async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: in
             if moves.unseen:
                 moved |= dict(zip(("components", "intermediate", "delta"), next(NEW), strict=True))
             shown = await tab.run(**moved)
-            if not shown.is_whole or f"ε = {moved['epsilon']:g}" not in shown.words:
+            stands_at = json.loads(shown.handed.get("energy_slider", "{}")).get("epsilon")
+            if not shown.is_whole or stands_at != moved["epsilon"]:
                 raise RuntimeError(shown.words)
             latencies.append(shown.seconds)
             pause = let_go + moves.every - time.monotonic() if moves.every else _PAUSE

@@ -27,6 +27,8 @@ class Shown:
         Of its elements, in the order they came.
     words : str
         What its texts, notices and bars say.
+    handed : dict of str to str
+        What components of our own were given, by their names.
     buttons : dict of label to identity
     controls : dict of name to (kind, identity)
         Those with a name of their own, which is the address's.
@@ -41,6 +43,7 @@ class Shown:
     seconds: float = 0.0
     kinds: list[str] = field(default_factory=list)
     words: str = ""
+    handed: dict[str, str] = field(default_factory=dict)
     buttons: dict[str, str] = field(default_factory=dict)
     controls: dict[str, tuple[str, str]] = field(default_factory=dict)
     every: float | None = None
@@ -49,8 +52,9 @@ class Shown:
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is a chart, and no error."""
-        return "plotly_chart" in self.kinds and "exception" not in self.kinds
+        """Whether there is a chart, Plotly's or ours, and no error."""
+        is_drawn = "plotly_chart" in self.kinds or "energy_frames" in self.handed
+        return is_drawn and "exception" not in self.kinds
 
 
 class Visitor:
@@ -141,6 +145,8 @@ def _note(shown: Shown, element) -> None:
     content = getattr(element, kind)
     for name in ("body", "text", "message", "label"):
         shown.words += f"{getattr(content, name, '')}\n"
+    if kind == "bidi_component":
+        shown.handed[content.component_name] = content.json
     if kind == "button":
         shown.buttons[content.label] = content.id
     if kind in ("slider", "number_input") and content.query_param_key:
