@@ -34,6 +34,8 @@ class Subspace:
     n_rounds : int
         How many messages travel one after the other; those of different sites may go at once. A
         mean that sites share takes two more: their means, and the average back.
+    centre : ndarray of shape (n_features,) or None
+        The released point that rows were centred by, in their units; None where there is none.
     diagnostics : dict
         What the method has to say about how it ran; empty for closed forms.
     """
@@ -44,6 +46,7 @@ class Subspace:
     sigma: FloatArray = field(default_factory=lambda: np.zeros(0))
     bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n_rounds: int = 1
+    centre: FloatArray | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -62,6 +65,7 @@ class NoisyAverage:
     of_proxies : bool
         Whether sites sent their leading directions only.
     n_rounds : int
+    centre : ndarray of shape (n_features,) or None
         As in `Subspace`.
     """
 
@@ -72,6 +76,7 @@ class NoisyAverage:
     sigma_left: float
     of_proxies: bool = False
     n_rounds: int = 1
+    centre: FloatArray | None = None
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """The K leading directions."""
@@ -82,5 +87,11 @@ class NoisyAverage:
             of_proxies=self.of_proxies,
         )
         return Subspace(
-            components, eigenvalues, self.guarantee, self.sigma, self.bytes_sent, self.n_rounds
+            components,
+            eigenvalues,
+            self.guarantee,
+            self.sigma,
+            self.bytes_sent,
+            self.n_rounds,
+            self.centre,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def release(
     dictionary = _as_dictionary(dictionary)
     if preparation not in PREPARATIONS:
         raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
-    if type(n_components) is not int or not 1 <= n_components <= dictionary.n_features:
+    if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components
         )
@@ -91,7 +92,7 @@ def release(
     total = sum_and_count(table, dictionary, scales, Reading() if reading is None else reading)
     spent = project.charge(name, scales, exact, delta)
     measured = measure(
-        table, dictionary, scales, total, n_components=n_components, preparation=preparation
+        table, dictionary, scales, total, n_components=int(n_components), preparation=preparation
     )
     certificate = certificate_of(
         name, dictionary, scales, measured, preparation=preparation, mean_share=mean_share,

@@ -193,5 +193,5 @@ def test_the_samplers_distances_have_a_part_of_the_cap_of_their_own(tmp_path):
     wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(50)))
     scales = calibrated(wide, epsilon=0.1, delta=1e-6)
     assert delta_of_distance(scales.distance, 1.0) > 1e-16
-    with pytest.raises(BeyondCap, match="larger δ"):
+    with pytest.raises(BeyondCap, match="of larger δ"):
         project.charge("a", scales, 0.1, 1e-6)

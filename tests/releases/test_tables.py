@@ -78,7 +78,7 @@ def test_a_matrix_on_disk_is_not_read_into_memory(tmp_path):
 TEXTS = st.one_of(
     st.text(max_size=6).filter(lambda text: not set(text) & set("\r\n\x00")),
     st.floats().map(repr), st.integers().map(str),
-    st.sampled_from(["", " ", "nan", "-inf", "Infinity", "1e999", "0x10", "1_0", "٣", "=1+1", "1d5"]),
+    st.sampled_from(["", " ", "nan", "-inf", "Infinity", "1e999", "0x10", "1_0", "٣", "=1+1"]),
 )  # fmt: skip
 
 
@@ -165,7 +165,9 @@ HOSTILE = {
     "lacking.npz": _npz(age=np.zeros(3)),
     "matrix.npz": _npz(X=np.zeros((3, 5))),
     "nothing.npy": b"",
-    "objects.npy": b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
+    "objects.npy": b"\x93NUMPY\x01\x00v\x00"
+    + b"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }".ljust(117)
+    + b"\n",
     "huge.npy": b"\x93NUMPY\x01\x00v\x00"
     + b"{'descr': '<f8', 'fortran_order': False, 'shape': (999999999999, 2), }".ljust(117)
     + b"\n",

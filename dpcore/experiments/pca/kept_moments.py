@@ -18,7 +18,7 @@ import numpy as np
 
 from dpcore.data.loading import dataset_files
 from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.pca.problem import About, SiteData
+from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.spectra import SiteMoments, SiteRows
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Prepared, load_dataset, prepare, split_sites
+from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, Knowledge, public_basis
+from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey
+from dpcore.pca import Subspace
 from dpcore.spectra import (
     SiteMoments,
     SiteRows,
@@ -25,34 +29,6 @@ from dpcore.streams import Purpose, stream
 # What kept data sets and site moments may take: two of the larger data sets, or one and its
 # moments at sixty sites.
 _MOST_BYTES = 1024**3
-
-
-@dataclass(frozen=True)
-class About:
-    """What a page says of the rows; as in `Prepared`."""
-
-    default_components: int | None
-    feature_names: tuple[str, ...]
-    statement: str
-
-    @classmethod
-    def of(cls, prepared: Prepared) -> About:
-        return cls(prepared.default_components, prepared.feature_names, prepared.statement)
-
-
-@dataclass(frozen=True, eq=False)
-class SiteData:
-    """All that a problem needs of the rows.
-
-    Parameters
-    ----------
-    moments, centre, about
-        As in `Problem`.
-    """
-
-    moments: SiteMoments | SiteRows
-    centre: FloatArray
-    about: About
 
 
 # From a key, and what makes its site data, to these: where they are kept between two starts.
@@ -82,6 +58,8 @@ class Problem:
     centre : ndarray of shape (n_features,)
         Mean of the prepared rows of the people at the sites.
     about : About
+    basis : ndarray of shape (d, n_features), orthonormal rows, or None
+        The public subspace that the rows behind `moments` were projected onto; nothing else was.
     """
 
     moments: SiteMoments | SiteRows
@@ -91,10 +69,17 @@ class Problem:
     optimum: FloatArray
     centre: FloatArray
     about: About
+    basis: FloatArray | None = None
 
     @property
     def default_components(self) -> int | None:
         return self.about.default_components
+
+    def lifted(self, subspace: Subspace) -> Subspace:
+        """A subspace drawn from the moments, in the D dimensions that energy is measured in."""
+        if self.basis is None:
+            return subspace
+        return replace(subspace, components=subspace.components @ self.basis)
 
     @property
     def n_features(self) -> int:
@@ -175,6 +160,9 @@ def build_problem(
         Gives the second moment of all prepared rows, for keys that measure on everybody; it is
         worked out here when absent.
     """
+    if (knowledge := Knowledge.parse(key.knowledge)) is not None:
+        basis = public_basis(knowledge, key.dataset)
+        return _within_public_subspace(replace(key, knowledge=NO_KNOWLEDGE), basis, prepared, whole)
     return _problem_on(
         key, site_data(key, prepared), whole or (lambda: whole_second_moment(prepared))
     )
@@ -189,6 +177,23 @@ def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]
         if key.preparation != "published":
             pooled -= np.outer(data.centre, data.centre)
     return problem_of(data, pooled, whole() if key.reference == "all" else pooled)
+
+
+def _within_public_subspace(
+    key: ProblemKey,
+    basis: FloatArray,
+    prepared: Prepared,
+    whole: Callable[[], FloatArray] | None,
+) -> Problem:
+    """Moments of projected rows, measured against what there is without the projection."""
+    without = build_problem(key, prepared, whole)
+    basis = basis.astype(prepared.X.dtype)
+    rows: FloatArray = prepared.X @ basis.T
+    if key.preparation != "sphere":
+        # A projection lengthens no row, but its rounding may.
+        rows, _ = shorten(rows, 1.0)
+    within = build_problem(replace(key, reference="sites"), replace(prepared, X=rows))
+    return replace(without, moments=within.moments, basis=basis)
 
 
 def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:
@@ -265,6 +270,8 @@ class Problems:
     def _build(self, key: ProblemKey, shelf: Shelf = _no_shelf) -> Problem:
         name = (key.dataset, key.preparation, key.norm_bound)
         with one_blas_thread():
+            if key.knowledge != NO_KNOWLEDGE:
+                return build_problem(key, self.prepared(*name), lambda: self._whole(*name))
             data = shelf(key, lambda: site_data(key, self.prepared(*name)))
             return _problem_on(key, data, lambda: self._whole(*name))
 

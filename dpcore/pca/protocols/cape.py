@@ -19,7 +19,7 @@ from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
-from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment
+from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment, pooled_centre
 from dpcore.pca.protocols.traffic import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
@@ -130,13 +130,18 @@ def masked_average(draw: Draw) -> NoisyAverage:
         whole_matrix_bytes(draw),
         left,
         n_rounds=1 + traffic_of_means(draw)[1],
+        centre=_centre(draw),
     )
 
 
 def _noisy_average(draw: Draw) -> Spectrum:
     left = _noise(draw).moment / math.sqrt(draw.moments.n_sites)
+    return noisy_pooled_moment(draw, _centre(draw), left, Purpose.MASK)
+
+
+def _centre(draw: Draw) -> FloatArray | None:
     mean = noisy_mean_of_messages(draw) if draw.of_sites.mean_share else None
-    return noisy_pooled_moment(draw, mean, left, Purpose.MASK)
+    return pooled_centre(draw, mean)
 
 
 def _noise(draw: Draw) -> NoiseScales:

@@ -24,7 +24,7 @@ from dpcore.pca.protocols.guarantees import (
     no_guarantee,
     noise_guarantee,
 )
-from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment
+from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment, pooled_centre
 from dpcore.pca.protocols.traffic import raw_row_bytes, traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import (
@@ -115,7 +115,16 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
         float(np.linalg.norm(draw.moments.weights * draw.sigma)),
         of_proxies,
         n_rounds=1 + before,
+        centre=shared_centre(draw),
     )
+
+
+def shared_centre(draw: Draw) -> FloatArray | None:
+    """(D,) what the sites centre by together, where they do."""
+    if draw.centre is not None or draw.noisy_means is None:
+        return draw.centre
+    average: FloatArray = draw.moments.weights @ draw.noisy_means
+    return average
 
 
 def first_site_alone(draw: Draw) -> NoisyAverage:
@@ -125,12 +134,16 @@ def first_site_alone(draw: Draw) -> NoisyAverage:
     noise of its own: with the same noise on both, anybody could subtract it.
     """
     scales = draw.once(_scales_of_first) if draw.settings.on_sphere else draw.scales[0]
+    centre = None if draw.noisy_means is None else draw.noisy_means[0]
+    if draw.centre is not None:
+        centre = draw.once(_centre_of_first)
     return NoisyAverage(
-        draw.once(_first_on_sphere) if draw.centre is not None else draw.first(),
+        draw.first() if draw.centre is None else draw.once(_first_on_sphere),
         noise_guarantee(draw.settings, FIRST_SITE, [scales]),
         np.array([scales.moment]),
         np.zeros(1, dtype=np.int64),
         scales.moment,
+        centre=centre,
     )
 
 
@@ -148,12 +161,16 @@ def noisy_mean_of_first(draw: Draw) -> FloatArray:
     return noisy_mean(draw.moments.means[0], draw.once(_scales_of_first).mean, rng=rng)
 
 
+def _centre_of_first(draw: Draw) -> FloatArray:
+    if not _settings_of_first(draw).mean_share:
+        return np.zeros(draw.moments.n_features)
+    return centre_of_sphere(noisy_mean_of_first(draw))
+
+
 def _first_on_sphere(draw: Draw) -> Spectrum:
     scales = draw.once(_scales_of_first)
-    is_bought = _settings_of_first(draw).mean_share
-    mean = noisy_mean_of_first(draw) if is_bought else np.zeros(draw.moments.n_features)
     rng = draw.repetition.rng(Purpose.SITE_NOISE, draw.sites[0], _ALONE)
-    exact = draw.moment_around(centre_of_sphere(mean), 0)
+    exact = draw.moment_around(draw.once(_centre_of_first), 0)
     return Spectrum(noisy_second_moment(exact, scales.moment, noise=draw.settings.noise, rng=rng))
 
 
@@ -171,13 +188,18 @@ def noisy_pool(draw: Draw) -> NoisyAverage:
         np.array([scales.moment]),
         raw_row_bytes(draw),
         scales.moment,
+        centre=pooled_centre(draw, _mean_of_holder(draw)),
     )
 
 
 def _noisy_pooled_moment(draw: Draw) -> Spectrum:
     scales = noise_of_holder(of_holder(draw), draw.n_samples, draw.calibrate)
-    mean = noisy_mean_of_holder(draw) if of_holder(draw).mean_share else None
-    return noisy_pooled_moment(draw, mean, scales.moment, Purpose.POOLED_NOISE)
+    centre = pooled_centre(draw, _mean_of_holder(draw))
+    return noisy_pooled_moment(draw, centre, scales.moment, Purpose.POOLED_NOISE)
+
+
+def _mean_of_holder(draw: Draw) -> FloatArray | None:
+    return noisy_mean_of_holder(draw) if of_holder(draw).mean_share else None
 
 
 def noisy_mean_of_holder(draw: Draw) -> FloatArray:

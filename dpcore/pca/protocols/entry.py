@@ -42,11 +42,14 @@ class NoiseIdentity:
         What it is; "{sites}" stands for their number.
     settings : tuple of str
         Fields of a row that shape the noise besides the people and epsilon.
+    on_sphere : NoiseIdentity, optional
+        The same where rows get length 1 around a mean, if that makes it another.
     """
 
     name: str
     words: str
     settings: tuple[str, ...]
+    on_sphere: NoiseIdentity | None = None
 
     def of(self, sites: str) -> str:
         """The words with the number of sites filled in, as in "5 sites"."""
@@ -106,8 +109,6 @@ class Protocol:
     where : Where
     noise : NoiseIdentity or None
         None where nothing noisy is read.
-    noise_on_sphere : NoiseIdentity or None
-        The same where rows are sent to length 1 around a mean, if that makes it another.
     wants_proxies, wants_average : bool
         Which products of the sites `release` reads.
     is_chain : bool
@@ -126,7 +127,6 @@ class Protocol:
     kind: Kind
     where: Where
     noise: NoiseIdentity | None = None
-    noise_on_sphere: NoiseIdentity | None = None
     wants_proxies: bool = False
     wants_average: bool = False
     is_chain: bool = False
@@ -135,8 +135,8 @@ class Protocol:
 
     def reads(self, *, on_sphere: bool) -> NoiseIdentity:
         """What it reads; of one that reads nothing noisy, its own name."""
-        noise = (on_sphere and self.noise_on_sphere) or self.noise
-        return noise or NoiseIdentity(self.key, self.key, ())
+        noise = self.noise or NoiseIdentity(self.key, self.key, ())
+        return (noise.on_sphere or noise) if on_sphere else noise
 
     @property
     def is_distributed(self) -> bool:

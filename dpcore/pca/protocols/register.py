@@ -36,6 +36,7 @@ from dpcore.pca.protocols.trusted import (
     promised_by_sulq,
     sulq,
 )
+from dpcore.pca.protocols.wishart import noisy_mean_of_wishart, promised_by_wishart, wishart
 
 PROTOCOLS: dict[str, Protocol] = {}
 
@@ -73,10 +74,12 @@ def protocol(key: str) -> Protocol:
 GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
 # Each site's noise is its own, whoever else answers; on the sphere that has a say in what the
 # sites centre by, and a site on its own centres by another mean.
-SITES_MOMENTS = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
-SITES_ON_SPHERE = replace(SITES_MOMENTS, settings=(*GAUSSIAN, "dropped_sites"))
-FIRST_ON_SPHERE = NoiseIdentity(
-    "first site", "the moment of the first of {sites}", SITES_ON_SPHERE.settings
+_ALONE = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
+_ON_SPHERE = replace(_ALONE, settings=(*GAUSSIAN, "dropped_sites"))
+SITES_MOMENTS = replace(_ALONE, on_sphere=_ON_SPHERE)
+FIRST_MOMENT = replace(
+    _ALONE,
+    on_sphere=replace(_ON_SPHERE, name="first site", words="the moment of the first of {sites}"),
 )
 POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))
 
@@ -104,7 +107,6 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
-        noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         look=Look("#D55E00", "circle"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -118,7 +120,6 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
-        noise_on_sphere=SITES_ON_SPHERE,
         wants_average=True,
         look=Look("#009E73", "diamond"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -131,8 +132,7 @@ for _entry in (
         promised_by_first_site,
         Kind.APPROXIMATE,
         Where.FIRST_SITE,
-        SITES_MOMENTS,
-        noise_on_sphere=FIRST_ON_SPHERE,
+        FIRST_MOMENT,
         look=Look("#E69F00", "triangle-up"),
         neighbours=Neighbours(n_sites=2, noisy_mean=first_noisy_mean),
     ),
@@ -176,11 +176,26 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
-        noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
+    ),
+    Protocol(
+        "wishart",
+        "Wishart difference",
+        "A trusted aggregator adds one Wishart matrix, takes off another: pure ε, drawn exactly.",
+        wishart,
+        promised_by_wishart,
+        Kind.PURE,
+        Where.AFTER_POOLING,
+        NoiseIdentity(
+            "wishart",
+            "the pooled moment, by a Wishart difference",
+            ("mean_share", "dropped_sites"),
+        ),
+        look=Look("#44AA99", "hexagram", "longdash"),
+        neighbours=Neighbours(epsilon=3.0, noisy_mean=noisy_mean_of_wishart),
     ),
     Protocol(
         "exact",

@@ -1,4 +1,4 @@
-"""Central algorithms: SuLQ, MOD-SuLQ, Analyze Gauss and PPCA side by side."""
+"""Central algorithms: SuLQ, MOD-SuLQ, Analyze Gauss, PPCA, Wishart difference side by side."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ with errors_shown():
             panels.people_curve(spec, dataset)
     not_private("These curves and exact PCA", "are measured on the data themselves.")
 
-    shown = ("ppca", panels.chosen_variant(spec), "modsulq", "sulq")
+    shown = ("ppca", "wishart", panels.chosen_variant(spec), "modsulq", "sulq")
     found = {key: central_cache.batch(each).subspaces[0] for key, each in specs.items()}
     st.markdown("## What the components look like")
-    panels.components(spec, dataset, {key: found[key] for key in shown[:3] if key in found})
+    panels.components(spec, dataset, {key: found[key] for key in shown[:4] if key in found})
     st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")
 
     st.markdown("## What each promises")

@@ -67,6 +67,7 @@ def answer(rows: Sequence[Row], spec: CentralSpec) -> None:
     others = [f"MOD-SuLQ {percent(means['modsulq'])}", f"SuLQ {percent(means['sulq'])}"]
     if ag in means:
         others.insert(0, f"Analyze Gauss {percent(means[ag])}, for the weaker (ε, δ)")
+    others.insert(0, f"Wishart difference, pure as well, {percent(means['wishart'])}")
     big_number(
         percent(means["ppca"]),
         "of the energy that exact PCA captures is kept by **PPCA** at pure "
@@ -108,7 +109,7 @@ def people_curve(spec: CentralSpec, dataset: DatasetStatus) -> None:
 
 
 def _curve_variants(spec: CentralSpec) -> tuple[str, ...]:
-    return "ppca", chosen_variant(spec), "modsulq", "sulq"
+    return "ppca", "wishart", chosen_variant(spec), "modsulq", "sulq"
 
 
 def _curve(

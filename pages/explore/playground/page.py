@@ -13,6 +13,7 @@ from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import as_printed, presets
 from pages.explore.playground.message_sizes import travelled
+from pages.explore.playground.tour import tour
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server import page_lock, result_cache
 from pages.sidebar.controls import current
@@ -38,6 +39,7 @@ if story is not None and not presets.predicted(story):
 if not dataset_ready(dataset):
     st.stop()
 
+tour()
 energy_picture()
 with errors_shown():
     session_ledger.pay_run(spec, spec.repetitions)

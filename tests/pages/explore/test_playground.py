@@ -157,10 +157,19 @@ def test_the_published_promise_shows_what_it_really_is():
 
 
 def test_published_preparation_is_never_called_private():
-    at = opened()
-    assert "preparation not private" in words(at)
-    at = opened(preparation="private")
+    assert "preparation not private" in words(opened(preparation="published"))
+
+
+# The last is what "bounded" was called before.
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [({}, "sphere"), ({"preparation": "none"}, "none"), ({"preparation": "private"}, "bounded")],
+)
+def test_every_other_preparation_is_private(asked, shown):
+    at = opened(**asked)
+    assert not at.exception
     assert "preparation not private" not in words(at)
+    assert at.session_state["preparation"] == shown
 
 
 def test_eigen_images_have_a_row_for_each_epsilon():
@@ -204,7 +213,8 @@ def test_sites_that_drop_out_are_asked_for_in_the_address():
     assert not at.warning
     assert "By Chain of sites" in words(at)
     (table,) = (each for each in words(at).split("\n") if each.startswith("| Chain of sites"))
-    assert "| 5 |" in table  # rounds, in the table of messages
+    # Rounds, in the table of messages: the sum of the means goes round before.
+    assert "| 10 |" in table
     at = opened(dropped_sites="9", sites="4", repetitions="2")
     assert "Of 4 sites at most 3 can drop out" in at.warning[0].value
 
