@@ -64,7 +64,8 @@ class Table:
         self._ending = self._path.suffix.lower()
         if self._ending not in _SOUND:
             raise ParameterError("data", f"a file named {', '.join(_SOUND)}", self._path.name)
-        self._path.open("rb").close()
+        with self._one_sentence():
+            self._path.open("rb").close()
         if self._ending.startswith(".np"):
             with self._one_sentence():
                 self._data = self._columns_of(_unpacked(self._path))
