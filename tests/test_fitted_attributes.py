@@ -18,6 +18,7 @@ from dpcore.statistics import private_histogram, private_mean, private_variance
 
 N = 40
 NOISY = {
+    "mean_",
     "components_",
     "eigenvalues_",
     "assessment_",

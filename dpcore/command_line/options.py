@@ -57,6 +57,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         default=default.mean_share,
         help="share of the budget for the private mean (default: a rule finds it)",
     )
+    add(
+        "--knowledge",
+        default=default.knowledge,
+        help="public subspace that pictures are projected onto first: none, dct:P (the lowest P "
+        "percent of frequencies) or DATASET:P (leading directions of another data set)",
+    )
     add("--split", choices=SPLITS, default=default.split, help="how people are spread over sites")
     add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")
     add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")

@@ -19,11 +19,11 @@ def add_release_commands(commands: Commands) -> None:
     """Hang the three commands on the parser."""
     _add_release(commands)
     verify = commands.add_parser("verify", help="check a release folder, offline")
-    verify.add_argument("folder", type=Path)
+    verify.add_argument("folder", type=_path)
     verify.set_defaults(command=_verify)
     example = commands.add_parser("example", help="write a table with its dictionary, to try")
     example.add_argument("name", help="breast-cancer or class-survey")
-    example.add_argument("folder", type=Path, help="where table.csv and dictionary.toml go")
+    example.add_argument("folder", type=_path, help="where table.csv and dictionary.toml go")
     example.set_defaults(command=_example)
 
 
@@ -35,12 +35,17 @@ def _add_release(commands: Commands) -> None:
         "from the operating system's entropy, charged to the project's ledger before it is drawn.",
     )
     add = parser.add_argument
-    add("--data", required=True, help="a .csv, .parquet, .npz or .npy file")
-    add("--dictionary", required=True, help="a TOML file with the columns' public limits")
+    add("--data", required=True, type=_path, help="a .csv, .parquet, .npz or .npy file")
+    add(
+        "--dictionary",
+        required=True,
+        type=_path,
+        help="a TOML file with the columns' public limits",
+    )
     add("--epsilon", type=float, required=True)
     add("--delta", type=float, required=True)
     add("--components", type=int, required=True, help="K")
-    add("--project", required=True, type=Path, help="folder with the ledger and the releases")
+    add("--project", required=True, type=_path, help="folder with the ledger and the releases")
     add("--name", required=True, help="of this release; new to the project")
     add(
         "--cap",
@@ -58,6 +63,12 @@ def _add_release(commands: Commands) -> None:
     )
     add("--json", action="store_true", help="print the certificate")
     parser.set_defaults(command=_release)
+
+
+def _path(text: str) -> Path:
+    if "\0" in text:
+        raise argparse.ArgumentTypeError("a path has no null character")
+    return Path(text)
 
 
 def _release(arguments: argparse.Namespace) -> int:

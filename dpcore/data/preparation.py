@@ -16,7 +16,7 @@ MODES = ("sphere", "bounded", "none", "published")
 # What a mode was called before.
 RENAMED = {"private": "bounded"}
 # On the sphere the length of a row does not matter; beyond so many bounds it cannot be squared.
-_LONGEST_ON_SPHERE = 1e15
+LONGEST_ON_SPHERE = 1e15
 
 _BLOCK_BYTES = 1 << 24
 
@@ -89,10 +89,9 @@ def prepare(
     mode : {"sphere", "bounded", "none", "published"}
         "published": subtract the mean of all rows, divide by the largest row norm (Imtiaz &
         Sarwate 2018, section 4). Both are read from the people's rows: not private.
-        "bounded": divide by a public bound and clip longer rows. No row influences what happens
-        to another, so replacing one person changes one row of X. Nothing is centred here: a
-        private mean is released beside the second moment and its outer product subtracted
-        afterwards, which is post-processing.
+        "bounded": divide by a public bound and clip longer rows. No row influences another, so
+        replacing one person changes one row of X. Nothing is centred here: a private mean is
+        released beside the second moment, and its outer product subtracted afterwards.
         "sphere": divide by a public bound, and shorten nothing. Every row gets length 1 around a
         private mean, which has to be drawn first (`dpcore.spectra.SiteRows`); the bound is what
         that mean reads rows up to. No row influences another here.
@@ -103,10 +102,6 @@ def prepare(
     in_place : bool
         Write into the rows of `dataset`, which nobody may use any more, where they can be
         written to; a large data set then needs its memory once.
-
-    Returns
-    -------
-    Prepared
 
     Raises
     ------
@@ -129,8 +124,8 @@ def prepare(
     elif mode in ("sphere", "bounded"):
         scale = dataset.public_norm_bound if norm_bound is None else norm_bound
         check_norm_bound("norm_bound", scale)
-        longest = 1.0 if mode == "bounded" else _LONGEST_ON_SPHERE
-        out, n_clipped = _clip_and_scale(X, scale, longest, _room_for(X, in_place))
+        longest = 1.0 if mode == "bounded" else LONGEST_ON_SPHERE
+        out, n_clipped = in_units_of_bound(X, scale, longest, _room_for(X, in_place))
         statement = _as_bounded(scale) if mode == "bounded" else _on_sphere(scale)
     else:
         out, scale = X, 1.0
@@ -220,7 +215,7 @@ def _centre_and_scale(X: FloatArray, out: FloatArray) -> tuple[FloatArray, Float
     return out, mean, longest
 
 
-def _clip_and_scale(
+def in_units_of_bound(
     X: FloatArray, bound: float, longest: float, out: FloatArray
 ) -> tuple[FloatArray, int]:
     """Rows in units of the bound, at most `longest` of them long; how many exceed the bound."""

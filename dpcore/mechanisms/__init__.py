@@ -9,17 +9,21 @@ from dpcore.mechanisms.chains import (
     split_r_hat,
     tail_ess,
 )
+from dpcore.mechanisms.l2_laplace import l2_laplace_noise
 from dpcore.mechanisms.symmetric_noise import NOISE_SHAPES, symmetric_gaussian_noise
+from dpcore.mechanisms.wishart_difference import wishart_difference
 
 __all__ = [
     "NOISE_SHAPES",
     "BinghamDraw",
     "bulk_ess",
     "effective_sample_size",
+    "l2_laplace_noise",
     "rank_normalized_r_hat",
     "sample_matrix_bingham",
     "sample_vector_bingham",
     "split_r_hat",
     "symmetric_gaussian_noise",
     "tail_ess",
+    "wishart_difference",
 ]

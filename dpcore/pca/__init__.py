@@ -31,7 +31,7 @@ __all__ = [
 _ESTIMATORS = {
     "AnalyzeGaussPCA": "central_pca",
     "DistributedPCA": "distributed_pca",
-    "ExponentialPCA": "central_pca",
+    "ExponentialPCA": "exponential_pca",
     "ModSulqPCA": "central_pca",
     "SulqPCA": "central_pca",
 }

@@ -12,6 +12,10 @@ from dpcore.arrays import FloatArray
 # law of the Gaussian orthogonal ensemble (beta = 1) that noise exceeds with this chance.
 ERROR_RATE = 0.01
 _TRACY_WIDOM = 2.0234
+# Edges of the spectrum in units of sqrt(D) sigma: twice the standard deviation of an entry off the
+# diagonal, and for a Wishart difference that of the free difference of two Poisson laws of rate 1
+# (Nica & Speicher 1998, "Commutators of free random variables": the tetilla law).
+_EDGES = {"triangle": 2.0, "isometric": math.sqrt(2), "wishart": math.sqrt((11 + 5 * 5**0.5) / 8)}
 
 
 def noise_edge(sigma: np.ndarray, weights: np.ndarray, n_features: int, *, noise: str) -> float:
@@ -29,15 +33,15 @@ def noise_edge(sigma: np.ndarray, weights: np.ndarray, n_features: int, *, noise
     weights : ndarray of shape (n_sites,)
         Weights of the average.
     n_features : int
-    noise : {"triangle", "isometric"}
+    noise : {"triangle", "isometric", "wishart"}
 
     Returns
     -------
     float
         In units of the second moment.
     """
-    left = math.sqrt(float(np.sum((weights * sigma) ** 2)))
-    return 2 * math.sqrt(n_features) * off_diagonal_sigma(left, noise)
+    together = math.sqrt(float(np.sum((weights * sigma) ** 2)))
+    return _EDGES[noise] * math.sqrt(n_features) * together
 
 
 def off_diagonal_sigma(sigma: float, noise: str) -> float:

@@ -36,6 +36,8 @@ class Subspace:
     n_rounds : int
         How many messages travel one after the other; those of different sites may go at once. A
         mean that sites share takes two more: their means, and the average back.
+    centre : ndarray of shape (n_features,) or None
+        The released point that rows were centred by, in their units; None where there is none.
     diagnostics : dict
         What the method has to say about how it ran; empty for closed forms.
     """
@@ -46,6 +48,7 @@ class Subspace:
     sigma: FloatArray = field(default_factory=lambda: np.zeros(0))
     bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n_rounds: int = 1
+    centre: FloatArray | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -63,13 +66,12 @@ class NoisyAverage:
         Noise standard deviation in an entry of the average, before any truncation at the sites.
     of_proxies : bool
         Whether sites sent their leading directions only.
-    mean : NoisyMean, optional
-        The private mean whose outer product was subtracted; None where none was.
-    centre : ndarray of shape (n_features,), optional
-        Of the sphere, where rows were sent to length 1 around it.
+    mean_sigma : float
+        Of the noise in the centre, where its outer product was subtracted; 0 on the sphere.
     noise : str, optional
         Shape of the noise, where it is not that of the settings.
     n_rounds : int
+    centre : ndarray of shape (n_features,) or None
         As in `Subspace`.
     """
 
@@ -79,10 +81,10 @@ class NoisyAverage:
     bytes_sent: IntArray
     sigma_left: float
     of_proxies: bool = False
-    mean: NoisyMean | None = None
-    centre: FloatArray | None = None
+    mean_sigma: float = 0.0
     noise: str | None = None
     n_rounds: int = 1
+    centre: FloatArray | None = None
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """The K leading directions."""
@@ -93,8 +95,21 @@ class NoisyAverage:
             of_proxies=self.of_proxies,
         )
         return Subspace(
-            components, eigenvalues, self.guarantee, self.sigma, self.bytes_sent, self.n_rounds
+            components,
+            eigenvalues,
+            self.guarantee,
+            self.sigma,
+            self.bytes_sent,
+            self.n_rounds,
+            self.centre,
         )
+
+    @property
+    def subtracted_mean(self) -> NoisyMean | None:
+        """None where none was, and where there was no noise in it."""
+        if self.centre is None or self.mean_sigma == 0:
+            return None
+        return NoisyMean(self.centre, self.mean_sigma)
 
     def assessment(self, settings: ReleaseSettings) -> Assessment:
         """How good those directions are, of a noisy second moment that nothing was cut from."""
@@ -104,5 +119,5 @@ class NoisyAverage:
             sigma=self.sigma_left,
             noise=self.noise or settings.noise,
             ranking=settings.ranking,
-            mean=self.mean,
+            mean=self.subtracted_mean,
         )

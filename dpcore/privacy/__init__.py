@@ -38,6 +38,7 @@ from dpcore.privacy.sensitivity import (
     l2_sensitivity_of_second_moment,
     l2_sensitivity_on_sphere,
     mean_weight,
+    nuclear_sensitivity_of_moment_and_mean,
 )
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "l2_sensitivity_of_second_moment",
     "l2_sensitivity_on_sphere",
     "mean_weight",
+    "nuclear_sensitivity_of_moment_and_mean",
     "odds_factor",
     "odometer_epsilon",
     "posterior_after_test",

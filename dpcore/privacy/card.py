@@ -250,11 +250,11 @@ def _badges(guarantee: Guarantee) -> list[Badge]:
     if not guarantee.is_private:
         badges = [Badge("not private", "bad")]
     else:
-        badges = [Badge("private", "good")]
+        # One verdict: nobody reads on after a green "private".
+        is_weak = best_guess(guarantee) > 0.95
+        badges = [Badge("weak promise", "bad") if is_weak else Badge("private", "good")]
         if guarantee.delta == 0:
-            badges.append(Badge("pure: δ = 0", "good"))
-        if best_guess(guarantee) > 0.95:
-            badges.append(Badge("weak promise", "bad"))
+            badges.append(Badge("pure: δ = 0", "neutral" if is_weak else "good"))
     if guarantee.asked is not None:
         if not guarantee.keeps_asked:
             badges.append(Badge("breaks what was asked", "bad"))

@@ -96,6 +96,36 @@ def l2_sensitivity_on_sphere(n_samples: float, *, weight: float = 0.0) -> float:
     return math.hypot(l2_sensitivity_of_second_moment(n_samples), 2 * weight / n_samples)
 
 
+def nuclear_sensitivity_of_moment_and_mean(
+    n_samples: float, row_norm_bound: float = 1.0, *, weight: float = 0.0
+) -> float:
+    """Replace-one nuclear sensitivity of A, bordered by w times the mean where w is not 0.
+
+    Put w as one more entry into every row: the second moment of the rows z = (x, w) holds A, w m
+    and w^2, and the change z z^T - z' z'^T has eigenvalues of either sign whose magnitudes add
+    up to the root of (|z|^2 + |z'|^2)^2 - 4 <z, z'>^2. That is largest for rows as long as
+    can be, at <z, z'> = 0 where the w^2 in it can be made up for, and at opposite rows elsewhere:
+
+        2 (c^2 + w^2) / n   where w <= c,   4 w c / n   elsewhere.
+
+    With rows of lengths p and q at their worst angle the sum is p^2 + q^2 + 2 w^2 where
+    w^2 <= p q, and elsewhere (p + q) times the root of (p - q)^2 + 4 w^2: both grow with p and q.
+    With two features or more it is attained; with one, and without a mean, it is an upper bound.
+
+    Raises
+    ------
+    ParameterError
+        If `n_samples` or `row_norm_bound` is not positive, or `weight` negative.
+    """
+    require_positive("n_samples", n_samples)
+    require_positive("row_norm_bound", row_norm_bound)
+    if not 0 <= weight < math.inf:
+        raise ParameterError("weight", "at least 0 and finite", weight)
+    if weight <= row_norm_bound:
+        return 2 * (row_norm_bound**2 + weight**2) / n_samples
+    return 4 * weight * row_norm_bound / n_samples
+
+
 def mean_weight(mean_share: float, row_norm_bound: float = 1.0) -> float:
     """c sqrt(s / (2 (1 - s))): the noise of a second moment over that of the mean beside it.
 

@@ -11,6 +11,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,7 @@ class Dictionary:
         ):
             raise ParameterError("norm_bound", "from 0.001 to 100", bound)
 
-    @property
+    @cached_property
     def features(self) -> tuple[str, ...]:
         """Names of the features, in the order of the columns."""
         return tuple(name for column in self.columns for name in column.features)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +19,8 @@ import pyarrow.compute as pc
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray
 from dpcore.errors import ParameterError
-from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.exact.integer_rows import GRID, on_grid
+from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.exact.integer_rows import on_grid
 from dpcore.releases.tables import Block, Cells, Table
 
 # What is read as a number; anything else in such a column is missing.
@@ -69,55 +70,58 @@ def grid_blocks(
     ParameterError
         If a column is of a type that is neither number nor text.
     """
-    reading = Reading() if reading is None else reading
-    rows_of: Counter[str] = Counter()
+    limits, rows_of = _limits(dictionary), Counter[str]()
     for block in table.blocks():
-        rows = _encoded(block, dictionary, reading)
+        values = _values(block, dictionary)
+        rows = on_grid(values, *limits)
+        kept = np.ones(len(rows), dtype=bool)
         if dictionary.person is not None:
-            texts = _texts(block[dictionary.person], dictionary.person)
-            kept = _kept(texts, rows_of, dictionary.at_most)
-            reading.n_left_out += int(np.count_nonzero(~kept))
-            rows = rows[kept]
-        yield rows
+            people = _texts(block[dictionary.person], dictionary.person)
+            kept = _kept(people, rows_of, dictionary.at_most)
+        if reading is not None:
+            _count(reading, values, kept, dictionary)
+        yield rows if kept.all() else rows[kept]
 
 
-def on_grid_of(cells: Cells, column: Column, reading: Reading) -> FloatArray:
-    """The features of one column, of shape (n_rows, n_features of the column).
-
-    Parameters
-    ----------
-    cells : ndarray or pyarrow.Array, of numbers or texts
-    column : Column
-    reading : Reading
-        Counts what is met.
-
-    Raises
-    ------
-    ParameterError
-        If the cells are neither.
-    """
-    if column.levels:
-        level = pc.index_in(_texts(cells, column.name), value_set=pa.array(column.levels))
-        position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
-        reading.missing[column.name] += int(np.count_nonzero(position < 0))
-        one_hot: FloatArray = (position[:, None] == np.arange(len(column.levels))) * float(GRID)
-        return one_hot
-    values = _numbers(cells, column.name)
-    reading.missing[column.name] += int(np.count_nonzero(np.isnan(values)))
-    beyond = (values < column.lower) | (values > column.upper)
-    reading.clipped[column.name] += int(np.count_nonzero(beyond))
-    return on_grid(values, column.lower, column.upper, column.middle)[:, None]
+def _limits(dictionary: Dictionary) -> FloatArray:
+    """Lower and upper limit and middle of every feature; levels go from 0, their middle, to 1."""
+    of_columns = [
+        [(0.0, 1.0, 0.0)] * len(column.levels) or [(column.lower, column.upper, column.middle)]
+        for column in dictionary.columns
+    ]
+    return np.array(list(chain(*of_columns)), dtype=np.float64).T
 
 
-def _encoded(block: Block, dictionary: Dictionary, reading: Reading) -> FloatArray:
+def _values(block: Block, dictionary: Dictionary) -> FloatArray:
+    """Features as numbers: not a number where there is none, and 0 or 1 for levels."""
     n_rows = len(block[dictionary.columns[0].name])
-    reading.n_rows += n_rows
-    rows, start = np.empty((n_rows, dictionary.n_features)), 0
+    values, start = np.empty((n_rows, dictionary.n_features)), 0
+    for column in dictionary.columns:
+        cells = block[column.name]
+        if column.levels:
+            level = pc.index_in(_texts(cells, column.name), value_set=pa.array(column.levels))
+            position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
+            stop = start + len(column.levels)
+            values[:, start:stop] = position[:, None] == np.arange(stop - start)
+        else:
+            stop = start + 1
+            values[:, start] = _numbers(cells, column.name)
+        start = stop
+    return values
+
+
+def _count(reading: Reading, values: FloatArray, kept: BoolArray, dictionary: Dictionary) -> None:
+    reading.n_rows += len(values)
+    reading.n_left_out += int(np.count_nonzero(~kept))
+    lower, upper, _ = _limits(dictionary)
+    clipped = ((values < lower) | (values > upper)).sum(axis=0)
+    missing, start = np.isnan(values).sum(axis=0), 0
     for column in dictionary.columns:
         stop = start + len(column.features)
-        rows[:, start:stop] = on_grid_of(block[column.name], column, reading)
+        absent = (values[:, start:stop] == 0).all(axis=1).sum() if column.levels else missing[start]
+        reading.missing[column.name] += int(absent)
+        reading.clipped[column.name] += int(clipped[start])
         start = stop
-    return rows
 
 
 def _numbers(cells: Cells, name: str) -> FloatArray:

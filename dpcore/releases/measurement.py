@@ -99,10 +99,7 @@ def measure(
     n_rows = float(noisy[-1]) / scales.count_weight
     centre = _centre(noisy[:-1], n_rows, scales.sum_sigma)
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
-    rows = (
-        of_length(rows - centre, LENGTH, reach)
-        for rows in _bounded(table, dictionary, scales, Reading())
-    )
+    rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
     exact = exact_second_moment(rows, dictionary.n_features)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
     eigenvalues, components = leading_eigenpairs(moment, n_components)
@@ -110,7 +107,7 @@ def measure(
 
 
 def _bounded(
-    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading
+    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading | None = None
 ) -> Iterator[FloatArray]:
     """Rows on the grid, no longer than the bound that the sum's sensitivity rests on."""
     bound = math.isqrt(scales.squared_norm)

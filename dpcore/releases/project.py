@@ -214,7 +214,7 @@ class Project:
         if after.delta > self.cap.reserve:
             raise BeyondCap(
                 f"The sampler's distance would take δ = {after.delta:.2g}, and the cap keeps "
-                f"{self.cap.reserve:.2g} for that: start a project with a larger δ."
+                f"{self.cap.reserve:.2g} for that: a cap of larger δ, or smaller ε, keeps more."
             )
         self.cap.require(self._bound(spent), after, asked)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +78,13 @@ def release(
     dictionary = _as_dictionary(dictionary)
     if preparation not in PREPARATIONS:
         raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
-    if type(n_components) is not int or not 1 <= n_components <= dictionary.n_features:
+    if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components
         )
     scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=mean_share)
     exact = scales.epsilon(delta, epsilon)
-    table = Table(data, dictionary.keys)
+    table = Table(data, dictionary.keys, dictionary.n_features)
     if not isinstance(project, Project):
         project = Project(project, cap)
     # Before the table is read, which may take long; decided for good with the charge.
@@ -91,7 +92,7 @@ def release(
     total = sum_and_count(table, dictionary, scales, Reading() if reading is None else reading)
     spent = project.charge(name, scales, exact, delta)
     measured = measure(
-        table, dictionary, scales, total, n_components=n_components, preparation=preparation
+        table, dictionary, scales, total, n_components=int(n_components), preparation=preparation
     )
     certificate = certificate_of(
         name, dictionary, scales, measured, preparation=preparation, mean_share=mean_share,

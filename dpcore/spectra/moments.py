@@ -40,6 +40,7 @@ class SiteMoments:
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Data type of the second moments."""
         return self.second_moments.dtype
 
     @property

@@ -65,6 +65,7 @@ class SiteRows:
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Data type of the rows, and of their second moments."""
         return self.rows.dtype
 
     @property

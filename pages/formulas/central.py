@@ -14,6 +14,12 @@ One aggregator holds $n$ rows of norm at most 1 and their second moment $A = \fr
   $\exp\!\big(\tfrac{n\varepsilon}{2}\operatorname{tr} V^\top A V\big)$: the exponential mechanism,
   whose score $\operatorname{tr} V^\top X^\top X V$ moves by at most 1 when one row is replaced,
   for any $K$.
+- **Wishart difference** adds $W - W'$, independent Wishart matrices with $D + 1$ degrees of freedom
+  and covariance $\tfrac{1}{n\varepsilon} I$: density proportional to
+  $e^{-\frac{n\varepsilon}{2}\operatorname{tr} W}$. If a row $x$ becomes $y$,
+  $xx^\top - yy^\top = P - Q$ with $P, Q \succeq 0$ and $\operatorname{tr} P + \operatorname{tr} Q
+  \le 2$; the pair $(W + P/n, W' + Q/n)$ gives the same release from the other data and is at most
+  $e^{\varepsilon}$ times less likely. Pure ε, drawn exactly.
 
 (Chaudhuri, Sarwate & Sinha 2012; Dwork, Talwar, Thakurta & Zhang 2014.) The exact ε of the
 Gaussian ones is that of their noise at the sensitivity $\sqrt2/n$ (Balle & Wang 2018). MOD-SuLQ's

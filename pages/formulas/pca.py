@@ -22,7 +22,12 @@ $$\delta \ge \Phi\!\left(\tfrac{\mu}{2} - \tfrac{\varepsilon}{\mu}\right)
 (Balle & Wang 2018). *Analytic* calibration solves this for $\sigma_s$. The *published* one is
 $\sigma_s = \sqrt{2 \ln(1.25/\delta)} / (n_s \varepsilon)$.
 
-Under the private preparation a site also releases its noisy mean, and its matrix is centred
+On the **sphere**, the default, sites first release noisy means; every row then becomes $(x - m) /
+\lVert x - m \rVert$ around their average $m$ (one site alone uses its own), and
+$A_s$ is the second moment of these. Mean and matrix count one after the other,
+$\mu^2 = (2/n_s)^2/\sigma_{\text{mean}}^2 + 2/(n_s \sigma_s)^2$.
+
+**Bounded**: a site also releases its noisy mean, and its matrix is centred
 around everybody's; one site alone uses its own. One person moves both, and the worst pair of rows
 for one is not the worst for the other: with noise $w$ times smaller on the mean,
 $\mu = (\sqrt 2 + w^2/\sqrt 2) / (n_s \sigma_s)$ for $w^2 \le 2$.

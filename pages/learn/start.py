@@ -8,14 +8,14 @@ from dpcore.data import list_datasets
 from dpcore.figures.families.network import network_svg
 from pages.sidebar.navigation import PAGES, page_path
 from pages.widgets.charts import is_dark
+from pages.widgets.glossary import GLOSSARY
 
 WHAT_THIS_IS = """
-Several hospitals hold people's data that may not be pooled, and want the principal components of
-all of it. Each hospital adds noise to its own second-moment matrix, so that nothing it sends
-says much about any one person. It keeps the few strongest directions and sends those; an
-aggregator that nobody has to trust averages what arrives. How much of the signal survives
-depends on ε, δ, the number of sites, the people at each, and how much is sent, and no formula
-tells you what that feels like. Here you move the sliders and the algorithms run while you watch.
+**DP-PCA Lab.** Several hospitals hold people's data that may not be pooled, and want to know what
+all of it has in common. Each adds noise to a summary of its own people, so that nothing it sends
+says much about any one of them, and an aggregator that nobody has to trust puts the summaries
+together. How much of the pattern survives? Move the sliders, and the algorithms run while you
+watch.
 """
 USERS = (
     (
@@ -25,8 +25,8 @@ USERS = (
     ),
     (
         "You teach a class",
-        "playground",
-        "Press one of the Playground's stories: it asks for a prediction before it shows.",
+        "promise",
+        "Ask how often somebody could guess right about you, before the page says it.",
     ),
     (
         "You present to stakeholders",
@@ -43,19 +43,25 @@ picture.image(
     alt="Five sites each send a noisy proxy to one aggregator.",
 )
 
-st.subheader("Where to start")
 for column, (who, page, what) in zip(st.columns(3), USERS, strict=True):
     with column.container(border=True, height="stretch"):
         st.markdown(f"**{who}**\n\n{what}")
         st.page_link(page_path(page), label=PAGES[page].title)
 
-st.subheader("The pages")
-for place in PAGES.values():
-    link, about = st.columns([1, 3], vertical_alignment="center")
-    link.page_link(place.path, label=place.title)
-    about.markdown(place.about)
+st.markdown("## The pages")
+sections = dict.fromkeys(place.section for place in PAGES.values())
+for column, section in zip(st.columns(len(sections), gap="large"), sections, strict=True):
+    column.markdown(f"### {section}")
+    for place in PAGES.values():
+        if place.section == section:
+            column.page_link(place.path, label=f"**{place.title}**")
+            column.markdown(f":small[{place.about}]")
 
-st.subheader("Data sets on this machine")
+st.markdown("## Words")
+with st.expander("What the words mean"):
+    st.markdown("\n\n".join(f"**{name}**: {text}" for name, text in GLOSSARY.items()))
+
+st.markdown("## Data sets on this machine")
 st.dataframe(
     [
         {

@@ -29,7 +29,7 @@ right.download_button(
     on_click="ignore",
     width="stretch",
 )
-st.subheader(chosen.title)
+st.markdown(f"## {chosen.title}")
 st.markdown(chosen.about)
 with errors_shown():
     if key == "pca":

@@ -11,6 +11,7 @@ from dpcore.experiments.engine.control_ranges import (
     MOST_SITES,
     PEOPLE_PER_SITE,
 )
+from dpcore.experiments.pca.public_knowledge import CHOICES, NO_KNOWLEDGE, say_knowledge
 from dpcore.experiments.pca.spec import PREPARATIONS, SPLITS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch
 from pages.parameters.words import (
@@ -142,6 +143,16 @@ ADVANCED: dict[str, Parameter] = {
             ),
         )
     },
+    "knowledge": OneOf(
+        control="selectbox",
+        title="Public knowledge",
+        help="A public subspace that pictures are projected onto before noise is added: the lowest "
+        "frequencies (dct), or the leading directions of another data set, with their share. What "
+        "it leaves out is lost at every ε.",
+        default=NO_KNOWLEDGE,
+        options=CHOICES,
+        label=say_knowledge,
+    ),
     "dropped_sites": Number(
         control="number_input",
         title="Sites that drop out",

@@ -14,6 +14,7 @@ from pages.parameters.kinds import Parameter, of_page
 from pages.parameters.learn import LEARN, of_audit
 from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.use import USE
+from pages.widgets import glossary
 
 # What each control that was drawn stands at until somebody moves it.
 _USUAL = "_usual"
@@ -49,7 +50,10 @@ def ask(name: str, place: DeltaGenerator | None = None, **differently: Any) -> A
     `differently` overrides what is declared where the data or another control decide.
     """
     parameter = known(name)
-    declared = {"label": parameter.title, "help": parameter.help} | parameter.arguments()
+    # What it does, and what the terms in its title mean.
+    told = (parameter.help, glossary.told(parameter.title))
+    declared = {"label": parameter.title, "help": "\n\n".join(filter(None, told)) or None}
+    declared |= parameter.arguments()
     given = declared | {"key": name, "bind": "query-params"} | differently
     usual = given.get("default", given.get("value", parameter.default))
     if parameter.control == "selectbox":

@@ -28,7 +28,7 @@ def between_sites() -> tuple[str, ...]:
 
 def of_matrices() -> tuple[str, ...]:
     """Protocols that release eigenvalues too, by everybody's rows or by sites."""
-    return ("ag", *(key for key, entry in PROTOCOLS.items() if entry.is_distributed))
+    return ("ag", "wishart", *(key for key, entry in PROTOCOLS.items() if entry.is_distributed))
 
 
 def to_learn_with() -> tuple[str, ...]:

@@ -65,9 +65,9 @@ class Frame:
 Missing = Callable[[], object]
 
 
-def frame(spec: RunSpec, dataset: DatasetStatus) -> Frame:
-    """The whole frame of a spec, computed where it is not there."""
-    return Frame(spec, result_cache.rows(spec), _pictures(_lead(spec), dataset.image_shape))
+def frame(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> Frame:
+    """The frame of a spec with these rows, its pictures made where they are not there."""
+    return Frame(spec, rows, _pictures(_lead(spec), dataset.image_shape))
 
 
 def finished(

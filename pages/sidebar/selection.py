@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpcore.data import DatasetStatus
+from dpcore.data import DatasetStatus, dataset_status
 from dpcore.errors import ParameterError
+from dpcore.experiments.pca.public_knowledge import (
+    FREQUENCIES,
+    NO_KNOWLEDGE,
+    Knowledge,
+    check_knowledge,
+    kept_features,
+)
 from dpcore.experiments.pca.spec import RunSpec
 from pages.parameters.sidebar import DEFAULTS
 from pages.parameters.words import EVERYBODY
@@ -48,12 +55,33 @@ def selected(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
     if fields["dropped_sites"] >= sites:
         notes.append(f"Of {sites} sites at most {sites - 1} can drop out: somebody has to answer.")
         fields["dropped_sites"] = sites - 1
+    fields["knowledge"], objection = _usable_knowledge(fields, dataset)
+    notes += objection
     fields["protocols"] = tuple(fields["protocols"])
     if not fields["protocols"]:
         fields["protocols"] = ("dpdis",)
         notes.append("No protocol is picked: showing DPdisPCA.")
+    left = kept_features(fields["knowledge"], dataset.n_features)
+    fields["intermediate_dim"] = min(fields["intermediate_dim"], left)
     compare = fields.pop("compare")
     return Selection(RunSpec(dataset=dataset.name, **fields), dataset, tuple(notes), compare)
+
+
+def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tuple[str, list[str]]:
+    """The public subspace asked for, or none and why."""
+    asked = fields["knowledge"]
+    try:
+        check_knowledge(asked, dataset.name)
+        knowledge = Knowledge.parse(asked)
+        is_data_set = knowledge is not None and knowledge.source != FREQUENCIES
+        if is_data_set and not dataset_status(asked.partition(":")[0]).ready:
+            raise ParameterError("knowledge", "of a data set on this machine", asked)
+        left, needed = kept_features(asked, dataset.n_features), fields["components"]
+        if left < needed:
+            raise ParameterError("knowledge", f"of at least K = {needed} directions", left)
+    except ParameterError as error:
+        return NO_KNOWLEDGE, [f"No public knowledge is used: {error}."]
+    return asked, []
 
 
 def defaults_for(dataset: DatasetStatus) -> dict[str, Any]:

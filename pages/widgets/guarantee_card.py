@@ -14,7 +14,7 @@ from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
-from dpcore.privacy.card import CardRow
+from dpcore.privacy.card import Badge, CardRow
 from pages.server import result_cache
 from pages.sidebar.navigation import PAGES
 
@@ -28,17 +28,20 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "sphere") -> None
     promise and are not part of it.
     """
     card = result_cache.shown(guarantee, lambda: describe(guarantee))
-    said = [
-        " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
-        + f" {card.headline}"
-    ]
+    badges, said = card.badges, card.headline
     if preparation == "published" and guarantee.is_private:
-        said.append(
-            ":red-badge[preparation not private] This promise starts after centring and "
-            "scaling, which read the rows. Choose any other preparation to have it all."
+        # The verdict is on the whole, so that no green badge stands over what is not private.
+        badges = (
+            Badge("preparation not private", "bad"),
+            *(badge for badge in badges if badge.tone != "good"),
         )
+        said = (
+            "This promise starts after centring and scaling, which read the rows; any other "
+            f"preparation has it all. From there on: {said}"
+        )
+    marks = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in badges)
     with st.container(border=True):
-        st.markdown("\n\n".join(said))
+        st.markdown(f"{marks} {said}")
         st.html(_definitions(card.rows))
         if card.assumptions:
             with st.expander("It holds where all of this is true"):

@@ -13,11 +13,12 @@ from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.privacy import BeyondCap
 from pages.sidebar.navigation import page_path
+from pages.widgets import glossary
 from pages.widgets.plain_text import said
 
 
 def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
-    """The number that matters, as the biggest thing on the page, with its sentence.
+    """The number that matters, as the biggest thing on the page, with its sentence and terms.
 
     Returns the place of the sentence, to add to it.
     """
@@ -25,10 +26,11 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     # As large as the column bears, wide or narrow: a character is about 0.6 of the font's size.
     share = 100 / (0.6 * len(number))
     figure.html(
-        f'<div style="container-type:inline-size"><div style="font-size:min({share:.0f}cqw,5.5rem);'
-        f'font-weight:700;line-height:1.05;white-space:nowrap">{number}</div></div>'
+        '<div style="container-type:inline-size">'
+        f'<div style="font-size:min({share:.0f}cqw,12vh,5.5rem);font-weight:700;'
+        f'line-height:1.05;white-space:nowrap">{number}</div></div>'
     )
-    words.markdown(f"## {sentence}")
+    words.markdown(f"## {sentence}", help=glossary.told(f"{sentence} {more}"))
     if more:
         words.markdown(more)
     return words

@@ -86,7 +86,8 @@ def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)
     settings = spec.settings(problem.n_features, problem.default_components)
     sites = problem.moments.n_samples.tolist()
     guarantees = {
-        key: PROTOCOLS[key].promise(settings, sites, problem.n_features) for key in spec.protocols
+        key: PROTOCOLS[key].promise(settings, sites, problem.moments.n_features)
+        for key in spec.protocols
     }
     pay(of_run(spec, guarantees, problem.n_samples, draws, what))
     _record_what_read_rows(spec.dataset, spec.preparation)

@@ -2,11 +2,12 @@
 
     python tests/benchmarks/bench_browser.py [--moves 16] [--rounds 3]
 
-Prints the time from an arrow key on the epsilon slider to the first frame that shows another chart
-(all protocols' dots, every one of them computed), and from starting the server to the first chart,
-each with its ratio to the trivial app; then the server's memory, idle and with MNIST where the data
-home has it. The slider goes back and forth, so that both settings never seen before and settings
-seen a moment ago are among the moves; each kind is printed.
+Prints the time from letting go of the epsilon slider to the frame in which everything stands that
+the server gives, and from starting the server to the first answer, each with its ratio to the
+trivial app; the time from a step of the dragged slider to its pixels, on digits and on MNIST where
+the data home has it; then the server's memory, idle and with MNIST. The slider goes back and forth,
+so that both settings never seen before and settings seen a moment ago are among the moves; each
+kind is printed.
 """
 
 from __future__ import annotations
@@ -34,48 +35,101 @@ figure.update_layout(title=f"at ε = {epsilon:g}")
 st.plotly_chart(figure, key="dots")
 """
 # Listens in the page itself, so that the time is the browser's own and no message is in it: from
-# the key going down to the first frame whose chart is another one.
+# letting go (a key of Streamlit's slider is let go at once) to the last thing that changes on the
+# page before it stands still.
 _WATCH = """
-() => {
-  const look = () => {
-    const chart = document.querySelector('.st-key-dots .js-plotly-plot');
-    return chart ? [...chart.querySelectorAll('.plot path, text')]
-      .map(e => (e.getAttribute('d') || '') + (e.getAttribute('transform') || '') + e.textContent)
-      .join('|') : '';
-  };
+(event) => {
+  const main = document.querySelector('[data-testid=stMain]');
   window.answered = null;
-  document.addEventListener('keydown', () => {
-    const before = look(), started = performance.now();
-    const check = () => {
-      if (look() !== before) window.answered = performance.now() - started;
-      else requestAnimationFrame(check);
-    };
-    requestAnimationFrame(check);
+  document.addEventListener(event, () => {
+    const started = performance.now();
+    let last = null;
+    const observer = new MutationObserver(() => { last = performance.now(); });
+    observer.observe(main, { attributes: true, childList: true, characterData: true,
+                             subtree: true });
+    const asked = setInterval(() => {
+      if (last === null || performance.now() - last < 800) return;
+      clearInterval(asked);
+      observer.disconnect();
+      window.answered = last - started;
+    }, 100);
   }, { capture: true, once: true });
 }
 """
+# From the moment the browser notes a step to the moment after its frame.
+_WATCH_DRAG = """
+(slider) => {
+  window.drawn = [];
+  slider.addEventListener('input', (event) => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => window.drawn.push(performance.now() - event.timeStamp);
+    port2.postMessage(0);
+  }));
+}
+"""
+_OURS = ".control input"
+_STEPS = 14
 _QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 # A flat line has no height, which counts as not visible.
-_DRAWN = ".js-plotly-plot .scatterlayer path"
+_DRAWN = ".js-plotly-plot .scatterlayer path, .explorer:not(.empty) .mean"
 
 
 def slider_latencies(page: Page, moves: int) -> tuple[list[float], list[float]]:
-    """Seconds from key to another chart: on the way out, and on the way back."""
-    thumb = page.locator("[data-testid=stSlider] input[type=range]").first
+    """Seconds from letting go to everything: on the way out, and on the way back."""
     ways: tuple[list[float], list[float]] = ([], [])
-    for way, key in zip(ways, ("ArrowRight", "ArrowLeft"), strict=True):
+    for way, direction in zip(ways, (1, -1), strict=True):
         for _ in range(moves // 2):
-            thumb.focus()
-            page.evaluate(_WATCH)
-            page.keyboard.press(key)
+            (move_ours if page.locator(_OURS).count() else press_key)(page, direction)
             page.wait_for_function("window.answered !== null", timeout=20_000)
             way.append(page.evaluate("window.answered") / 1000)
             page.wait_for_timeout(700)
     return ways
 
 
+def press_key(page: Page, direction: int) -> None:
+    """A step of Streamlit's slider."""
+    page.locator("[data-testid=stSlider] input[type=range]").first.focus()
+    page.evaluate(_WATCH, "keydown")
+    page.keyboard.press("ArrowRight" if direction > 0 else "ArrowLeft")
+
+
+def move_ours(page: Page, direction: int) -> None:
+    """A step of our slider, by hand."""
+    step = int(page.locator(_OURS).input_value())
+    page.mouse.move(*place_of(page, step))
+    page.mouse.down()
+    page.mouse.move(*place_of(page, step + direction))
+    page.evaluate(_WATCH, "pointerup")
+    page.mouse.up()
+
+
+def place_of(page: Page, step: float) -> tuple[float, float]:
+    """Where our slider's thumb is at a step."""
+    box = page.locator(_OURS).bounding_box()
+    return box["x"] + 8 + (box["width"] - 16) * step / _STEPS, box["y"] + box["height"] / 2
+
+
+def drag_latencies(browser: Browser, query: str) -> list[float]:
+    """Seconds from each step of the dragged slider to its pixels, all frames being there."""
+    with running_app(ROOT / "app.py") as (address, _):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{address}/?repetitions=2&{query}")
+        page.locator(_DRAWN).first.wait_for(state="attached", timeout=120_000)
+        page.locator(".explorer .count:empty").wait_for(state="attached", timeout=120_000)
+        page.wait_for_timeout(2000)
+        page.locator(_OURS).evaluate(_WATCH_DRAG)
+        page.mouse.move(*place_of(page, 9))
+        page.mouse.down()
+        for step in (*range(9, -1, -1), *range(_STEPS + 1), *range(_STEPS, -1, -1)) * 2:
+            page.mouse.move(*place_of(page, step))
+            page.wait_for_timeout(40)
+        found = page.evaluate("window.drawn")
+        page.close()
+        return sorted(seconds / 1000 for seconds in found)
+
+
 def measure(browser: Browser, script: Path, moves: int) -> tuple[float, list[float], list[float]]:
-    """(seconds from starting the server to the first chart, latencies out, latencies back)."""
+    """(seconds from starting the server to the first answer, latencies out, latencies back)."""
     started = time.perf_counter()
     with running_app(script) as (address, _):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -117,7 +171,7 @@ def main() -> int:
         for _ in range(arguments.rounds):
             for script, measured in found.items():
                 measured.append(measure(browser, script, arguments.moves))
-        names = ("server start to first chart", "slider to chart, new", "slider to chart, seen")
+        names = ("server start to first answer", "release, new", "release, seen")
         for number, name in enumerate(names):
             base, mine = (
                 median(
@@ -128,6 +182,13 @@ def main() -> int:
                 for script in (trivial, ours)
             )
             print(f"{name}: {mine:.3f} s, trivial app {base:.3f} s, ratio {mine / base:.2f}")
+        for query in ("dataset=digits", "dataset=mnist"):
+            drawn = drag_latencies(browser, query)
+            middle, late = (1000 * drawn[int(q * (len(drawn) - 1))] for q in (0.5, 0.95))
+            print(
+                f"drag to pixels, {query}: median {middle:.0f} ms, p95 {late:.0f} ms, "
+                f"{len(drawn)} steps"
+            )
         idle, loaded = memory_mb(browser)
         print(f"server memory: idle {idle:.0f} MB, with MNIST shown {loaded:.0f} MB")
         browser.close()

@@ -19,7 +19,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Streamlit looks for its own address below the page's and falls back; not ours to avoid.
 EXPECTED_404 = ("/_stcore/health", "/_stcore/host-config")
-QUIET = ("--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking")
+# Without a graphics card drawing by a pretended one takes as long as all the rest.
+QUIET = (
+    "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-gpu",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -116,6 +119,13 @@ def fresh_server(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def open_page(browser) -> Iterator[Callable]:
     """open_page(address, width=1440, height=1000, dark=False) -> (page, watched), settled."""
+    with pages_of(browser) as opener:
+        yield opener
+
+
+@contextmanager
+def pages_of(browser) -> Iterator[Callable]:
+    """What `open_page` gives, for as long as somebody wants."""
     contexts = []
 
     def open_(address: str, *, width: int = 1440, height: int = 1000, dark: bool = False):
@@ -123,6 +133,7 @@ def open_page(browser) -> Iterator[Callable]:
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
             accept_downloads=True,
+            reduced_motion="reduce",
         )
         contexts.append(context)
         page = context.new_page()

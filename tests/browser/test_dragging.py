@@ -6,9 +6,6 @@ import pytest
 
 from tests.browser.conftest import settle
 
-PICTURE = """() => document.querySelector('.st-key-energy_picture [data-testid=stBidiComponentIsolated]')
-    .shadowRoot.querySelector('.strip.private canvas').toDataURL()"""
-
 COUNT_SENT = """() => {
     const send = WebSocket.prototype.send
     window.sent = 0
@@ -22,7 +19,7 @@ def shown(page) -> tuple[str, str, str, str]:
         page.locator(".control output").inner_text(),
         page.locator(".number").inner_text(),
         page.locator(".now > path").first.get_attribute("d"),
-        page.evaluate(PICTURE),
+        page.locator(".strip.private canvas").evaluate("canvas => canvas.toDataURL()"),
     )
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from pages.sidebar.navigation import PAGES
+from tests.browser.conftest import pages_of, settle
 
 NAMES = [place.address for place in PAGES.values()]
+# As the browser's own back button does, which loads nothing again.
+GO_THERE = """path => {
+    history.pushState({}, '', path)
+    dispatchEvent(new PopStateEvent('popstate'))
+}"""
 # What every button says that reaches beyond a part of the page that hides what is beyond it.
 CUT_OFF = """() => [...document.querySelectorAll('[data-testid=stMain] button')].filter(button => {
     const right = button.getBoundingClientRect().right
@@ -16,21 +24,41 @@ CUT_OFF = """() => [...document.querySelectorAll('[data-testid=stMain] button')]
     return false
 }).map(button => button.innerText)"""
 
+LEVELS = """() => [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]
+    .filter(heading => heading.checkVisibility()).map(heading => +heading.tagName[1])"""
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_opens_quietly_with_every_picture_described(name, server, open_page):
     page, watched = open_page(f"{server}/{name}")
     assert page.locator("[data-testid=stException]").count() == 0
-    assert page.get_by_role("link", name="Start here").is_visible()
+    assert page.get_by_test_id("stTopNavLink").is_visible()
     images = page.locator("[data-testid=stImage] img")
     assert all(images.nth(index).get_attribute("alt") for index in range(images.count()))
     assert page.evaluate(CUT_OFF) == []
+    # One title, below what stays on top, and no level of headings left out.
+    levels = page.evaluate(LEVELS)
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    header = page.locator("[data-testid=stHeader]").bounding_box()
+    title = page.get_by_role("heading", level=1).bounding_box()
+    assert title["y"] >= header["y"] + header["height"] - 1
     watched.assert_quiet()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_fits_a_phone_in_the_dark(name, server, open_page):
-    page, watched = open_page(f"{server}/{name}", width=390, dark=True)
+@pytest.fixture(scope="module")
+def phone(server, browser):
+    with pages_of(browser) as opener:
+        yield opener(server, width=390, dark=True)
+
+
+@pytest.mark.parametrize("place", PAGES.values(), ids=lambda place: place.name)
+def test_fits_a_phone_in_the_dark(place, phone):
+    page, watched = phone
+    page.evaluate(GO_THERE, f"/{place.address}")
+    settle(page)
+    here = page.locator("[data-testid=stSidebarNavLink][aria-current=page]")
+    assert place.title in here.text_content()
     assert page.locator("[data-testid=stException]").count() == 0
     wider = page.evaluate(
         "() => document.querySelector('[data-testid=stMain]').scrollWidth - window.innerWidth"

@@ -29,6 +29,7 @@ def is_in_view(page, what: str, number: int = 0) -> bool:
 def test_slider_answer_curve_and_pictures_are_in_view_together(server, open_page, size):
     width, height = size
     page, watched = open_page(server, width=width, height=height)
+    page.locator(CURVE).wait_for()
     for what in (SLIDER, NUMBER, MEANING):
         assert is_in_view(page, what), what
     assert "Pure chance would keep 21\u00a0%, no noise at all 100\u00a0%." in (

@@ -39,6 +39,7 @@ RUN_NOISE = {
     "preparation": "published",
     "norm_bound": 3.0,
     "mean_share": 0.2,
+    "knowledge": "dct:50",
     "split": "equal",
     "concentration": 0.5,
     "resample": True,
@@ -90,18 +91,20 @@ def test_a_site_s_noise_is_its_own_whoever_else_answers(protocol):
     assert charge.release.partition == EVERYONE
 
 
-@pytest.mark.parametrize("protocol", ["pooled", "ag", "sulq", "modsulq", "ppca"])
+@pytest.mark.parametrize("protocol", ["pooled", "wishart", "ag", "sulq", "modsulq", "ppca"])
 def test_fewer_people_at_a_holder_are_another_release(protocol):
     assert not of(RUN, protocol) & of(replace(RUN, dropped_sites=2), protocol)
 
 
-@pytest.mark.parametrize("protocol", ["dpdis", "full", "local", "pooled", "cape", "ag", "sulq"])
+@pytest.mark.parametrize(
+    "protocol", ["dpdis", "full", "local", "pooled", "cape", "ag", "sulq", "wishart"]
+)
 @pytest.mark.parametrize("field", RUN_AFTER)
 def test_what_is_read_after_the_noise_is_free(field, protocol):
     assert of(RUN, protocol) == of(replace(RUN, **{field: RUN_AFTER[field]}), protocol)
 
 
-@pytest.mark.parametrize("protocol", ["pooled", "ag", "sulq", "modsulq", "ppca"])
+@pytest.mark.parametrize("protocol", ["pooled", "wishart", "ag", "sulq", "modsulq", "ppca"])
 def test_who_is_at_which_site_is_nothing_to_who_holds_all_rows(protocol):
     for field in ("sites", "split", "concentration"):
         assert of(RUN, protocol) == of(replace(RUN, **{field: RUN_NOISE[field]}), protocol)
@@ -290,7 +293,7 @@ def test_payments_of_two_data_sets_are_never_merged():
 
 
 EVERY_PROTOCOL = RunSpec.published(
-    protocols=("dpdis", "local", "pooled", "cape", "ag", "sulq", "modsulq", "ppca"),
+    protocols=("dpdis", "local", "pooled", "cape", "ag", "sulq", "modsulq", "ppca", "wishart"),
     calibration="analytic",
     repetitions=1,
     samples=300,

@@ -47,18 +47,41 @@ FAMILIES: dict[str, Grid] = {
     "pca": Sweep(RunSpec(repetitions=3, protocols=("dpdis", "pooled")), (("epsilon", (0.5, 1)),)),
 }
 
+# Imports once, then is a process of its own for each family.
 _ENDLESS = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import run_sweep
 from tests.experiments.test_every_family_resumes import FAMILIES
 
-for event in run_sweep(FAMILIES[sys.argv[1]], store=Store(sys.argv[2])):
-    if event.done >= 2:
-        print("two", flush=True)
-        time.sleep(60)
+for family, grid in FAMILIES.items():
+    if os.fork():
+        continue
+    for event in run_sweep(grid, store=Store(Path(sys.argv[1]) / family)):
+        if event.done >= 2:
+            print(family, os.getpid(), sep="\\t", flush=True)
+            time.sleep(60)
+    break
 """
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory) -> Path:
+    """The folder of each family's rows, after its sweep was killed at two units or more."""
+    folder = tmp_path_factory.mktemp("killed")
+    sweeps = subprocess.Popen(
+        [sys.executable, "-c", _ENDLESS, str(folder)],
+        cwd=REPOSITORY,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with sweeps:
+        for _ in FAMILIES:
+            _, process = sweeps.stdout.readline().split("\t")
+            os.kill(int(process), signal.SIGKILL)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -75,22 +98,12 @@ def without_time(rows) -> list:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_killed_sweep_goes_on_from_its_rows(family, tmp_path):
-    grid = FAMILIES[family]
-    killed = subprocess.Popen(
-        [sys.executable, "-c", _ENDLESS, family, str(tmp_path)],
-        cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with killed:
-        assert killed.stdout.readline() == "two\n"
-        killed.send_signal(signal.SIGKILL)
-    *_, last = run_sweep(grid, store=Store(tmp_path))
+def test_a_killed_sweep_goes_on_from_its_rows(family, killed):
+    grid, store = FAMILIES[family], Store(killed / family)
+    *_, last = run_sweep(grid, store=store)
     assert 2 <= last.stored
     assert last.done == last.total >= 4
-    found = collect(grid, store=Store(tmp_path))
+    found = collect(grid, store=store)
     assert without_time(found.rows) == without_time(collect(grid).rows)
 
 

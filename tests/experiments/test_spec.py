@@ -20,6 +20,7 @@ DATA_SIDE = {
     "sites",
     "split",
     "preparation",
+    "knowledge",
     "reference",
     "seed",
 }
@@ -79,6 +80,7 @@ def test_the_problem_depends_on_the_data_side_alone():
         "preparation": "bounded",
         "norm_bound": 3.0,
         "mean_share": 0.5,
+        "knowledge": "dct:50",
         "split": "dirichlet",
         "concentration": 0.1,
         "masks": "wide",

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.components.images import component_strip, diverging, greys, picture_strip
+from dpcore.figures.components.images import (
+    component_sprite,
+    component_strip,
+    diverging,
+    greys,
+    picture_strip,
+)
 
 
 def pixels(png: bytes) -> np.ndarray:
@@ -61,3 +67,21 @@ def test_a_row_of_ten_is_one_small_picture(shape, rng):
     factor = 112 // shape[1]
     assert pixels(png).shape[:2] == (shape[0] * factor, 10 * 112 + 9 * 2 * max(1, factor // 4))
     assert len(png) < 100_000
+
+
+def test_a_sprite_is_the_strip_not_magnified_in_fewer_bytes():
+    rng = np.random.default_rng(5)
+    components = rng.standard_normal((3, 28 * 28))
+    sprite = component_sprite(components, (28, 28))
+    image = Image.open(io.BytesIO(sprite))
+    assert image.mode == "P" and len(sprite) < 3 * 28 * 28 + 1000
+    sheet = np.asarray(image.convert("RGBA")).astype(int)
+    assert sheet.shape == (28, 3 * 28 + 2, 4)
+    assert (sheet[:, [28, 57], 3] == 0).all()
+    limits = np.abs(components).max(axis=1, keepdims=True)
+    exact = diverging((components / limits).reshape(3, 28, 28), 1.0)
+    for index, tile in enumerate(exact):
+        found = sheet[:, 29 * index : 29 * index + 28]
+        assert (found[..., 3] == 255).all()
+        # 127 levels: at most half a level, of which the steepest is 7 of 255 colours wide.
+        assert np.abs(found[..., :3] - tile.astype(int)).max() <= 4

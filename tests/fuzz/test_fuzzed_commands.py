@@ -29,6 +29,11 @@ SMALL = {
     "reproduce": ["fig1-b", "--repetitions", "1", "--workers", "1"],
     "audit": ["--mechanism", "mean-laplace-noise", "--trials", "200"],
     "cca": ["--protocol", "pooled", "--repetitions", "1", "--samples", "100"],
+    # No cap: whatever the project is called, none is started.
+    "release": ["--data", "table.csv", "--dictionary", "dictionary.toml", "--epsilon", "1",
+                "--delta", "1e-6", "--components", "1", "--project", "project", "--name", "first"],
+    "verify": ["nowhere"],
+    "example": ["class-survey", "example"],
 }  # fmt: skip
 HOSTILE = (
     "", " ", "0", "-1", "1", "2", "0.5", "nan", "inf", "-inf", "1e308", "1e-320", "1e400", "1e9",
@@ -95,6 +100,8 @@ def test_every_command_ends_with_a_status_and_a_sentence(tmp_path_factory, argum
     here = folder / "here"
     shutil.rmtree(here, ignore_errors=True)
     here.mkdir(parents=True)
+    (here / "table.csv").write_text("a\n1\n2\n")
+    (here / "dictionary.toml").write_text("[columns.a]\nlower = 0\nupper = 1\n")
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.chdir(here)

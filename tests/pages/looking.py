@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -42,9 +44,19 @@ def file_of(page: str) -> str:
     return PAGES[page.removesuffix("/page").rpartition("/")[2]].path
 
 
+@cache
+def _components() -> BidiComponentManager:
+    """What a server finds out once, as it starts, reading every installed package's metadata."""
+    found = BidiComponentManager()
+    found.discover_and_register_components(start_file_watching=False)
+    return found
+
+
 def opened(page: str, **query: str) -> AppTest:
     """A page, named as "section/page", with controls given as in its address."""
     at = AppTest.from_file(APP, default_timeout=60)
+    # Else each looks for them again, which takes longer than most pages.
+    at._bidi_component_manager = _components()
     for name, value in query.items():
         at.query_params[name] = value
     at.switch_page(file_of(page))

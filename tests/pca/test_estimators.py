@@ -56,12 +56,13 @@ def test_scikit_learns_own_checks(estimator, check):
 )
 def test_without_noise_the_pooled_subspace_is_exact(rows, labels, protocol):
     """R = D, ε = ∞ (issue: 1e-8 in projector distance)."""
-    pca = DistributedPCA(4, epsilon=math.inf, intermediate_dim=12, protocol=protocol)
+    asked = {"epsilon": math.inf, "preparation": "none"}
+    pca = DistributedPCA(4, intermediate_dim=12, protocol=protocol, **asked)
     pca.fit(rows, sites=labels)
     exact = TruncatedSVD(4, algorithm="arpack", tol=1e-12).fit(rows)
     assert projector_distance(pca.components_, exact.components_) < 1e-8
     assert pca.guarantee_.epsilon == math.inf
-    central = AnalyzeGaussPCA(4, epsilon=math.inf).fit(rows)
+    central = AnalyzeGaussPCA(4, **asked).fit(rows)
     assert projector_distance(central.components_, exact.components_) < 1e-8
     np.testing.assert_allclose(
         np.abs(central.transform(rows)), np.abs(exact.transform(rows)), atol=1e-8
@@ -70,7 +71,9 @@ def test_without_noise_the_pooled_subspace_is_exact(rows, labels, protocol):
 
 def test_fit_is_the_protocol_on_the_moments_of_the_labels(rows, labels, moments):
     names = np.array(["north", "east", "west"])[labels]
-    pca = DistributedPCA(4, epsilon=2.0, delta=1e-4, intermediate_dim=5, random_state=3)
+    pca = DistributedPCA(
+        4, epsilon=2.0, delta=1e-4, intermediate_dim=5, preparation="none", random_state=3
+    )
     pca.fit(rows, sites=names)
     settings = ReleaseSettings(
         PrivacyBudget(2.0, 1e-4), 4, 5, calibration="analytic", noise="isometric", truncation="psd"
@@ -98,7 +101,7 @@ def test_the_order_of_rows_does_not_matter(rows, labels, rng):
 
 
 def test_default_noise_keeps_the_default_promise(rows, labels):
-    pca = DistributedPCA(4).fit(rows, sites=labels)
+    pca = DistributedPCA(4, preparation="none").fit(rows, sites=labels)
     budget = PrivacyBudget(1.0, 1e-5)
     expected = [second_moment_sigma(budget, n, calibration="analytic") for n in (120, 80, 200)]
     np.testing.assert_allclose(pca.noise_scale_, expected, rtol=1e-12)
@@ -112,7 +115,7 @@ def test_long_rows_are_clipped_and_counted_or_refused(rows, estimator, dtype):
     X = rows.astype(dtype)
     norms = np.linalg.norm(X, axis=1)
     bound = float(np.median(norms))
-    found = estimator(2, row_norm_bound=bound, epsilon=math.inf).fit(X)
+    found = estimator(2, row_norm_bound=bound, epsilon=math.inf, preparation="none").fit(X)
     clipped = X * np.minimum(1, bound / norms)[:, None]
     expected = TruncatedSVD(2, algorithm="arpack", tol=1e-12).fit(clipped.astype(float))
     assert bounded_rows(X, bound, on_long_rows="clip")[1] == np.count_nonzero(norms > bound)
@@ -130,9 +133,46 @@ def test_normalised_rows_are_not_called_long(rng, dtype):
 
 
 def test_noise_grows_with_the_square_of_the_bound(rows):
-    small = AnalyzeGaussPCA(2, row_norm_bound=1.0).fit(rows).noise_scale_
-    large = AnalyzeGaussPCA(2, row_norm_bound=3.0).fit(rows).noise_scale_
+    small, large = (
+        AnalyzeGaussPCA(2, row_norm_bound=bound, preparation="none").fit(rows).noise_scale_
+        for bound in (1.0, 3.0)
+    )
     np.testing.assert_allclose(large, 9 * small, rtol=1e-12)
+
+
+@pytest.mark.parametrize("protocol", ["dpdis", "full", "local", "pooled", "cape", "sequential"])
+def test_without_noise_the_default_is_pca_of_directions_around_the_mean(rows, labels, protocol):
+    X = 3 * (rows + 0.1)
+    pca = DistributedPCA(
+        4, epsilon=math.inf, intermediate_dim=12, protocol=protocol, row_norm_bound=9.0
+    ).fit(X, sites=labels)
+    there = X[labels == 0] if protocol == "local" else X
+    centred = there - there.mean(axis=0)
+    directions = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    exact = TruncatedSVD(4, algorithm="arpack", tol=1e-12).fit(directions)
+    np.testing.assert_allclose(pca.mean_, there.mean(axis=0), atol=1e-12)
+    assert projector_distance(pca.components_, exact.components_) < 1e-6
+    np.testing.assert_allclose(pca.transform(X), (X - pca.mean_) @ pca.components_.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", NOISY)
+def test_on_the_sphere_only_the_mean_knows_of_the_bound(rows, estimator):
+    near, far = (
+        estimator(2, row_norm_bound=bound, random_state=0).fit(rows) for bound in (10.0, 1000.0)
+    )
+    np.testing.assert_array_equal(near.noise_scale_, far.noise_scale_)
+    assert near.guarantee_ == far.guarantee_
+
+
+@pytest.mark.parametrize("preparation", ["sphere", "bounded", "none"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_preparation_is_fully_private(rows, labels, estimator, preparation):
+    sites = {"sites": labels} if estimator is DistributedPCA else {}
+    found = estimator(2, preparation=preparation).fit(rows, **sites)
+    assert found.guarantee_.keeps_asked
+    assert found.mean_.shape == (12,)
+    releases_no_mean = preparation == "none" or estimator in (SulqPCA, ModSulqPCA, ExponentialPCA)
+    assert (found.mean_ == 0).all() == releases_no_mean
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -175,7 +215,7 @@ def test_pipeline_clone_pickle(rows, labels, estimator):
     ("estimator", "release"), [(SulqPCA, sulq), (ModSulqPCA, modsulq), (ExponentialPCA, ppca)]
 )
 def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, release):
-    found = estimator(3, epsilon=5.0, random_state=4).fit(rows)
+    found = estimator(3, epsilon=5.0, preparation="none", random_state=4).fit(rows)
     delta = 0.0 if estimator is ExponentialPCA else found.delta
     settings = ReleaseSettings.published(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
     everybody = site_moments(rows, [np.arange(len(rows))])
@@ -226,6 +266,8 @@ def test_init_only_stores():
         ({"protocol": "exact"}, None, "protocol"),
         ({"row_norm_bound": -1}, None, "row_norm_bound"),
         ({"on_long_rows": "drop"}, None, "on_long_rows"),
+        ({"preparation": "published"}, None, "preparation"),
+        ({"mean_share": 1.0}, None, "mean_share"),
         ({"random_state": -1}, None, "random_state"),
         ({"random_state": "0"}, None, "random_state"),
         ({"protocol": "cape", "honest_sites": 2}, None, "honest_sites"),

@@ -30,8 +30,14 @@ from dpcore.pca.protocols.distributed import (
     random,
 )
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
+from dpcore.pca.protocols.wishart import (
+    noisy_mean_of_wishart,
+    promised_by_wishart,
+    wishart,
+    with_pure_share,
+)
 from dpcore.pca.settings import SMALLEST_MEAN_SHARE, ReleaseSettings
-from dpcore.pca.site import NoiseScales, noise_scales
+from dpcore.pca.site import NoiseScales, centre_of_sphere, noise_scales
 from dpcore.privacy import (
     Adversary,
     PrivacyBudget,
@@ -39,7 +45,7 @@ from dpcore.privacy import (
     gaussian_mu,
     l2_sensitivity_of_second_moment,
 )
-from dpcore.spectra import SiteMoments
+from dpcore.spectra import SiteMoments, SiteRows
 from dpcore.streams import Repetition
 
 GAUSSIAN = (dpdis, full, local, pooled)
@@ -299,3 +305,65 @@ def test_nothing_is_promised_without_noise_and_everything_without_data(moments, 
         assert guarantee.epsilon == math.inf
         assert guarantee.mechanism == "none"
     assert random(draw).guarantee.epsilon == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_a_wishart_difference_promises_pure_epsilon_and_its_sigma(
+    moments, settings_with, share, rng, false_alarm
+):
+    """A diagonal entry is a difference of two chi-squareds with one degree more than the noisy
+    matrix, its border included, is wide; sigma is its standard deviation."""
+    settings = settings_with(0.7, mean_share=share, n_components=12)
+    noise, order = [], 12 + (share > 0)
+    for root in rng.integers(2**63, size=300):
+        draw = Draw(moments, settings, Repetition(int(root)))
+        found = wishart(draw)
+        matrix = (found.components.T * found.eigenvalues) @ found.components
+        if share:
+            mean = noisy_mean_of_wishart(draw)
+            matrix += np.outer(mean, mean)
+        noise.append((matrix - moments.pooled())[0, 0] / found.sigma[0])
+    assert found.guarantee == promised_by_wishart(settings, [int(moments.n_samples.sum())], 12)
+    assert (found.guarantee.epsilon, found.guarantee.delta) == (0.7, 0.0)
+    added, taken_off = rng.chisquare(order + 1, (2, 20_000)) / (2 * math.sqrt(order + 1))
+    assert stats.ks_2samp(noise, added - taken_off).pvalue > false_alarm
+    bound = moments.n_samples.sum() * 0.7 * found.sigma[0]
+    assert bound == pytest.approx(2 * (1 + share / (2 * (1 - share))) * math.sqrt(order + 1))
+
+
+@pytest.mark.parametrize("share", [0.3, None])
+def test_on_the_sphere_mean_and_moment_share_epsilon(rows, share, rng, false_alarm):
+    """Undone, both noises have the scales that the two parts of epsilon ask for: the lengths of
+    the mean's are Gamma(D), a diagonal entry of the moment's is a difference of chi-squareds."""
+    sites = SiteRows.of(rows, (np.arange(len(rows)),))
+    settings = ReleaseSettings(
+        PrivacyBudget(0.7, 0.01), 12, 12, truncation="svd", mean_share=share, on_sphere=True
+    )
+    settled = with_pure_share(settings, 400, 12)
+    assert settled.mean_share == (share or pytest.approx(0.2, abs=0.1))
+    lengths, entries = [], []
+    for root in rng.integers(2**63, size=300):
+        draw = Draw(sites, settings, Repetition(int(root)))
+        found, mean = wishart(draw), noisy_mean_of_wishart(draw)
+        lengths.append(np.linalg.norm(mean - sites.means[0]))
+        matrix = (found.components.T * found.eigenvalues) @ found.components
+        entries.append((matrix - sites.around(centre_of_sphere(mean)))[0, 0])
+    assert found.guarantee == promised_by_wishart(settings, [400], 12)
+    assert found.guarantee.epsilon == 0.7
+    of_mean, of_moment = (part * 0.7 for part in (settled.mean_share, 1 - settled.mean_share))
+    law = stats.gamma(12, scale=2 / (400 * of_mean))
+    assert stats.kstest(lengths, law.cdf).pvalue > false_alarm
+    added, taken_off = rng.chisquare(13, (2, 20_000)) / (400 * of_moment)
+    assert stats.ks_2samp(entries, added - taken_off).pvalue > false_alarm
+
+
+def test_a_border_is_refused_where_no_mean_is_bought(moments, settings_with):
+    with pytest.raises(ParameterError, match="mean_share must be greater than 0"):
+        noisy_mean_of_wishart(Draw(moments, settings_with(), Repetition(0)))
+
+
+def test_a_wishart_difference_without_noise_promises_nothing(moments, settings_with):
+    found = wishart(Draw(moments, settings_with(math.inf), Repetition(0)))
+    assert (found.guarantee.epsilon, found.guarantee.mechanism) == (math.inf, "none")
+    exactly = exact(Draw(moments, settings_with(), Repetition(0)))
+    np.testing.assert_allclose(found.eigenvalues, exactly.eigenvalues)

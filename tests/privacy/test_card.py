@@ -90,7 +90,7 @@ def test_a_card_names_those_it_holds_against():
 
 
 def test_published_noise_at_ten_breaks_its_promise():
-    assert badges(published(10.0)) == ["private", "weak promise", "breaks what was asked"]
+    assert badges(published(10.0)) == ["weak promise", "breaks what was asked"]
 
 
 def test_pure_privacy_speaks_of_odds():

@@ -78,7 +78,7 @@ def test_a_matrix_on_disk_is_not_read_into_memory(tmp_path):
 TEXTS = st.one_of(
     st.text(max_size=6).filter(lambda text: not set(text) & set("\r\n\x00")),
     st.floats().map(repr), st.integers().map(str),
-    st.sampled_from(["", " ", "nan", "-inf", "Infinity", "1e999", "0x10", "1_0", "٣", "=1+1", "1d5"]),
+    st.sampled_from(["", " ", "nan", "-inf", "Infinity", "1e999", "0x10", "1_0", "٣", "=1+1"]),
 )  # fmt: skip
 
 
@@ -165,7 +165,9 @@ HOSTILE = {
     "lacking.npz": _npz(age=np.zeros(3)),
     "matrix.npz": _npz(X=np.zeros((3, 5))),
     "nothing.npy": b"",
-    "objects.npy": b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
+    "objects.npy": b"\x93NUMPY\x01\x00v\x00"
+    + b"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }".ljust(117)
+    + b"\n",
     "huge.npy": b"\x93NUMPY\x01\x00v\x00"
     + b"{'descr': '<f8', 'fortran_order': False, 'shape': (999999999999, 2), }".ljust(117)
     + b"\n",
@@ -230,6 +232,15 @@ def test_columns_of_other_types_are_refused(tmp_path):
 def test_what_is_no_table_in_memory_is_refused(data):
     with pytest.raises(ParameterError, match="data"):
         rows_of(data)
+
+
+def test_a_column_of_many_levels_is_read_a_few_rows_at_a_time():
+    """Memory is bounded by what rows become, not by what they are in the table."""
+    many = Dictionary((Column("a", levels=tuple(map(str, range(5000)))),))
+    table = Table({"a": np.arange(3000) % 7}, many.keys, many.n_features)
+    blocks = list(grid_blocks(table, many))
+    assert max(block.size for block in blocks) <= 2**21
+    assert sum(len(block) for block in blocks) == 3000
 
 
 def test_a_missing_file_is_the_systems_to_name(tmp_path):

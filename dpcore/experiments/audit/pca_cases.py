@@ -51,7 +51,8 @@ def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
     """
     if entry.kind is Kind.NONE:
         return ()
-    case = direction_case(entry) if entry.kind is Kind.PURE else matrix_case(entry)
+    has_noisy_matrix = entry.promise(SETTINGS, [2], _D).sigma is not None
+    case = matrix_case(entry) if has_noisy_matrix else direction_case(entry)
     cases = [case]
     for adversary in untrusted(case.guarantee):
         if adversary is Adversary.OUTSIDER:
@@ -87,6 +88,11 @@ def drawn(
         proxies=entry.wants_proxies,
         average=entry.wants_average,
     )
+
+
+def is_gaussian(entry: Protocol) -> bool:
+    """Whether Gaussian noise is what a matrix is protected by."""
+    return entry.kind is Kind.APPROXIMATE
 
 
 def family_of(entry: Protocol) -> str:
@@ -146,7 +152,7 @@ def matrix_case(entry: Protocol) -> AuditCase:
         neighbours,
         lambda draw: rebuilt(entry.release(draw)),
         statistic=_along_the_turn(neighbours),
-        is_gaussian=True,
+        is_gaussian=is_gaussian(entry),
         neighbours=TURN,
     )
 

@@ -17,6 +17,7 @@ from dpcore.arrays import FloatArray
 from dpcore.experiments.audit.pca_cases import (
     SETTINGS,
     drawn,
+    is_gaussian,
     prepared_sites,
     protocol_case,
     rebuilt,
@@ -135,6 +136,6 @@ def private_mean_case(
         sees="every site's message and noisy mean" if is_read else _RESULT_AND_MEAN,
         preparation=PRIVATE_MEAN,
         statistic=likelihood_ratio,
-        is_gaussian=True,
+        is_gaussian=is_gaussian(entry),
         neighbours="One person's row turns by a little more than a right angle.",
     )

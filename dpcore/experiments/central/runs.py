@@ -27,7 +27,9 @@ from dpcore.experiments.pca.problem import (
     problem_of,
     sites_of,
 )
+from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
+from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.exponential import ppca
@@ -75,6 +77,7 @@ VARIANTS: dict[str, Variant] = {
     variant.key: variant
     for variant in (
         Variant("ppca", "ppca", "PPCA"),
+        Variant("wishart", "wishart", "Wishart difference"),
         *(
             _analyze_gauss(calibration, noise)
             for calibration in ("analytic", "classic", "published")
@@ -119,7 +122,7 @@ def central_spec(spec: RunSpec) -> CentralSpec:
     """The spec with everybody in one place, and nothing spent on a private mean."""
     alone = {
         "sites": 1, "dropped_sites": 0, "split": "equal", "mean_share": 0.0, "honest_sites": None,
-        "intermediate_dim": None,
+        "intermediate_dim": None, "knowledge": NO_KNOWLEDGE,
     }  # fmt: skip
     return CentralSpec(**vars(spec) | alone)
 
@@ -152,9 +155,8 @@ def central_problem(
     reference = pooled
     if key.reference == "all":
         reference = whole() if whole is not None else raw_second_moment(prepared)
-    return problem_of(
-        moments, pooled, reference, np.zeros(len(pooled)), prepared.default_components
-    )
+    data = SiteData(moments, np.zeros(len(pooled)), About.of(prepared))
+    return problem_of(data, pooled, reference)
 
 
 def raw_second_moment(prepared: Prepared) -> FloatArray:

@@ -14,6 +14,7 @@ from typing import Any
 from dpcore.data import DatasetStatus, dataset_status, split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.account import Charge
+from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, kept_features
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.spec import BUYING, RunSpec
 from dpcore.pca.protocols.entry import Kind, NoiseIdentity
@@ -50,7 +51,8 @@ def promised(spec: RunSpec, key: str, dataset: DatasetStatus) -> Guarantee:
     settings = spec.settings(dataset.n_features, components)
     there = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
     n_there = [len(sites[number]) for number in there]
-    return protocol(key).promise(settings, n_there, dataset.n_features)
+    n_features = kept_features(spec.knowledge, dataset.n_features)
+    return protocol(key).promise(settings, n_there, n_features)
 
 
 def of_run(
@@ -131,6 +133,7 @@ def identity(cell: Cell, key: str) -> tuple[object, ...]:
     """What tells this noise on these people from any other."""
     preparation = cell["preparation"]
     buys_mean = preparation in BUYING
+    knowledge = cell.get("knowledge", NO_KNOWLEDGE)
     reads = (
         cell.get(name) if buys_mean or name != "mean_share" else 0.0
         for name in noise_of(cell, key).settings
@@ -140,6 +143,7 @@ def identity(cell: Cell, key: str) -> tuple[object, ...]:
         cell.get("task"),
         preparation,
         cell["norm_bound"] if preparation != "published" else None,
+        *([] if knowledge == NO_KNOWLEDGE else [knowledge]),
         cell["epsilon"],
         *reads,
         *(people_of(cell) if protocol(key).is_distributed else people_of(cell)[:3]),
@@ -202,5 +206,6 @@ def _of_components(
 
 def _guarantee_of(row: Cell) -> Guarantee:
     if protocol(row["protocol"]).kind is Kind.PURE:
-        return Guarantee(None, row["exact_epsilon"], 0.0, "exponential", "")
+        mechanism = "exponential" if row["sigma"] is None else "laplace"
+        return Guarantee(None, row["exact_epsilon"], 0.0, mechanism, "")
     return Guarantee(None, row["exact_epsilon"], row["delta"], "gaussian", "", mu=row["mu"])

@@ -9,6 +9,7 @@ from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Experiment
 from dpcore.experiments.pca.problem import Problem, local_problem
+from dpcore.experiments.pca.public_knowledge import kept_features
 from dpcore.experiments.pca.runs import PcaRow, run_repetitions
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca.messages.names import check_encoding
@@ -45,8 +46,9 @@ def check_feasible(spec: RunSpec) -> None:
         raise ParameterError("sites", f"at most half the {n_samples:,} people", spec.sites)
     fewest, more = divmod(n_samples, spec.sites)
     sites = [fewest + 1] * more + [fewest] * (spec.sites - more)
+    n_features = kept_features(spec.knowledge, status.n_features)
     for entry in entries:
-        entry.promise(settings, sites, status.n_features)
+        entry.promise(settings, sites, n_features)
 
 
 def _with_values(base: RunSpec, values: dict[str, Any]) -> RunSpec:
@@ -74,7 +76,7 @@ def _problem(key: ProblemKey) -> Problem:
 
 
 def _draw_seconds(spec: RunSpec) -> float:
-    features = dataset_status(spec.dataset).n_features
+    features = kept_features(spec.knowledge, dataset_status(spec.dataset).n_features)
     at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
     # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise alone.
     sites = sum(

@@ -47,6 +47,7 @@ class PcaRow(TypedDict):
     preparation: str
     norm_bound: float | None
     mean_share: float | None
+    knowledge: str
     split: str
     concentration: float
     reference: str
@@ -104,23 +105,32 @@ def draw_subspaces(
         found: list[dict[str, Subspace]] = [{} for _ in draws]
         for draw, subspaces in zip(draws, found, strict=True):
             for each in protocols:
-                subspaces[each.key] = each.release(draw)
+                subspaces[each.key] = problem.lifted(each.release(draw))
         return found
     # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
     with ThreadPoolExecutor(len(protocols)) as pool:
         pending = [
             {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
         ]
-        return [{key: each.result() for key, each in of.items()} for of in pending]
+        return [{key: problem.lifted(each.result()) for key, each in of.items()} for of in pending]
 
 
 def run_repetitions(
-    specs: Sequence[RunSpec], problem: Problem, repetition: int, **options: Any
+    specs: Sequence[RunSpec],
+    problem: Problem,
+    repetition: int,
+    *,
+    watch: Callable[[list[dict[str, Subspace]]], object] = lambda _: None,
+    **options: Any,
 ) -> list[list[PcaRow]]:
-    """Rows of one repetition of several specs, as `draw_subspaces` takes them."""
+    """Rows of one repetition of several specs, as `draw_subspaces` takes them.
+
+    `watch` is called with the subspaces that the rows are about.
+    """
     started = time.perf_counter()
     with one_blas_thread():
         outcomes = draw_subspaces(specs, problem, repetition, **options)
+        watch(outcomes)
         seconds = (time.perf_counter() - started) / len(specs)
         energies = _Energies(problem.reference)
         return [
@@ -179,6 +189,7 @@ def row_of(
         "preparation": spec.preparation,
         "norm_bound": spec.norm_bound,
         "mean_share": settings.mean_share,
+        "knowledge": spec.knowledge,
         "split": spec.split,
         "concentration": spec.concentration,
         "reference": spec.reference,

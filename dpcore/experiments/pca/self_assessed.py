@@ -87,7 +87,7 @@ def _of(entry: Protocol, average: NoisyAverage, draw: Draw) -> Assessed:
 
 def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
     """What the noise was added to, around what it is centred around."""
-    if average.centre is not None:
+    if draw.settings.on_sphere and average.centre is not None:
         exact = draw.moment_around(average.centre, 0 if entry.is_alone else None)
         return exact.astype(np.float64)
     rows = draw.moments
@@ -95,4 +95,4 @@ def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
     moments = moments.at((0,)) if entry.is_alone else moments
     mean = moments.weights @ moments.means
     pooled = moments.pooled()
-    return pooled if average.mean is None else pooled - np.outer(mean, mean)
+    return pooled if average.centre is None else pooled - np.outer(mean, mean)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,11 @@ def percent(share: float) -> str:
 
 def in_plain_words(rows: Sequence[Row]) -> str:
     """What the share of the first protocol means, between pure chance and no noise at all."""
-    chance = percent(rows[0]["random_ratio"])
+    chance, is_projected = percent(rows[0]["random_ratio"]), rows[0]["knowledge"] != NO_KNOWLEDGE
+    best = "exact PCA in all dimensions" if is_projected else "no noise at all"
     return (
         "of the pattern that exact PCA finds is kept. "
-        f"Pure chance would keep {chance}, no noise at all 100 %."
+        f"Pure chance would keep {chance}, {best} 100 %."
     ).replace(" %", "\u00a0%")
 
 

@@ -5,17 +5,14 @@ The noise is added once. For rows spread over sites: `dpcore.pca.estimators.dist
 
 from __future__ import annotations
 
-import warnings
 from typing import Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
 from dpcore.pca.protocols.distributed import noisy_pool
-from dpcore.pca.protocols.trusted import modsulq_average, ppca, sulq_average
+from dpcore.pca.protocols.trusted import modsulq_average, sulq_average
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
@@ -24,7 +21,8 @@ class AnalyzeGaussPCA(PrivatePCA):
     """Leading eigenvectors of a second moment with Gaussian noise.
 
     Promise: `guarantee_`, (epsilon, delta) for every person under replace-one neighbours
-    (l2-sensitivity sqrt(2) c^2 / n), provided the row norm bound was chosen without the data.
+    (l2-sensitivity sqrt(2) c^2 / n, c = 1 on the sphere), provided the row norm bound was chosen
+    without the data.
 
     Parameters
     ----------
@@ -36,6 +34,13 @@ class AnalyzeGaussPCA(PrivatePCA):
     noise : {"isometric", "triangle"}
     truncation : {"psd", "svd"}
         Rank eigenvalues of the noisy matrix by value, or by magnitude.
+    preparation : {"sphere", "bounded", "none"}
+        "sphere": every row is brought to length 1 around a private mean, released first; rows
+        count by their direction alone. "bounded": rows keep their length, up to the bound, and a
+        private mean's outer product is subtracted. "none": the same, taken as centred.
+    mean_share : float or None
+        Share of the budget, in mu squared, for that mean; None leaves it to a rule that reads
+        public numbers alone (`dpcore.pca.mean_share`), 0 takes rows as centred.
     row_norm_bound : float
         c, public; see `on_long_rows`.
     on_long_rows : {"clip", "refuse"}
@@ -48,7 +53,10 @@ class AnalyzeGaussPCA(PrivatePCA):
     ----------
     components_ : ndarray of shape (n_components, n_features), orthonormal rows
     eigenvalues_ : ndarray of shape (n_components,)
-        In units of the second moment X^T X / n.
+        In units of the second moment, on the sphere that of rows of length 1.
+    mean_ : ndarray of shape (n_features,)
+        What was released for the rows to be centred by, and `transform` subtracts; zero where
+        nothing was.
     noise_scale_ : ndarray of shape (1,)
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee
@@ -84,6 +92,8 @@ class AnalyzeGaussPCA(PrivatePCA):
         calibration: str = "analytic",
         noise: str = "isometric",
         truncation: str = "psd",
+        preparation: str = "sphere",
+        mean_share: float | None = None,
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         random_state: RandomState = None,
@@ -94,6 +104,8 @@ class AnalyzeGaussPCA(PrivatePCA):
         self.calibration = calibration
         self.noise = noise
         self.truncation = truncation
+        self.preparation = preparation
+        self.mean_share = mean_share
         self.row_norm_bound = row_norm_bound
         self.on_long_rows = on_long_rows
         self.random_state = random_state
@@ -114,7 +126,7 @@ class AnalyzeGaussPCA(PrivatePCA):
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
-            row_norm_bound=self.row_norm_bound,
+            **self._prepared_for(self.mean_share),
         )
         average = noisy_pool(self._draw(rows, settings, noise=("pooled",)))
         self._keep(average.subspace(settings), rows.dtype, average.assessment(settings))
@@ -131,6 +143,7 @@ class _SulqFamily(PrivatePCA):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         truncation: str = "psd",
+        preparation: str = "sphere",
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         random_state: RandomState = None,
@@ -139,6 +152,7 @@ class _SulqFamily(PrivatePCA):
         self.epsilon = epsilon
         self.delta = delta
         self.truncation = truncation
+        self.preparation = preparation
         self.row_norm_bound = row_norm_bound
         self.on_long_rows = on_long_rows
         self.random_state = random_state
@@ -151,7 +165,7 @@ class _SulqFamily(PrivatePCA):
             n_components=self.n_components,
             intermediate_dim=self.n_components,
             truncation=self.truncation,
-            row_norm_bound=self.row_norm_bound,
+            **self._prepared_for(0.0),
         )
         average = self._average(self._draw(rows, settings, noise=(self._noise,)))
         self._keep(average.subspace(settings), rows.dtype, average.assessment(settings))
@@ -169,6 +183,8 @@ class SulqPCA(_SulqFamily):
     ----------
     n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
+    preparation : {"sphere", "bounded", "none"}
+        The same, around zero: no mean is released, and the last two are one.
 
     Warnings
     --------
@@ -193,6 +209,8 @@ class ModSulqPCA(_SulqFamily):
     ----------
     n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
+    preparation : {"sphere", "bounded", "none"}
+        The same, around zero: no mean is released, and the last two are one.
 
     Warnings
     --------
@@ -205,96 +223,3 @@ class ModSulqPCA(_SulqFamily):
     """
 
     _noise, _average = "modsulq", staticmethod(modsulq_average)
-
-
-class ExponentialPCA(PrivatePCA):
-    """PPCA: a random subspace, exponentially likelier the more energy it captures.
-
-    Promise: `guarantee_`, pure epsilon for every person under replace-one neighbours, as far as
-    the draw is exact. One component is drawn exactly; several by Markov chains, whose
-    convergence is diagnosed and not proven. Where the diagnostics fail, nothing is promised; that
-    verdict is itself worked out from the rows, and epsilon does not cover it.
-
-    Within the subspace order and direction of the components mean nothing. No eigenvalues are
-    released; the release cannot tell how good it is (`assessment_` is None), and what the
-    diagnostics measured, which depends on the rows, is not kept: `ppca` returns it.
-
-    Parameters
-    ----------
-    n_components : int
-        K.
-    epsilon : float
-        Positive and finite. There is no delta.
-    row_norm_bound, on_long_rows, random_state
-        As in `AnalyzeGaussPCA`.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_features), orthonormal rows
-    guarantee_ : Guarantee
-    noise_scale_ : ndarray of shape (1,)
-        In units of captured energy, 2 c^2 / (n epsilon): a subspace that captures so much less
-        than another is e times less likely to be drawn.
-    n_features_in_, feature_names_in_
-        As in `AnalyzeGaussPCA`.
-
-    Warnings
-    --------
-    Whoever has `random_state` can take the noise off again, and it is not saved; as for
-    `AnalyzeGaussPCA`.
-
-    References
-    ----------
-    Chaudhuri, Sarwate & Sinha (2012), Algorithm 2 and theorem 2.
-    """
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        epsilon: float = 1.0,
-        row_norm_bound: float = 1.0,
-        on_long_rows: str = "clip",
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.random_state = random_state
-
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Draw a subspace for these rows; `y` is ignored.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter breaks its constraint.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the chains did not converge, so that nothing is promised. The warning depends on
-            the rows: it is for their holder, as what the diagnostics measured is.
-        """
-        rows = self._bounded(X)
-        settings = ReleaseSettings.published(
-            budget=PrivacyBudget(self.epsilon),
-            n_components=self.n_components,
-            intermediate_dim=self.n_components,
-            row_norm_bound=self.row_norm_bound,
-        )
-        # Draws of different dimension are no two readings of one noisy matrix.
-        subspace = ppca(self._draw(rows, settings, noise=("ppca", self.n_components)))
-        if not subspace.diagnostics["converged"]:
-            warnings.warn(
-                "The chains did not converge: this release promises nothing. This warning depends "
-                "on the rows; keep it to yourself.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        self.components_ = subspace.components.astype(rows.dtype, copy=False)
-        self.guarantee_ = subspace.guarantee
-        self.assessment_ = None
-        self.noise_scale_ = np.array([2 * self.row_norm_bound**2 / (len(rows) * self.epsilon)])
-        return self

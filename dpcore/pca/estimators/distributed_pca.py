@@ -23,9 +23,9 @@ class DistributedPCA(PrivatePCA):
     """Differentially private PCA of rows that are spread over sites.
 
     Promise: `guarantee_`, an exact (epsilon, delta) for every person under replace-one neighbours
-    (l2-sensitivity sqrt(2) c^2 / n_s of a site's second moment), provided the row norm bound was
-    chosen without the data. With the default calibration it is what was asked; "published" noise
-    promises something else, which `guarantee_` says.
+    (l2-sensitivity sqrt(2) c^2 / n_s of a site's second moment, c = 1 on the sphere), provided the
+    row norm bound was chosen without the data. With the default calibration it is what was asked;
+    "published" noise promises something else, which `guarantee_` says.
 
     Parameters
     ----------
@@ -35,13 +35,22 @@ class DistributedPCA(PrivatePCA):
         Asked of the release. ``epsilon=inf`` adds no noise.
     intermediate_dim : int or None
         R, directions a site sends under "dpdis"; None takes min(2 K, n_features).
-    protocol : {"dpdis", "full", "local", "pooled", "cape"}
+    protocol : {"dpdis", "full", "local", "pooled", "cape", "sequential", "wishart"}
         Sites send their leading directions; whole matrices; nothing (the first site is on its
-        own); raw rows to a trusted aggregator; whole matrices under masks that cancel.
+        own); raw rows to a trusted aggregator; whole matrices under masks that cancel; a proxy
+        from one to the next; raw rows, for a release without a delta.
     calibration : {"analytic", "classic", "published"}
     noise : {"isometric", "triangle"}
     truncation : {"psd", "svd"}
         Rank eigenvalues of noisy matrices by value, or by magnitude as published.
+    preparation : {"sphere", "bounded", "none"}
+        "sphere": every row is brought to length 1 around a private mean, released first; rows
+        count by their direction alone. "bounded": rows keep their length, up to the bound, and a
+        private mean's outer product is subtracted. "none": the same, taken as centred. Sites
+        share one mean, released by all; "local" uses its own.
+    mean_share : float or None
+        Share of the budget, in mu squared, for that mean; None leaves it to a rule that reads
+        public numbers alone (`dpcore.pca.mean_share`), 0 takes rows as centred.
     row_norm_bound : float
         c, public; see `on_long_rows`.
     on_long_rows : {"clip", "refuse"}
@@ -59,7 +68,10 @@ class DistributedPCA(PrivatePCA):
     ----------
     components_ : ndarray of shape (n_components, n_features), orthonormal rows
     eigenvalues_ : ndarray of shape (n_components,)
-        In units of the second moment X^T X / n.
+        In units of the second moment, on the sphere that of rows of length 1.
+    mean_ : ndarray of shape (n_features,)
+        What was released for the rows to be centred by, and `transform` subtracts; zero where
+        nothing was.
     noise_scale_ : ndarray of shape (n_sites,)
         Noise standard deviation in one second-moment entry at each site that adds noise: the
         first alone under "local", the aggregator under "pooled"; without the masks of "cape",
@@ -87,8 +99,9 @@ class DistributedPCA(PrivatePCA):
     Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
     the laboratory. An int is for one data set: other rows under the same int and settings get the
     same noise, which drops out of the difference; so do the same rows at other sites. K, R,
-    truncation, and "dpdis" beside "full" and "local", read one noise; every other setting draws
-    its own. Whatever it is, it is not saved: what pickle, joblib or copy make has None.
+    truncation, and "dpdis" beside "full" (and "local", but for the sphere) read one noise; every
+    other setting draws its own. Whatever it is, it is not saved: what pickle, joblib or copy make
+    has None.
 
     References
     ----------
@@ -116,6 +129,8 @@ class DistributedPCA(PrivatePCA):
         calibration: str = "analytic",
         noise: str = "isometric",
         truncation: str = "psd",
+        preparation: str = "sphere",
+        mean_share: float | None = None,
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         masks: str = "published",
@@ -130,6 +145,8 @@ class DistributedPCA(PrivatePCA):
         self.calibration = calibration
         self.noise = noise
         self.truncation = truncation
+        self.preparation = preparation
+        self.mean_share = mean_share
         self.row_norm_bound = row_norm_bound
         self.on_long_rows = on_long_rows
         self.masks = masks
@@ -167,7 +184,7 @@ class DistributedPCA(PrivatePCA):
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
-            row_norm_bound=self.row_norm_bound,
+            **self._prepared_for(self.mean_share),
             masks=self.masks,
             honest_sites=self.honest_sites,
         )
@@ -178,7 +195,7 @@ class DistributedPCA(PrivatePCA):
             settings,
             members,
             # Protocols that read one noise are one release with one seed.
-            noise=(protocol.noise.name if protocol.noise else protocol.key,),
+            noise=(protocol.reads(on_sphere=settings.on_sphere).name,),
             proxies=protocol.wants_proxies,
             average=protocol.wants_average,
         )

@@ -1,8 +1,8 @@
 """What the private PCA estimators share: bounded rows, labels of sites, seeds, projections.
 
-Nothing is centred. The mean of the rows is as private as the rows, and neither the guarantee nor
-scikit-learn's interface leaves room for reading it on the side: rows are taken as centred around
-a point known without them, and `transform` subtracts nothing.
+The mean of the rows is as private as the rows. What they are centred by is released under the same
+guarantee, and that is what `transform` subtracts; or they are taken as centred around a point known
+without them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
+from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
@@ -25,8 +26,10 @@ from dpcore.pca.self_assessment import Assessment
 from dpcore.pca.settings import ReleaseSettings, noise_of
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Guarantee
-from dpcore.spectra import site_moments
+from dpcore.spectra import SiteRows, site_moments
 from dpcore.streams import Repetition
+
+PREPARATIONS = ("sphere", "bounded", "none")
 
 
 def bounded_rows(X: FloatArray, bound: float, *, on_long_rows: str) -> tuple[FloatArray, int]:
@@ -86,14 +89,18 @@ def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[AnyArray, li
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """What the private PCA estimators have in common: rows in, a subspace kept, projections out.
 
-    A subclass names its parameters in `__init__` and gives `fit`; it has at least `row_norm_bound`,
-    `on_long_rows` and `random_state`.
+    A subclass names its parameters in `__init__` and gives `fit`; it has at least `preparation`,
+    `row_norm_bound`, `on_long_rows` and `random_state`.
     """
+
+    preparation: str
+    row_norm_bound: float
 
     components_: FloatArray
     eigenvalues_: FloatArray
     guarantee_: Guarantee
     noise_scale_: FloatArray
+    mean_: FloatArray
     assessment_: Assessment | None
 
     @property
@@ -134,19 +141,19 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         return self.assessment_
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Coordinates within the subspace, X V^T, of shape (n_samples, n_components).
+        """Coordinates within the subspace, (X - m) V^T, of shape (n_samples, n_components).
 
-        Nothing is subtracted: no mean was released. Coordinates of a person's row are as private
-        as the row; only the subspace is protected.
+        m is `mean_`, the released one; zero where none was. Coordinates of a person's row are as
+        private as the row; only the subspace and m are protected.
         """
         check_is_fitted(self)
-        return self._validated(X, reset=False) @ self.components_.T
+        return (self._validated(X, reset=False) - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Rows of the subspace, of shape (n_samples, n_features), from their coordinates."""
         check_is_fitted(self)
         rows: FloatArray = np.asarray(X)
-        return rows @ self.components_
+        return rows @ self.components_ + self.mean_
 
     @property
     def _n_features_out(self) -> int:
@@ -168,11 +175,26 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         return rows
 
     def _bounded(self, X: ArrayLike) -> FloatArray:
+        """Rows as long as the bound at most; in its units, and of any length, for the sphere."""
         self._warn_of_fitted_preparation()
-        rows, _ = bounded_rows(
-            self._validated(X, reset=True), self.row_norm_bound, on_long_rows=self.on_long_rows
-        )
-        return rows
+        if self.preparation not in PREPARATIONS:
+            offered = f"one of {', '.join(PREPARATIONS)}"
+            raise ParameterError("preparation", offered, self.preparation)
+        rows = self._validated(X, reset=True)
+        bounded, _ = bounded_rows(rows, self.row_norm_bound, on_long_rows=self.on_long_rows)
+        if self.preparation != "sphere":
+            return bounded
+        room = np.empty_like(rows)
+        return in_units_of_bound(rows, self.row_norm_bound, LONGEST_ON_SPHERE, room)[0]
+
+    def _prepared_for(self, mean_share: float | None) -> dict[str, Any]:
+        """Fields of `ReleaseSettings` that the preparation decides."""
+        on_sphere = self.preparation == "sphere"
+        return {
+            "row_norm_bound": 1.0 if on_sphere else self.row_norm_bound,
+            "mean_share": 0.0 if self.preparation == "none" else mean_share,
+            "on_sphere": on_sphere,
+        }
 
     def _draw(
         self,
@@ -191,13 +213,16 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         it belongs into the name.
         """
         everybody = [np.arange(len(rows))]
-        moments = site_moments(rows, everybody if members is None else members)
+        held = SiteRows.of if settings.on_sphere else site_moments
+        moments = held(rows, everybody if members is None else members)
         root = self._root_of_release(
             *noise,
             noise_of(settings),
             moments.n_samples.tolist(),
             rows.shape[1],
             rows.dtype.name,
+            # Up to where the mean read the rows: `settings` are in units of it.
+            *((self.row_norm_bound,) if settings.on_sphere else ()),
         )
         return Draw(moments, settings, Repetition(root), proxies=proxies, average=average)
 
@@ -212,3 +237,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.guarantee_ = subspace.guarantee
         self.noise_scale_ = subspace.sigma
         self.assessment_ = assessment
+        self._keep_centre(subspace, dtype)
+
+    def _keep_centre(self, subspace: Subspace, dtype: np.dtype[np.floating[Any]]) -> None:
+        units = self.row_norm_bound if self.preparation == "sphere" else 1.0
+        centre = np.zeros(self.n_features_in_) if subspace.centre is None else subspace.centre
+        self.mean_ = (units * centre).astype(dtype)

@@ -18,12 +18,11 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
-from dpcore.pca.noise_field import NoisyMean
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
-from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment
+from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment, pooled_centre
 from dpcore.pca.protocols.traffic import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import Calibrate, NoiseScales, centre_of_sphere, noise_scales
+from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
 from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import (
     CapeScales,
@@ -131,27 +130,19 @@ def masked_average(draw: Draw) -> NoisyAverage:
         whole_matrix_bytes(draw),
         left,
         n_rounds=1 + traffic_of_means(draw)[1],
-        mean=None if draw.settings.on_sphere else _mean_left(draw),
-        centre=draw.once(_centre) if draw.settings.on_sphere else None,
+        centre=_centre(draw),
+        mean_sigma=0.0 if draw.settings.on_sphere else noise.mean / math.sqrt(n_sites),
     )
-
-
-def _mean_left(draw: Draw) -> NoisyMean | None:
-    if not draw.of_sites.mean_share:
-        return None
-    sigma = _noise(draw).mean / math.sqrt(draw.moments.n_sites)
-    return NoisyMean(draw.once(noisy_mean_of_messages), sigma)
-
-
-def _centre(draw: Draw) -> FloatArray:
-    mean = _mean_left(draw)
-    return centre_of_sphere(np.zeros(draw.moments.n_features) if mean is None else mean.value)
 
 
 def _noisy_average(draw: Draw) -> Spectrum:
     left = _noise(draw).moment / math.sqrt(draw.moments.n_sites)
-    mean = draw.once(noisy_mean_of_messages) if draw.of_sites.mean_share else None
-    return noisy_pooled_moment(draw, mean, left, Purpose.MASK)
+    return noisy_pooled_moment(draw, _centre(draw), left, Purpose.MASK)
+
+
+def _centre(draw: Draw) -> FloatArray | None:
+    mean = noisy_mean_of_messages(draw) if draw.of_sites.mean_share else None
+    return pooled_centre(draw, mean)
 
 
 def _noise(draw: Draw) -> NoiseScales:

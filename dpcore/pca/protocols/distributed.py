@@ -16,7 +16,6 @@ from dpcore.arrays import FloatArray
 from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
-from dpcore.pca.noise_field import NoisyMean
 from dpcore.pca.protocols.guarantees import (
     EVERY_SITE,
     FIRST_SITE,
@@ -25,7 +24,7 @@ from dpcore.pca.protocols.guarantees import (
     no_guarantee,
     noise_guarantee,
 )
-from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment
+from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment, pooled_centre
 from dpcore.pca.protocols.traffic import raw_row_bytes, traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import (
@@ -126,16 +125,22 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
         float(np.linalg.norm(draw.moments.weights * draw.sigma)),
         of_proxies,
         n_rounds=1 + before,
-        mean=None if draw.settings.on_sphere else _average_of_means(draw),
-        centre=draw.centre,
+        centre=shared_centre(draw),
+        mean_sigma=0.0 if draw.settings.on_sphere else _sigma_of_means(draw),
     )
 
 
-def _average_of_means(draw: Draw) -> NoisyMean | None:
-    if draw.noisy_means is None:
-        return None
-    weights, sigma = draw.moments.weights, [scales.mean for scales in draw.scales]
-    return NoisyMean(weights @ draw.noisy_means, float(np.linalg.norm(weights * sigma)))
+def _sigma_of_means(draw: Draw) -> float:
+    sigma = [scales.mean for scales in draw.scales]
+    return float(np.linalg.norm(draw.moments.weights * sigma))
+
+
+def shared_centre(draw: Draw) -> FloatArray | None:
+    """(D,) what the sites centre by together, where they do."""
+    if draw.centre is not None or draw.noisy_means is None:
+        return draw.centre
+    average: FloatArray = draw.moments.weights @ draw.noisy_means
+    return average
 
 
 def first_site_alone(draw: Draw) -> NoisyAverage:
@@ -145,20 +150,18 @@ def first_site_alone(draw: Draw) -> NoisyAverage:
     noise of its own: with the same noise on both, anybody could subtract it.
     """
     scales = draw.once(_scales_of_first) if draw.settings.on_sphere else draw.scales[0]
+    centre = None if draw.noisy_means is None else draw.noisy_means[0]
+    if draw.centre is not None:
+        centre = draw.once(_centre_of_first)
     return NoisyAverage(
-        draw.once(_first_on_sphere) if draw.centre is not None else draw.first(),
+        draw.first() if draw.centre is None else draw.once(_first_on_sphere),
         noise_guarantee(draw.settings, FIRST_SITE, [scales]),
         np.array([scales.moment]),
         np.zeros(1, dtype=np.int64),
         scales.moment,
-        mean=None if draw.settings.on_sphere else _mean_of_first(draw),
-        centre=draw.once(_centre_of_first) if draw.centre is not None else None,
+        centre=centre,
+        mean_sigma=0.0 if draw.settings.on_sphere else scales.mean,
     )
-
-
-def _mean_of_first(draw: Draw) -> NoisyMean | None:
-    means = draw.noisy_means
-    return None if means is None else NoisyMean(means[0], draw.scales[0].mean)
 
 
 def _settings_of_first(draw: Draw) -> ReleaseSettings:
@@ -176,9 +179,9 @@ def noisy_mean_of_first(draw: Draw) -> FloatArray:
 
 
 def _centre_of_first(draw: Draw) -> FloatArray:
-    is_bought = _settings_of_first(draw).mean_share
-    mean = noisy_mean_of_first(draw) if is_bought else np.zeros(draw.moments.n_features)
-    return centre_of_sphere(mean)
+    if not _settings_of_first(draw).mean_share:
+        return np.zeros(draw.moments.n_features)
+    return centre_of_sphere(noisy_mean_of_first(draw))
 
 
 def _first_on_sphere(draw: Draw) -> Spectrum:
@@ -202,27 +205,19 @@ def noisy_pool(draw: Draw) -> NoisyAverage:
         np.array([scales.moment]),
         raw_row_bytes(draw),
         scales.moment,
-        mean=None if draw.settings.on_sphere else _mean_of_holder(draw, scales),
-        centre=draw.once(_centre_of_holder) if draw.settings.on_sphere else None,
+        centre=pooled_centre(draw, _mean_of_holder(draw)),
+        mean_sigma=0.0 if draw.settings.on_sphere else scales.mean,
     )
-
-
-def _mean_of_holder(draw: Draw, scales: NoiseScales) -> NoisyMean | None:
-    if not of_holder(draw).mean_share:
-        return None
-    return NoisyMean(draw.once(noisy_mean_of_holder), scales.mean)
-
-
-def _centre_of_holder(draw: Draw) -> FloatArray:
-    is_bought = of_holder(draw).mean_share
-    mean = draw.once(noisy_mean_of_holder) if is_bought else np.zeros(draw.moments.n_features)
-    return centre_of_sphere(mean)
 
 
 def _noisy_pooled_moment(draw: Draw) -> Spectrum:
     scales = noise_of_holder(of_holder(draw), draw.n_samples, draw.calibrate)
-    mean = draw.once(noisy_mean_of_holder) if of_holder(draw).mean_share else None
-    return noisy_pooled_moment(draw, mean, scales.moment, Purpose.POOLED_NOISE)
+    centre = pooled_centre(draw, _mean_of_holder(draw))
+    return noisy_pooled_moment(draw, centre, scales.moment, Purpose.POOLED_NOISE)
+
+
+def _mean_of_holder(draw: Draw) -> FloatArray | None:
+    return noisy_mean_of_holder(draw) if of_holder(draw).mean_share else None
 
 
 def noisy_mean_of_holder(draw: Draw) -> FloatArray:

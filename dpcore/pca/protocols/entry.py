@@ -45,11 +45,14 @@ class NoiseIdentity:
         What it is; "{sites}" stands for their number.
     settings : tuple of str
         Fields of a row that shape the noise besides the people and epsilon.
+    on_sphere : NoiseIdentity, optional
+        The same where rows get length 1 around a mean, if that makes it another.
     """
 
     name: str
     words: str
     settings: tuple[str, ...]
+    on_sphere: NoiseIdentity | None = None
 
     def of(self, sites: str) -> str:
         """The words with the number of sites filled in, as in "5 sites"."""
@@ -112,8 +115,6 @@ class Protocol:
     average : callable, optional
         Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
         directions. From it a release can tell how good it is (`assess`); None where there is none.
-    noise_on_sphere : NoiseIdentity or None
-        The same where rows are sent to length 1 around a mean, if that makes it another.
     wants_proxies, wants_average : bool
         Which products of the sites `release` reads.
     is_chain : bool
@@ -133,7 +134,6 @@ class Protocol:
     where: Where
     noise: NoiseIdentity | None = None
     average: Callable[[Draw], NoisyAverage] | None = None
-    noise_on_sphere: NoiseIdentity | None = None
     wants_proxies: bool = False
     wants_average: bool = False
     is_chain: bool = False
@@ -142,8 +142,8 @@ class Protocol:
 
     def reads(self, *, on_sphere: bool) -> NoiseIdentity:
         """What it reads; of one that reads nothing noisy, its own name."""
-        noise = (on_sphere and self.noise_on_sphere) or self.noise
-        return noise or NoiseIdentity(self.key, self.key, ())
+        noise = self.noise or NoiseIdentity(self.key, self.key, ())
+        return (noise.on_sphere or noise) if on_sphere else noise
 
     @property
     def is_distributed(self) -> bool:
@@ -173,7 +173,7 @@ class Protocol:
         if not average.of_proxies:
             return average.assessment(settings)
         # Triangle noise, ranking by magnitude and noise in a subtracted mean have other formulas.
-        if (settings.noise, settings.ranking) != ("isometric", "value") or average.mean is not None:
+        if (settings.noise, settings.ranking) != ("isometric", "value") or average.mean_sigma > 0:
             return None
         sites = (
             (draw.noisy_site(number), weight) for number, weight in enumerate(draw.moments.weights)

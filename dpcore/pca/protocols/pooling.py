@@ -8,14 +8,14 @@ from dpcore.arrays import FloatArray
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.site import centre_of_sphere, noisy_mean
-from dpcore.spectra import Spectrum
+from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
 
 
 def noisy_pooled_moment(
-    draw: Draw, mean: FloatArray | None, sigma: float, purpose: Purpose
+    draw: Draw, centre: FloatArray | None, sigma: float, purpose: Purpose
 ) -> Spectrum:
-    """Everybody's second moment, centred by a noisy mean where one has been bought, and noise."""
+    """Everybody's second moment, centred by what has been released, and noise added once."""
     noise = symmetric_gaussian_noise(
         draw.moments.n_features,
         sigma,
@@ -23,7 +23,7 @@ def noisy_pooled_moment(
         rng=draw.repetition.rng(purpose),
         dtype=draw.precision,
     )
-    return Spectrum(_pooled_around(draw, mean) + noise)
+    return Spectrum(_pooled_around(draw, centre) + noise)
 
 
 def noisy_pooled_mean(draw: Draw, sigma: float, purpose: Purpose) -> FloatArray:
@@ -32,11 +32,18 @@ def noisy_pooled_mean(draw: Draw, sigma: float, purpose: Purpose) -> FloatArray:
     return noisy_mean(mean, sigma, rng=draw.repetition.rng(purpose, 1))
 
 
-def _pooled_around(draw: Draw, mean: FloatArray | None) -> FloatArray:
-    """On the sphere around the mean; otherwise its outer product is subtracted."""
-    if mean is None:
+def pooled_centre(draw: Draw, mean: FloatArray | None) -> FloatArray | None:
+    """(D,) what everybody's rows are centred by, from a noisy mean where one has been bought."""
+    if not isinstance(draw.moments, SiteRows):
+        return mean
+    return np.zeros(draw.moments.n_features) if mean is None else centre_of_sphere(mean)
+
+
+def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
+    """On the sphere around a centre, or less its outer product."""
+    if isinstance(draw.moments, SiteRows):
+        return draw.moment_around(centre)
+    if centre is None:
         return draw.pooled_moment
-    if draw.settings.on_sphere:
-        return draw.moment_around(centre_of_sphere(mean))
-    moment = draw.pooled_moment
-    return moment - np.outer(mean, mean).astype(moment.dtype)
+    less: FloatArray = draw.pooled_moment - np.outer(centre, centre).astype(draw.precision)
+    return less

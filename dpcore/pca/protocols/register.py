@@ -47,6 +47,7 @@ from dpcore.pca.protocols.trusted import (
     sulq,
     sulq_average,
 )
+from dpcore.pca.protocols.wishart import noisy_mean_of_wishart, promised_by_wishart, wishart
 
 PROTOCOLS: dict[str, Protocol] = {}
 
@@ -84,10 +85,12 @@ def protocol(key: str) -> Protocol:
 GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
 # Each site's noise is its own, whoever else answers; on the sphere that has a say in what the
 # sites centre by, and a site on its own centres by another mean.
-SITES_MOMENTS = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
-SITES_ON_SPHERE = replace(SITES_MOMENTS, settings=(*GAUSSIAN, "dropped_sites"))
-FIRST_ON_SPHERE = NoiseIdentity(
-    "first site", "the moment of the first of {sites}", SITES_ON_SPHERE.settings
+_ALONE = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
+_ON_SPHERE = replace(_ALONE, settings=(*GAUSSIAN, "dropped_sites"))
+SITES_MOMENTS = replace(_ALONE, on_sphere=_ON_SPHERE)
+FIRST_MOMENT = replace(
+    _ALONE,
+    on_sphere=replace(_ON_SPHERE, name="first site", words="the moment of the first of {sites}"),
 )
 POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))
 
@@ -116,7 +119,6 @@ for _entry in (
         Where.EVERY_SITE,
         SITES_MOMENTS,
         average=average_of_proxies,
-        noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         look=Look("#D55E00", "circle"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -131,7 +133,6 @@ for _entry in (
         Where.EVERY_SITE,
         SITES_MOMENTS,
         average=average_of_matrices,
-        noise_on_sphere=SITES_ON_SPHERE,
         wants_average=True,
         look=Look("#009E73", "diamond"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -144,9 +145,8 @@ for _entry in (
         promised_by_first_site,
         Kind.APPROXIMATE,
         Where.FIRST_SITE,
-        SITES_MOMENTS,
+        FIRST_MOMENT,
         average=first_site_alone,
-        noise_on_sphere=FIRST_ON_SPHERE,
         look=Look("#E69F00", "triangle-up"),
         neighbours=Neighbours(n_sites=2, noisy_mean=first_noisy_mean),
     ),
@@ -192,11 +192,26 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
-        noise_on_sphere=SITES_ON_SPHERE,
         wants_proxies=True,
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
+    ),
+    Protocol(
+        "wishart",
+        "Wishart difference",
+        "A trusted aggregator adds one Wishart matrix, takes off another: pure ε, drawn exactly.",
+        wishart,
+        promised_by_wishart,
+        Kind.PURE,
+        Where.AFTER_POOLING,
+        NoiseIdentity(
+            "wishart",
+            "the pooled moment, by a Wishart difference",
+            ("mean_share", "dropped_sites"),
+        ),
+        look=Look("#44AA99", "hexagram", "longdash"),
+        neighbours=Neighbours(epsilon=3.0, noisy_mean=noisy_mean_of_wishart),
     ),
     Protocol(
         "exact",

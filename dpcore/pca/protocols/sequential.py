@@ -16,6 +16,7 @@ from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.messages.encoding import sent
+from dpcore.pca.protocols.distributed import shared_centre
 from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
 from dpcore.pca.protocols.traffic import traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
@@ -95,6 +96,7 @@ def sequential(draw: Draw) -> Subspace:
         guarantee=guarantee,
         sigma=draw.sigma,
         bytes_sent=lengths,
+        centre=shared_centre(draw),
         n_rounds=draw.everybody.n_sites * (2 if before else 1),
     )
 

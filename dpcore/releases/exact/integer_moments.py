@@ -104,16 +104,15 @@ def noisy_second_moment(moment: IntArray, sigma: int) -> IntArray:
     moment : ndarray of int64, shape (n_features, n_features), symmetric
     sigma : int
     """
-    size = len(moment)
-    noise = np.zeros_like(moment)
-    above = rounded_normal(size * (size - 1) // 2, sigma) if size > 1 else noise[:0, 0]
-    start = 0
+    size, noisy = len(moment), moment.copy()
+    noisy[np.diag_indices(size)] += rounded_normal(size, diagonal_sigma(sigma))
+    noise, start = rounded_normal(size * (size - 1) // 2, sigma), 0
     for row in range(size - 1):
         stop = start + size - 1 - row
-        noise[row, row + 1 :] = noise[row + 1 :, row] = above[start:stop]
+        noisy[row, row + 1 :] += noise[start:stop]
+        noisy[row + 1 :, row] = noisy[row, row + 1 :]
         start = stop
-    noise[np.diag_indices(size)] = rounded_normal(size, diagonal_sigma(sigma))
-    return moment + noise
+    return noisy
 
 
 def diagonal_sigma(sigma: int) -> int:

@@ -18,26 +18,35 @@ GRID = 1 << 18
 LENGTH = 1 << 17
 
 
-def on_grid(values: FloatArray, lower: float, upper: float, middle: float) -> FloatArray:
+def on_grid(
+    values: FloatArray,
+    lower: FloatArray | float,
+    upper: FloatArray | float,
+    middle: FloatArray | float,
+) -> FloatArray:
     """Numbers clipped to public limits, in units of 1/GRID of the farther one from the middle.
 
     Parameters
     ----------
-    values : ndarray of float64
+    values : ndarray of float64, shape (n_rows, n_features)
         Not a number stands for what is missing and becomes 0.
-    lower, upper, middle : float
+    lower, upper, middle : ndarray of shape (n_features,)
         As in `Column`.
 
     Returns
     -------
     ndarray of whole float64, the same shape, from -GRID to GRID
     """
-    reach = max(upper - middle, middle - lower)
-    clipped = np.clip(values, lower, upper)
-    scaled = np.rint((clipped - middle) / reach * GRID)
+    reach = np.maximum(np.subtract(upper, middle), np.subtract(middle, lower))
+    scaled: FloatArray = np.clip(values, lower, upper)
+    scaled -= middle
+    scaled /= reach
+    scaled *= GRID
+    np.rint(scaled, out=scaled)
     # Rounding of the quotient shall not carry a limit beyond the grid.
-    on_it: FloatArray = np.nan_to_num(np.clip(scaled, -GRID, GRID), nan=0.0)
-    return on_it
+    np.clip(scaled, -GRID, GRID, out=scaled)
+    scaled[np.isnan(scaled)] = 0.0
+    return scaled
 
 
 def of_length(rows: FloatArray, length: int, reach: int = 0) -> FloatArray:
@@ -63,9 +72,9 @@ def of_length(rows: FloatArray, length: int, reach: int = 0) -> FloatArray:
     squared = np.einsum("ij,ij->i", rows, rows)
     root = np.ceil(np.sqrt(squared))
     root += root * root < squared
-    divisor = np.maximum(root, max(reach, 1))[:, None]
-    cut: FloatArray = np.trunc(rows * length / divisor)
-    return cut
+    scaled: FloatArray = rows * length
+    scaled /= np.maximum(root, max(reach, 1))[:, None]
+    return np.trunc(scaled, out=scaled)
 
 
 def grid_norm(norm: float) -> int:

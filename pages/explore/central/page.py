@@ -1,4 +1,4 @@
-"""Central algorithms: SuLQ, MOD-SuLQ, Analyze Gauss and PPCA side by side."""
+"""Central algorithms: SuLQ, MOD-SuLQ, Analyze Gauss, PPCA, Wishart difference side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.experiments.central.runs import VARIANTS, central_spec
 from pages.explore.central import panels
 from pages.formulas.central import CENTRAL
-from pages.server import central_cache, result_cache
+from pages.server import central_cache
 from pages.sidebar.controls import current, redraw_noise
 from pages.sidebar.navigation import page_path
 from pages.widgets import session_ledger
@@ -44,10 +44,10 @@ with errors_shown():
             panels.people_curve(spec, dataset)
     not_private("These curves and exact PCA", "are measured on the data themselves.")
 
-    shown = ("ppca", panels.chosen_variant(spec), "modsulq", "sulq")
+    shown = ("ppca", "wishart", panels.chosen_variant(spec), "modsulq", "sulq")
     found = {key: central_cache.batch(each).subspaces[0] for key, each in specs.items()}
     st.markdown("## What the components look like")
-    panels.components(spec, dataset, {key: found[key] for key in shown[:3] if key in found})
+    panels.components(spec, dataset, {key: found[key] for key in shown[:4] if key in found})
     st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")
 
     st.markdown("## What each promises")
@@ -57,7 +57,9 @@ with errors_shown():
         selection, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
     )
     if spec.preparation == "published":
-        not_private("Published preparation", result_cache.statement(spec))
+        not_private(
+            "Published preparation", central_cache.problem(spec.problem_key()).about.statement
+        )
     else:
         st.caption("Nothing is centred here: directions and energy are about zero, not the mean.")
     st.page_link(page_path("sampler"), label="Watch PPCA's chains")

@@ -21,7 +21,7 @@ from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
 from pages.parameters.words import plain
-from pages.server import central_cache, result_cache
+from pages.server import central_cache
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.selection import n_components_of
 from pages.widgets import component_images
@@ -67,6 +67,7 @@ def answer(rows: Sequence[Row], spec: CentralSpec) -> None:
     others = [f"MOD-SuLQ {percent(means['modsulq'])}", f"SuLQ {percent(means['sulq'])}"]
     if ag in means:
         others.insert(0, f"Analyze Gauss {percent(means[ag])}, for the weaker (ε, δ)")
+    others.insert(0, f"Wishart difference, pure as well, {percent(means['wishart'])}")
     big_number(
         percent(means["ppca"]),
         "of the energy that exact PCA captures is kept by **PPCA** at pure "
@@ -108,7 +109,7 @@ def people_curve(spec: CentralSpec, dataset: DatasetStatus) -> None:
 
 
 def _curve_variants(spec: CentralSpec) -> tuple[str, ...]:
-    return "ppca", chosen_variant(spec), "modsulq", "sulq"
+    return "ppca", "wishart", chosen_variant(spec), "modsulq", "sulq"
 
 
 def _curve(
@@ -137,14 +138,15 @@ def _curve(
 
 def components(spec: CentralSpec, dataset: DatasetStatus, found: dict[str, Subspace]) -> None:
     """The components as pictures or bars, beside the exact ones."""
-    exact = central_cache.problem(spec.problem_key()).exact_components
+    problem = central_cache.problem(spec.problem_key())
+    exact = problem.exact_components
     shown = {"Exact PCA": exact[: n_components_of(spec.components, dataset)]} | {
         PROTOCOLS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
         if key == "ppca"
         else subspace.components
         for key, subspace in found.items()
     }
-    component_images.component_rows(shown, exact, dataset, result_cache.feature_names(spec))
+    component_images.component_rows(shown, exact, dataset, problem.about.feature_names)
 
 
 def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:

@@ -58,6 +58,11 @@ with errors_shown():
     spectrum_panels.rebuilt_rows(selection.spec, found, problem, dataset, say)
     not_private("The person shown and the exact rows", "are the data themselves.")
 
+    if dataset.image_shape is not None:
+        st.markdown("## What public knowledge would keep")
+        spectrum_panels.knowledge_of(selection.spec, problem, dataset)
+        not_private("These curves", "are measured on the data themselves.")
+
     if found:
         st.markdown("## Eigenvalues against the edge of pure noise")
         spectrum_panels.scree_of(specs, method, problem, say)

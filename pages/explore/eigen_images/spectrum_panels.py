@@ -11,12 +11,16 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus
+from dpcore.data.catalog import CATALOG
+from dpcore.experiments.analysis.knowledge_cost import knowledge_cost, sources_for
 from dpcore.experiments.pca.problem import Problem
+from dpcore.experiments.pca.public_knowledge import FREQUENCIES
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.reconstruction import rebuild
 from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
+from dpcore.figures.tradeoffs.knowledge import knowledge_cost_curves
 from dpcore.pca import Subspace
 from dpcore.pca.noise_edge import noise_edge
 from dpcore.pca.protocols.entry import Where
@@ -66,11 +70,35 @@ def rebuilt_rows(
     st.caption("The person, then rebuilt from components: " + ", ".join(rebuilt) + ".")
 
 
+def knowledge_of(spec: RunSpec, problem: Problem, dataset: DatasetStatus) -> None:
+    """What public subspaces would leave of the exact components' energy."""
+    k, dark = n_components_of(spec.components, dataset), is_dark()
+    titles = {
+        source: "Lowest frequencies" if source == FREQUENCIES else CATALOG[source].title
+        for source in sources_for(spec.dataset)
+    }
+
+    def build() -> go.Figure:
+        rows = knowledge_cost(problem, spec.dataset, k)
+        return knowledge_cost_curves(rows, titles, dark=dark)
+
+    key = ("knowledge", spec.problem_key(), k, tuple(titles), dark)
+    chart(
+        result_cache.shown(key, build),
+        key="knowledge_cost",
+        alt="Energy of the exact optimum within public subspaces against their share.",
+    )
+    st.caption(
+        "No noise here: what a subspace leaves out is lost at every ε, and what it leaves gets "
+        "noise in fewer dimensions. Choose one under Advanced, Public knowledge."
+    )
+
+
 def scree_of(
     specs: Mapping[float, RunSpec], method: str, problem: Problem, say: Callable[[float], str]
 ) -> None:
     """Scree plot of the exact and the private eigenvalues of each asked ε."""
-    count = min(problem.n_features, _MOST_EIGENVALUES)
+    count = min(problem.moments.n_features, _MOST_EIGENVALUES)
     private = {}
     for epsilon, spec in specs.items():
         wide = replace(
@@ -89,8 +117,8 @@ def scree_of(
     edge = noise_edge(
         subspace.sigma,
         weights,
-        problem.n_features,
-        noise=strictest.noise,
+        problem.moments.n_features,
+        noise="wishart" if method == "wishart" else strictest.noise,
     )
     figure: go.Figure = scree(
         problem.exact_eigenvalues[:count], private, edge, protocol=method, dark=is_dark()
@@ -101,6 +129,6 @@ def scree_of(
         alt=f"Exact and private eigenvalues by rank; noise alone reaches {edge:.2g}.",
     )
     st.caption(
-        f"Shaded: what noise alone gives at ε = {say(min(specs))}, up to 2√D times the standard "
-        "deviation of an off-diagonal entry. Eigenvalues inside it say nothing about the data."
+        f"Shaded: what noise alone gives at ε = {say(min(specs))}, out to the edge of its "
+        "spectrum. Eigenvalues inside it say nothing about the data."
     )

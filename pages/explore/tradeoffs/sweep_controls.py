@@ -238,6 +238,7 @@ def open_row(row: Row) -> None:
     people = min(PEOPLE_PER_SITE, key=lambda n: abs(n - row["people_per_site"]))
     kept = {name: st.session_state[name] for name in DEFAULTS}
     copied = ("dataset", "calibration", "noise", "truncation", "preparation", "split", "masks",
+              "knowledge",
               "dropped_sites")  # fmt: skip
     set_controls(
         **kept

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.teaching.algorithm1_steps import AT_AGGREGATOR, AT_SITE
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
@@ -22,8 +23,10 @@ PLACES = {AT_SITE: "at the site", AT_AGGREGATOR: "at the aggregator"}
 
 selection = current()
 dataset = selection.dataset
-# Every site is walked through.
-spec = replace(selection.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0)
+# Every site is walked through, in all dimensions.
+spec = replace(
+    selection.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0, knowledge=NO_KNOWLEDGE
+)
 for note in selection.notes:
     st.warning(note)
 if not dataset_ready(dataset):

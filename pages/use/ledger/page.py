@@ -21,7 +21,7 @@ titles = panels.titles()
 for name in sorted(accounts, key=lambda name: name != selection.dataset.name):
     title = titles.get(name, name)
     if len(accounts) > 1:
-        st.subheader(title[0].upper() + title[1:])
+        st.markdown(f"## {title[0].upper()}{title[1:]}")
     account = accounts[name]
     rows = account.rows(selection.spec.delta)
     if rows:

@@ -35,7 +35,10 @@ def test_the_card_is_there_and_its_links_lead_somewhere(open_page, name):
     assert ("holds" in followed) == (name not in WITHOUT_CARD)
     if name in WITHOUT_CARD:
         return
-    is_private = ":green-badge[private]" in said
+    verdicts = ":green-badge[private]", ":red-badge[preparation not private]"
+    is_private = any(verdict in said for verdict in verdicts)
+    # One verdict a card: nothing is called private whose preparation is not.
+    assert not any(all(verdict in line for verdict in verdicts) for line in written)
     assert ("one-row-a-person" in followed) == is_private
     sentences = [c.value for c in at.sidebar.caption]
     has_line = any("Shown so far of" in s or "Nothing private has been" in s for s in sentences)

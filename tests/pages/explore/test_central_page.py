@@ -19,11 +19,14 @@ def test_it_answers_first_and_says_what_each_promises(open_page):
     assert not at.exception
     assert "is kept by **PPCA** at pure **ε = 1**" in at.markdown[0].value
     labels = charts(at)[0]["layout"]["yaxis"]["ticktext"]
-    assert len(labels) == 9
+    assert len(labels) == 10
     assert {"PPCA", "MOD-SuLQ", "SuLQ", "Analyze Gauss,<br>analytic, isometric"} <= set(labels)
     told = spoken(at)
+    assert "Wishart difference, pure as well" in told
     table = at.dataframe[0].value.set_index("Algorithm")
     assert list(table.loc["PPCA", ["Promise", "Asked ε", "Exact ε"]]) == ["pure ε", "1", "1"]
+    exact = table.loc["Wishart difference", ["Promise", "Exact ε", "At δ"]]
+    assert list(exact) == ["pure ε", "1", "0"]
     assert "chains converged" in told
     assert "PPCA also assumes [Exact draws]" in told
 
@@ -47,7 +50,7 @@ def test_rows_that_are_no_pictures_have_bars(open_page):
     assert not at.exception
     bars = [chart for chart in charts(at) if chart["data"][0]["type"] == "bar"]
     names = {trace["name"] for trace in bars[0]["data"]}
-    assert names == {"Exact PCA", "PPCA", "Analyze Gauss", "MOD-SuLQ"}
+    assert names == {"Exact PCA", "PPCA", "Wishart difference", "Analyze Gauss", "MOD-SuLQ"}
 
 
 def test_private_preparation_covers_everything(open_page):

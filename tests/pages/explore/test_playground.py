@@ -75,6 +75,16 @@ def test_frames_fill_in_over_runs_and_then_rest():
     assert counts == sorted(counts)
 
 
+def test_an_answer_from_the_first_draws_says_so_and_has_them_all_a_moment_later(monkeypatch):
+    monkeypatch.setattr(result_cache, "_FIRST_SECONDS", 0.0)
+    at = opened(repetitions="3", seed="79")
+    (bar,) = (element.proto for element in at.get("progress") if "so far" in element.proto.text)
+    assert bar.text == "From 1 of 3 draws so far" and bar.value == 33
+    at.run()
+    assert not [element for element in at.get("progress") if "so far" in element.proto.text]
+    assert all(len(draws) == 3 for draws in frame_of(at, 1.0)["energies"].values())
+
+
 def test_what_is_dragged_is_what_is_shown_there():
     """Each frame is the run that the page makes at that epsilon, in numbers and in pictures."""
     at = opened(repetitions="2", seed="78", dataset="synthetic-2012")
@@ -169,10 +179,19 @@ def test_a_release_below_the_noise_says_that_nothing_stands_out():
 
 
 def test_published_preparation_is_never_called_private():
-    at = opened()
-    assert "preparation not private" in words(at)
-    at = opened(preparation="private")
+    assert "preparation not private" in words(opened(preparation="published"))
+
+
+# The last is what "bounded" was called before.
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [({}, "sphere"), ({"preparation": "none"}, "none"), ({"preparation": "private"}, "bounded")],
+)
+def test_every_other_preparation_is_private(asked, shown):
+    at = opened(**asked)
+    assert not at.exception
     assert "preparation not private" not in words(at)
+    assert at.session_state["preparation"] == shown
 
 
 def test_eigen_images_have_a_row_for_each_epsilon():
@@ -216,7 +235,8 @@ def test_sites_that_drop_out_are_asked_for_in_the_address():
     assert not at.warning
     assert "By Chain of sites" in words(at)
     (table,) = (each for each in words(at).split("\n") if each.startswith("| Chain of sites"))
-    assert "| 5 |" in table  # rounds, in the table of messages
+    # Rounds, in the table of messages: the sum of the means goes round before.
+    assert "| 10 |" in table
     at = opened(dropped_sites="9", sites="4", repetitions="2")
     assert "Of 4 sites at most 3 can drop out" in at.warning[0].value
 

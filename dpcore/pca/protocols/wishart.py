@@ -1,0 +1,172 @@
+"""Pure epsilon at a trusted aggregator, without a chain: one Wishart matrix added, another taken
+off.
+
+The noise, and the proof, are in `dpcore.mechanisms.wishart_difference`. Where rows stay as they
+are, a private mean costs no second release: with the mean as a border of the second moment, both
+are read off one noisy matrix (`dpcore.privacy.nuclear_sensitivity_of_moment_and_mean`). On the
+sphere the mean has to be there first: it is released with a share of epsilon, and what the two
+spend adds up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
+from dpcore.mechanisms import l2_laplace_noise, wishart_difference
+from dpcore.pca.draw import Draw
+from dpcore.pca.protocols.guarantees import HOLDER
+from dpcore.pca.protocols.traffic import raw_row_bytes
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import centre_of_sphere
+from dpcore.pca.subspace import NoisyAverage, Subspace
+from dpcore.privacy import (
+    Guarantee,
+    PrivacyBudget,
+    mean_weight,
+    nuclear_sensitivity_of_moment_and_mean,
+)
+from dpcore.spectra import Spectrum
+from dpcore.streams import Purpose
+
+# Of the POOLED_NOISE streams; lower numbers belong to `distributed` and `trusted`.
+_STREAM = 4
+# Edge of the spectrum in units of D scale / 2 (`dpcore.pca.noise_edge`).
+_EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
+# As in `dpcore.pca.mean_share`: what no centre at all costs at most; the share where there is no
+# noise.
+_WITHOUT, _SMALLEST = 0.25, 1e-6
+
+
+def promised_by_wishart(
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """Pure epsilon, whatever delta is asked; sigma is that of a diagonal entry."""
+    budget, is_private = PrivacyBudget(settings.budget.epsilon), not settings.budget.is_noiseless
+    people = int(sum(n_samples))
+    settings = with_pure_share(settings, people, n_features)
+    return Guarantee(
+        asked=budget,
+        epsilon=budget.epsilon,
+        delta=0.0,
+        mechanism="laplace" if is_private else "none",
+        noise_added_by=HOLDER.noise_added_by,
+        sigma=_sigma(settings, people, n_features),
+        assumptions=HOLDER.assumptions,
+        against=HOLDER.against(dict.fromkeys(HOLDER.sees, budget.epsilon)),
+    )
+
+
+def wishart(draw: Draw) -> Subspace:
+    """Leading directions of everybody's second moment with a Wishart difference added."""
+    n_features = draw.moments.n_features
+    sigma = _sigma(_settled(draw), draw.n_people, n_features)
+    return NoisyAverage(
+        draw.once(_noisy_moment),
+        promised_by_wishart(draw.settings, draw.n_samples, n_features),
+        np.array([sigma]),
+        raw_row_bytes(draw),
+        sigma,
+    ).subspace(draw.settings)
+
+
+def noisy_mean_of_wishart(draw: Draw) -> FloatArray:
+    """(D,) mean of everybody's rows: released before, or from the border of the noisy matrix."""
+    settings = _settled(draw)
+    if settings.mean_share == 0:
+        raise ParameterError("mean_share", "greater than 0", 0.0)
+    if settings.on_sphere:
+        return draw.once(_noisy_mean)
+    border: FloatArray = draw.once(_noisy_matrix)[:-1, -1]
+    return border / _weight(settings)
+
+
+def with_pure_share(settings: ReleaseSettings, n_people: int, n_features: int) -> ReleaseSettings:
+    """The settings with the share of epsilon that a mean takes, where it was left to a rule.
+
+    As in `dpcore.pca.mean_share`, with y = D / (N epsilon): the mean's noise is 2 y / s long and
+    bends the moment by y^2 / s^2 of the squared diameter, the moment's noise reaches
+    3.33 y / (1 - s). Their sum is least where s^3 / (1 - s)^2 = 0.6 y, which s = r / (1 + r) with
+    r the cube root of 0.6 y is close to; none is bought where that costs more than it is worth.
+    """
+    if settings.mean_share is not None:
+        return settings
+    noise = n_features / (n_people * settings.budget.epsilon)
+    root = (2 * noise / _EDGE) ** (1 / 3)
+    share = max(root / (1 + root), _SMALLEST)
+    costs = _EDGE * noise * root + (noise / share) ** 2
+    return replace(settings, mean_share=share if costs < _WITHOUT else 0.0)
+
+
+def _settled(draw: Draw) -> ReleaseSettings:
+    return with_pure_share(draw.settings, draw.n_people, draw.moments.n_features)
+
+
+def _noisy_moment(draw: Draw) -> Spectrum:
+    noisy, settings = draw.once(_noisy_matrix), _settled(draw)
+    if settings.mean_share == 0 or settings.on_sphere:
+        return Spectrum(noisy)
+    mean = noisy_mean_of_wishart(draw)
+    return Spectrum(noisy[:-1, :-1] - np.outer(mean, mean))
+
+
+def _noisy_matrix(draw: Draw) -> FloatArray:
+    """The second moment, on the sphere or bordered by the weighted mean, plus noise on all."""
+    matrix = _matrix(draw, _settled(draw))
+    noise = wishart_difference(
+        len(matrix),
+        _scale(_settled(draw), draw.n_people),
+        rng=draw.repetition.rng(Purpose.POOLED_NOISE, _STREAM),
+        dtype=draw.precision,
+    )
+    noise += matrix
+    return noise
+
+
+def _matrix(draw: Draw, settings: ReleaseSettings) -> FloatArray:
+    if settings.mean_share == 0:
+        return draw.pooled_moment
+    if settings.on_sphere:
+        return draw.moment_around(centre_of_sphere(draw.once(_noisy_mean)))
+    weight = _weight(settings)
+    border = weight * (draw.moments.weights @ draw.moments.means)[:, None]
+    return np.block([[draw.pooled_moment, border], [border.T, np.full((1, 1), weight**2)]])
+
+
+def _noisy_mean(draw: Draw) -> FloatArray:
+    """Of rows at most 1 long: one moves it by at most 2 / n."""
+    settings, mean = _settled(draw), draw.moments.weights @ draw.moments.means
+    epsilon = _share(settings) * settings.budget.epsilon
+    rng = draw.repetition.rng(Purpose.POOLED_NOISE, _STREAM, 1)
+    noisy: FloatArray = mean + l2_laplace_noise(len(mean), 2 / (draw.n_people * epsilon), rng=rng)
+    return noisy
+
+
+def _share(settings: ReleaseSettings) -> float:
+    if settings.mean_share is None:
+        raise ParameterError("mean_share", "settled before noise is calibrated", None)
+    return settings.mean_share
+
+
+def _weight(settings: ReleaseSettings) -> float:
+    return mean_weight(_share(settings), settings.row_norm_bound)
+
+
+def _scale(settings: ReleaseSettings, n_people: int) -> float:
+    """Nuclear sensitivity over what is left of epsilon."""
+    if settings.on_sphere:
+        left = (1 - _share(settings)) * settings.budget.epsilon
+        return nuclear_sensitivity_of_moment_and_mean(n_people) / left
+    bound, weight = settings.row_norm_bound, _weight(settings)
+    sensitivity = nuclear_sensitivity_of_moment_and_mean(n_people, bound, weight=weight)
+    return sensitivity / settings.budget.epsilon
+
+
+def _sigma(settings: ReleaseSettings, n_people: int, n_features: int) -> float:
+    is_bordered = _share(settings) > 0 and not settings.on_sphere
+    return _scale(settings, n_people) * math.sqrt(n_features + is_bordered + 1)
