@@ -9,7 +9,7 @@ by w_s phi_ij, phi_ij = sum over a, b of F_ab (u_a^T B_ij u_b)^2. Stein's lemma 
     w_s v_i^T M_s v_i - w_s^2 sigma_s^2 sum_{j != i} phi_ij / (c_i - c_j),
 
 whose sum over the sites is v_i^T A v_i without bias. It takes one more round: the average goes back
-to the sites, and each answers with two numbers a component and three more. Both are made of what
+to the sites, and each answers with two numbers a component and two more. Both are made of what
 is private already, so nobody pays. Derivation: ``docs/algorithms/self-assessment.md``.
 """
 

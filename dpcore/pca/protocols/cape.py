@@ -141,7 +141,7 @@ def _noisy_average(draw: Draw) -> Spectrum:
 
 
 def _centre(draw: Draw) -> FloatArray | None:
-    mean = noisy_mean_of_messages(draw) if draw.of_sites.mean_share else None
+    mean = draw.once(noisy_mean_of_messages) if draw.of_sites.mean_share else None
     return pooled_centre(draw, mean)
 
 

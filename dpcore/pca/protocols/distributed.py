@@ -217,7 +217,7 @@ def _noisy_pooled_moment(draw: Draw) -> Spectrum:
 
 
 def _mean_of_holder(draw: Draw) -> FloatArray | None:
-    return noisy_mean_of_holder(draw) if of_holder(draw).mean_share else None
+    return draw.once(noisy_mean_of_holder) if of_holder(draw).mean_share else None
 
 
 def noisy_mean_of_holder(draw: Draw) -> FloatArray:

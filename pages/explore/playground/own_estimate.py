@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from dpcore.experiments.pca.self_assessed import Assessed
@@ -16,24 +17,50 @@ from pages.server import result_cache
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import not_private
 
+# Of so many features it takes the sites seconds to answer, and they wait until they are asked.
+_LONG_FROM_FEATURES = 256
 
-def own_estimate(spec: RunSpec) -> None:
+
+def own_estimate(spec: RunSpec, n_features: int) -> None:
     """The panel, for the first draw of every protocol of the spec."""
     st.markdown("## How good is it? (the release's own estimate)")
-    found = result_cache.self_assessed(spec)
-    can_tell = [key for key in spec.protocols if key in found and found[key].own is not None]
-    silent = [PROTOCOLS[key].title for key in spec.protocols if key not in can_tell]
+    asking = [key for key in spec.protocols if _asks_sites(key)]
+    told = spec.protocols
+    if asking and n_features >= _LONG_FROM_FEATURES and not _sites_asked():
+        told = tuple(key for key in told if key not in asking)
+    found = result_cache.self_assessed(replace(spec, protocols=told)) if told else {}
+    can_tell = [key for key in told if key in found and found[key].own is not None]
+    silent = [PROTOCOLS[key].title for key in told if key not in can_tell]
     if can_tell:
         _shown(spec, can_tell[0], {key: found[key] for key in can_tell})
+    if set(can_tell) & set(asking):
+        st.caption(
+            "DPdisPCA's sites cut what they send. So they are asked once more: the average goes "
+            "back to them, and each answers with a few numbers made of its own noisy matrix, "
+            "private already. One more round, no budget."
+        )
     if silent:
         st.markdown(
-            f"**{', '.join(silent)}** cannot tell: an estimate takes a whole noisy matrix, and "
-            "here there is only what a cut, a rounding or a choice has left of one."
+            f"**{', '.join(silent)}** cannot tell here: an estimate takes a whole noisy matrix "
+            "with noise of a known bell shape, and a chain, a rounding or a choice leaves none."
         )
 
 
+def _asks_sites(key: str) -> bool:
+    """Whether what its sites cut away has to be asked for."""
+    return PROTOCOLS[key].wants_proxies and PROTOCOLS[key].average is not None
+
+
+def _sites_asked() -> bool:
+    return st.toggle(
+        "Ask the sites of DPdisPCA once more",
+        help="Each decomposes the whole of its noisy matrix: some seconds in all.",
+        key="own_estimate_asks",
+    )
+
+
 def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
-    st.markdown(_sentence(key, found[key]))
+    st.markdown(_sentence(spec, key, found[key]))
     table, figure = st.columns(2, gap="large")
     head = ("Protocol", "It says", "True", "Stand out")
     lines = [head, ("--",) * len(head), *(_line(*each) for each in found.items())]
@@ -48,7 +75,7 @@ def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
     with table:
         not_private("True shares", "only a laboratory has them, which holds the rows.")
     lead, dark = found[key], is_dark()
-    if lead.own is not None:
+    if lead.own is not None and np.isfinite(lead.own.captured.value):
         of_each, title = lead.own.explained_variance, PROTOCOLS[key].title
         draw = lambda: variances(  # noqa: E731
             of_each.value, of_each.interval, lead.variances, protocol=key, dark=dark
@@ -61,18 +88,22 @@ def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
             )
 
 
-def _sentence(key: str, found: Assessed) -> str:
+def _sentence(spec: RunSpec, key: str, found: Assessed) -> str:
     own, title = found.own, PROTOCOLS[key].title
     if own is None:
         return ""
     true = percent(found.energy / found.total)
     rows = "the first site's rows" if PROTOCOLS[key].is_alone else "the rows"
+    if spec.preparation == "sphere":
+        rows += ", each brought to length 1"
     said = (
         f"**{title}** says of itself that its {counted(len(found.variances), 'component')} hold "
         f"**{_with_interval(own.captured_share)}** of all energy in {rows}; the truth is "
         f"**{true}**."
     )
     if own.n_above_noise == 0:
+        if np.isnan(own.captured.value):
+            return f"Nothing stands out of the noise: **{title}** cannot tell. The truth is {true}."
         return f"Nothing stands out of the noise. {said}"
     if own.energy_ratio is not None:
         said += (
@@ -86,7 +117,8 @@ def _line(key: str, found: Assessed) -> tuple[str, ...]:
     own, true = found.own, percent(found.energy / found.total)
     if own is None:
         return PROTOCOLS[key].title, "cannot tell", true, ""
-    above = f"{own.n_above_noise} of {len(found.variances)}"
+    n_above = own.n_above_noise
+    above = "–" if n_above is None else f"{n_above} of {len(found.variances)}"
     return PROTOCOLS[key].title, _with_interval(own.captured_share), true, above
 
 

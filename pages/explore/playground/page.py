@@ -67,7 +67,7 @@ with errors_shown():
     one_draw = replace(spec, repetitions=1)
     travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
 
-    own_estimate(spec)
+    own_estimate(spec, problem.n_features)
 
     st.markdown("## What it promises")
     session_ledger.so_far(dataset.name, dataset.title, spec.delta)
