@@ -174,7 +174,7 @@ def test_the_release_says_how_good_it_is_beside_the_truth():
 
 
 def test_a_release_below_the_noise_says_that_nothing_stands_out():
-    at = opened(epsilon="0.01", preparation="published", protocols="Pooled")
+    at = opened(epsilon="0.01", preparation="published", protocols="One site alone")
     assert "Nothing stands out of the noise" in words(at)
     assert "too noisy to tell" in words(at)
 
