@@ -146,6 +146,8 @@ class DatasetStatus:
         As `load_dataset` gives them by default from whole files.
     default_components : int or None
     image_shape : tuple of int or None
+    value_limits : (lowest, highest) or None
+        Of every column, as the domain has them.
     ready : bool
         True if `load_dataset` needs no network.
     is_part : bool
@@ -162,6 +164,7 @@ class DatasetStatus:
     n_features: int
     default_components: int | None
     image_shape: tuple[int, int] | None
+    value_limits: tuple[float, float] | None
     ready: bool
     is_part: bool
     download_bytes: int | None

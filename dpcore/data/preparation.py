@@ -19,7 +19,6 @@ RENAMED = {"private": "bounded"}
 LONGEST_ON_SPHERE = 1e15
 
 _BLOCK_BYTES = 1 << 24
-_ABOUT_THE_MIDDLE = "Rows are taken about the middle of their columns' public limits."
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +132,9 @@ def prepare(
         check_norm_bound("norm_bound", scale)
         longest = 1.0 if mode == "bounded" else LONGEST_ON_SPHERE
         limits = dataset.column_limits if mean.any() else None
-        out, n_clipped = in_units_of_bound(X, scale, longest, _room_for(X, in_place), limits=limits)
-        statement = _as_bounded(scale) if mode == "bounded" else _on_sphere(scale)
-        if limits is not None:
-            statement = f"{_ABOUT_THE_MIDDLE} {statement}"
+        room = _room_for(X, in_place)
+        out, n_clipped = in_units_of_bound(X, scale, longest, room, limits=limits)
+        statement = _within(scale, mode, about_middle=limits is not None)
     else:
         out, scale = X, 1.0
         statement = "Rows as they are, without a bound on their norm: no guarantee can be given."
@@ -176,18 +174,16 @@ def _as_published(n_samples: int, largest_norm: float) -> str:
     )
 
 
-def _as_bounded(bound: float) -> str:
-    return (
-        f"Divided by the public bound {bound:.6g}; longer rows are clipped to it: this step is "
-        "private."
-    )
-
-
-def _on_sphere(bound: float) -> str:
-    return (
-        "Every row is brought to length 1 around a private mean, which reads rows up to the "
-        f"public bound {bound:.6g}: this step is private."
-    )
+def _within(bound: float, mode: str, *, about_middle: bool) -> str:
+    about = "Rows are taken about the middle of their columns' public limits. "
+    if mode == "bounded":
+        said = f"Divided by the public bound {bound:.6g}; longer rows are clipped to it"
+    else:
+        said = (
+            "Every row is brought to length 1 around a private mean, which reads rows up to the "
+            f"public bound {bound:.6g}"
+        )
+    return f"{about if about_middle else ''}{said}: this step is private."
 
 
 def _room_for(X: FloatArray, in_place: bool) -> FloatArray:

@@ -40,7 +40,6 @@ def load_digits() -> Dataset:
         "UCI's optdigits), 8 × 8 pixels from 0 to 16.",
         # A pen stroke that covers a third of so coarse a frame in full ink: 16 * sqrt(64 / 3).
         public_norm_bound=74.0,
-        column_limits=np.tile([0.0, 16.0], (64, 1)),
     )
 
 
@@ -106,7 +105,6 @@ def load_patches(n_samples: int | None = None) -> Dataset:
         "scikit-learn's two sample photographs, drawn with a fixed seed.",
         # A patch of sky at 80 % of white; nothing exceeds 28, which is a patch all white.
         public_norm_bound=22.4,
-        column_limits=np.tile([0.0, 1.0], (PATCH * PATCH, 1)),
     )
 
 

@@ -111,7 +111,6 @@ def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
         "from the official files.",
         # A garment that fills half the frame in white: sqrt(784 / 2).
         public_norm_bound=19.8,
-        column_limits=np.tile([0.0, 1.0], (_SIDE**2, 1)),
     )
 
 
@@ -129,7 +128,6 @@ def _mnist(images: IntArray, labels: IntArray, origin: str) -> Dataset:
         f"from {origin}.",
         # A pen stroke that covers a quarter of the frame in full ink: sqrt(784 / 4).
         public_norm_bound=14.0,
-        column_limits=np.tile([0.0, 1.0], (_SIDE**2, 1)),
     )
 
 
