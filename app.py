@@ -23,7 +23,8 @@ def show_page() -> None:
     import pandas  # noqa: F401
 
     from pages.server import page_lock, store_trouble
-    from pages.sidebar import controls, url_check
+    from pages.sidebar import address, controls, url_check
+    from pages.sidebar.foot import foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES
 
     st.set_page_config(
@@ -37,9 +38,10 @@ def show_page() -> None:
         sections.setdefault(place.link_under, []).append(page)
     page = st.navigation(sections, position="top")
     with page_lock.taken():
+        address.read()
         asked = url_check.corrected()
         controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE]))
-        with url_check.checked(asked):
+        with foot.shown(), url_check.checked(asked):
             store_trouble.say_trouble()
             page.run()
 

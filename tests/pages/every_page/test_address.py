@@ -65,6 +65,6 @@ def test_a_page_that_stops_early_says_it_too(open_page):
 def test_the_link_restores_what_has_been_moved_since_the_page_was_opened(open_page, page):
     at = open_page(page, delta="0.001")
     at.select_slider(key="epsilon").set_value(0.5)
-    at.session_state["link"] = True
+    at.session_state["share"] = True
     (link,) = (block.value for block in at.run().code)
     assert link.endswith("?delta=0.001&epsilon=0.5")

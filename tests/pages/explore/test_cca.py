@@ -76,7 +76,7 @@ def test_protocols_of_sites_side_by_side():
 
 def test_the_link_restores_the_page():
     at = page(cca_pairs="2", cca_floor="0.001", cca_protocols=["Full moments"], epsilon="5")
-    at.session_state["link"] = True
+    at.session_state["share"] = True
     link = next(block.value for block in at.run().code if "cca" in block.value)
     for part in ("epsilon=5", "cca_pairs=2", "cca_floor=0.001", "cca_protocols=Full+moments"):
         assert part in link
