@@ -40,8 +40,9 @@ def show_page() -> None:
     with page_lock.taken():
         address.read()
         asked = url_check.corrected()
-        controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE]))
-        with foot.shown(), url_check.checked(asked):
+        here = PAGES[page.url_path or DEFAULT_PAGE]
+        controls.remember(controls.choose(here))
+        with foot.shown(here), url_check.checked(asked):
             store_trouble.say_trouble()
             page.run()
 

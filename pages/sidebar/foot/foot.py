@@ -13,6 +13,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 from pages.sidebar import address
 from pages.sidebar.foot.reachable import only_here, reachable
+from pages.sidebar.navigation import Place
 
 _LOOK = (Path(__file__).parent / "foot.css").read_text(encoding="utf-8")
 # What a QR code of a size for a projector can hold and a phone still read.
@@ -29,13 +30,12 @@ _history, _copy = _component("history"), _component("copy")
 
 
 @contextmanager
-def shown() -> Iterator[None]:
+def shown(page: Place) -> Iterator[None]:
     """Draw a page; when it is done, the address and the browser's history say where it stands."""
-    st.sidebar.divider()
-    place = st.sidebar.container()
-    with st.sidebar.popover("Share this view", on_change="rerun", key="share") as asked:
-        if asked.open:
-            _link()
+    # Under the controls; under the page where it has none, for a sidebar of its own would be empty.
+    place = st.sidebar.container() if set(page.controls) - {"epsilon"} else None
+    if place is not None:
+        _share(place)
     try:
         yield
     except StopException:
@@ -44,27 +44,32 @@ def shown() -> Iterator[None]:
     _settle(place)
 
 
-def _settle(place: DeltaGenerator) -> None:
+def _settle(place: DeltaGenerator | None) -> None:
+    if place is None:
+        place = st.container(key="foot", horizontal=True, vertical_alignment="center")
+        _share(place)
     address.write()
     with place:
         data = {"page": st.context.url, "query": address.query()}
         _history(key="history", data=data, on_defaults_change=address.back_to_defaults)
 
 
-def _link() -> None:
+def _share(place: DeltaGenerator) -> None:
+    if place.button("Share this view", key="share", width="stretch"):
+        _shared()
+
+
+@st.dialog("Share this view")
+def _shared() -> None:
     asked = address.query()
     link = f"{reachable(st.context.url or '')}{asked and f'?{asked}'}"
-    st.caption("The page as it stands, with every control, on any server that runs the lab.")
+    st.markdown("The page as it stands, with every control.")
     _copy(key="copy", data={"link": link})
     if len(link) <= _LONGEST_CODE:
-        code = segno.make(link, error="l", micro=False)
-        st.image(
-            code.svg_inline(scale=6, border=3, light="white"),
-            caption="For a phone's camera.",
-            width=240,
-        )
+        code = segno.make_qr(link, error="l")
+        st.image(code.svg_inline(scale=8, light="white"), width=320, alt=f"A QR code of {link}")
     if only_here(link):
         st.caption(
-            "This server listens to this machine alone. Started with `--server.address 0.0.0.0`, "
+            "This server listens to this machine alone. Started with `--server.address 0.0.0.0` "
             "it lets a class in, and the link says where."
         )

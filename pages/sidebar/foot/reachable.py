@@ -17,12 +17,13 @@ def reachable(url: str) -> str:
     everybody else; where the server listens to the network, its address there stands instead.
     """
     parts = urlsplit(url)
+    parts = parts._replace(path=parts.path or "/")
     listens_at = config.get_option("server.address") or ""
     if not only_here(url) or (listens_at and _is_this_machine(listens_at)):
-        return url
+        return parts.geturl()
     host = net_util.get_internal_ip() if listens_at in _EVERYWHERE else listens_at
     port = f":{parts.port}" if parts.port else ""
-    return parts._replace(netloc=f"{host}{port}").geturl() if host else url
+    return parts._replace(netloc=f"{host}{port}").geturl()
 
 
 def only_here(url: str) -> bool:
