@@ -32,7 +32,7 @@ def read() -> None:
             written = parse_qs(context.query_string, keep_blank_values=True)
             _set(address, {name: each for name, each in written.items() if name not in address})
         else:
-            for name in usual_values():
+            for name in [name for name in address if find(name) is not None]:
                 address.discard_param_no_forward_msg(name)
             _set(address, st.session_state[_ELSEWHERE] | moved())
         st.session_state[_ELSEWHERE] = _of_others(address)
