@@ -69,7 +69,7 @@ def _shared() -> None:
         code = segno.make_qr(link, error="l")
         st.image(code.svg_inline(scale=8, light="white"), width=320, alt=f"A QR code of {link}")
     if only_here(link):
-        st.caption(
-            "This server listens to this machine alone. Started with `--server.address 0.0.0.0` "
-            "it lets a class in, and the link says where."
+        st.markdown(
+            "The server listens to this machine alone. Started with "
+            "**--server.address 0.0.0.0** it lets a class in, and the link says where."
         )
