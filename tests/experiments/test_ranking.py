@@ -74,12 +74,18 @@ def test_public_frequencies_are_for_pictures():
 
 
 def test_ways_that_cannot_run_are_skipped_with_a_reason():
-    few = replace(BASE, components=20, intermediate_dim=20)  # of 13 frequencies
+    few = replace(BASE, components=20)  # of 13 frequencies
     ways = ways_for("digits", ("dpdis",))
     skipped = [row for points in ranking_points(few, ways) for row in collect(points).skipped]
     assert {row["knowledge"] for row in skipped} == {"dct:20"}
     assert all("must be" in row["skipped"] for row in skipped)
     assert {each.way.knowledge for each in ranked(all_rows(few, ways))} == {"none"}
+
+
+def test_no_more_is_sent_than_a_public_subspace_has():
+    (spec,) = {way.spec(replace(BASE, intermediate_dim=20)) for way in ways_for("digits", ("full",))
+               if (way.preparation, way.knowledge) == ("sphere", "dct:20")}  # fmt: skip
+    assert spec.intermediate_dim == 13
 
 
 def test_trust_is_read_off_the_register():

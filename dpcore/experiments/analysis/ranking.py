@@ -15,7 +15,11 @@ from statistics import fmean
 from dpcore.data.catalog import CATALOG
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Points
-from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, say_knowledge
+from dpcore.experiments.pca.public_knowledge import (
+    NO_KNOWLEDGE,
+    kept_features,
+    say_knowledge,
+)
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
@@ -75,9 +79,15 @@ class Way:
         return f"{protocol(self.protocol).title} ({self.prepared})"
 
     def spec(self, base: RunSpec) -> RunSpec:
-        """The base run this way, calibrated so that it keeps exactly what it promises."""
+        """The base run this way, calibrated so that it keeps exactly what it promises.
+
+        R is at most the dimensions that a public subspace leaves.
+        """
+        left = kept_features(self.knowledge, CATALOG[base.dataset].n_features)
+        rank = base.intermediate_dim
         return replace(
             base,
+            intermediate_dim=None if rank is None else min(rank, left),
             protocols=(self.protocol,),
             preparation=self.preparation,
             knowledge=self.knowledge,
@@ -147,6 +157,14 @@ class Ranked:
     rows: tuple[Row, ...]
 
     @property
+    def protocol(self) -> str:
+        return self.way.protocol
+
+    @property
+    def prepared(self) -> str:
+        return self.way.prepared
+
+    @property
     def energies(self) -> tuple[float, ...]:
         """Energy ratio of each draw."""
         return tuple(row["energy_ratio"] for row in self.rows)
@@ -157,15 +175,15 @@ class Ranked:
 
     @property
     def trusted(self) -> Trusted:
-        return trusted_by(protocol(self.way.protocol))
+        return trusted_by(protocol(self.protocol))
 
     @property
     def bytes_per_site(self) -> int:
-        return max(row["bytes_per_site"] for row in self.rows)
+        return max(int(row["bytes_per_site"]) for row in self.rows)
 
     @property
     def n_rounds(self) -> int:
-        return max(row["n_rounds"] for row in self.rows)
+        return max(int(row["n_rounds"]) for row in self.rows)
 
 
 def ranked(rows: Iterable[Row]) -> tuple[Ranked, ...]:
