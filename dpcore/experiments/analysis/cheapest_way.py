@@ -86,7 +86,9 @@ def recommend(
         raise ParameterError("target", "between 0 and 1", target)
     ways = [way for way in ways_for(base.dataset, protocols) if has_field(way.protocol, field)]
     if not ways:
-        raise ParameterError("protocol", f"one that has {_NEEDED[field]}", "none of those wanted")
+        raise ParameterError(
+            "protocol", f"one that has {_NEEDED.get(field, 'noise of its own')}", protocols
+        )
     axis = sorted(values or _steps(base, field), reverse=field == "sites")
     search = _Search(base, target, field, tuple(axis), should_stop, options)
     try:

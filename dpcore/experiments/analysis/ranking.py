@@ -7,12 +7,14 @@ epsilon without the delta. The numbers are those of the runs themselves: there a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
 from dpcore.data.catalog import CATALOG
+from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.pca.public_knowledge import (
@@ -82,7 +84,16 @@ class Way:
         """The base run this way, calibrated so that it keeps exactly what it promises.
 
         R is at most the dimensions that a public subspace leaves.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is infinite, which promises nothing.
         """
+        if math.isinf(base.epsilon):
+            raise ParameterError(
+                "epsilon", "finite: without noise nothing is private", base.epsilon
+            )
         left = kept_features(self.knowledge, CATALOG[base.dataset].n_features)
         rank = base.intermediate_dim
         return replace(
