@@ -227,7 +227,6 @@ def test_the_playground_shows_it(made_up, monkeypatch, tmp_path):
     assert not at.exception and not at.error
     (pills,) = (each for each in at.button_group if each.key == "protocols")
     assert made_up.title in pills.options
-    said = [e.value for e in at.markdown] + [e.proto.body for e in at.get("html")]
-    assert any(f"kept by **{made_up.title}**" in words for words in said)
+    assert any(f"By {made_up.title} with" in str(part.proto) for part in at.get("bidi_component"))
     charged = at.session_state["_spent"]["digits"].charges.values()
     assert [charge.seen for charge in charged] == [(made_up.title, "Full matrices")]
