@@ -35,6 +35,7 @@ with errors_shown():
         partial(panels.draw, question),
         panels.count_of,
         lambda: of_plan(way.spec(question.base) for way in question.ways),
+        is_there=lambda progress: bool(panels.ranking_of(progress)),
     )
     found = panels.found_so_far(PAGE, question)
     leader = found[0].way if found else question.ways[0]

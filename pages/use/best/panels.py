@@ -70,7 +70,7 @@ def question_of(spec: RunSpec) -> Question:
 def found_so_far(page: str, question: Question) -> tuple[Ranked, ...]:
     """The ranking as far as it is."""
     work = visitors_jobs.find(page, question)
-    return () if work is None else _ranked(work.progress())
+    return () if work is None else ranking_of(work.progress())
 
 
 def count_of(progress: Progress) -> str:
@@ -87,7 +87,7 @@ def count_of(progress: Progress) -> str:
 def draw(question: Question, progress: Progress) -> None:
     """The answer, the figure and the table of what has arrived."""
     go_where_clicked()
-    found = _ranked(progress)
+    found = ranking_of(progress)
     if not found:
         big_number("…", f"Running the first draws of {counted(len(question.ways), 'way')}.")
     else:
@@ -95,10 +95,11 @@ def draw(question: Question, progress: Progress) -> None:
         _buttons(found)
         _dots(question, found)
         _table(found)
-    _left_out(progress)
+        _left_out(progress)
 
 
-def _ranked(progress: Progress) -> tuple[Ranked, ...]:
+def ranking_of(progress: Progress) -> tuple[Ranked, ...]:
+    """The ranking of what has arrived."""
     return ranked(row for part in progress.arrived for row in progress.rows(part))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from pages.formulas.plans import HOW_A_PLAN_IS_FOUND
 from pages.server.background_jobs import Progress
 from pages.sidebar.controls import current
 from pages.use.plan import panels, target_maps
-from pages.use.plan.question import answer_of, choose_question, shown_by
+from pages.use.plan.question import Question, answer_of, choose_question, shown_by
 from pages.widgets import session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
@@ -19,14 +21,14 @@ from pages.widgets.watched_job import watch
 PAGE = "plan"
 
 
-def draw(progress: Progress) -> None:
+def draw(question: Question, progress: Progress) -> None:
     """The answer, the maps around it, and every run behind it."""
     go_where_clicked()
     panels.answer_shown(question, progress)
-    panels.tried_table(question, progress)
     answer = answer_of(progress)
     if answer is None:
         return
+    panels.tried_table(question, progress)
     around = shown_by(answer)
     left, right = st.columns(2, gap="large")
     with left:
@@ -34,9 +36,9 @@ def draw(progress: Progress) -> None:
             st.markdown("## Every ε and number of people")
             target_maps.people_map(around, question.target, progress.rows("map"))
             st.caption(
-                f"Percent kept, with what the answer says. White line: {question.target:.0%} is "
-                "reached to its right. Frame: the answer. Other numbers of people are other "
-                f"people, so every cell is run: the mean of at most {target_maps.MAP_DRAWS} draws."
+                f"Percent kept in the answer's way. White line: {question.target:.0%} is reached "
+                "to its right. Frame: the answer. Other numbers of people are other people, so "
+                f"every cell is run: the mean of at most {target_maps.MAP_DRAWS} draws."
             )
     with right:
         if "curve" in progress.arrived:
@@ -57,8 +59,16 @@ if not dataset_ready(selection.dataset):
 with errors_shown():
     with st.container(border=True):
         question = choose_question(selection.spec)
-    watch(PAGE, question, question.parts, question.cost(), selection.dataset, draw,
-          panels.count_of)  # fmt: skip
+    watch(
+        PAGE,
+        question,
+        question.parts,
+        question.cost(),
+        selection.dataset,
+        partial(draw, question),
+        panels.count_of,
+        is_there=lambda progress: answer_of(progress) is not None,
+    )
     answer, rows = panels.found_so_far(PAGE, question)
     promising = question.base if answer is None else shown_by(answer)
     promised_cards(

@@ -120,7 +120,7 @@ def _how_sure(answer: Recommendation) -> str:
     )
     chance = chance_of_mean_above(energies, answer.target)
     if chance is not None:
-        words += f" That their mean does has a chance of {said_chance(chance)}."
+        words += f" The chance that the average release reaches it is {said_chance(chance)}."
     return words
 
 
@@ -140,7 +140,7 @@ def _buttons(answer: Recommendation) -> None:
 
 
 def tried_table(question: Question, progress: Progress) -> None:
-    """Every setting that was run."""
+    """Every setting that was run, once there is an answer."""
     lines = [
         {
             _COLUMNS[question.field]: each.value,

@@ -83,3 +83,13 @@ def test_larger_data_wait_to_be_asked(open_page):
     at = open_page("use/best", dataset="synthetic")
     assert not at.exception
     assert any(button.label == "Run" for button in at.button)
+
+
+def test_what_stood_stays_until_its_successor_is_there(open_page):
+    """Of settings that wait to be asked, the former ranking is still on the page."""
+    at = finished(open_page("use/best", repetitions="1"))
+    at.selectbox(key="dataset").set_value("synthetic").run()
+    assert not at.exception
+    assert any(button.label == "Run" for button in at.button)
+    assert "Below, greyed: what the settings before gave." in [each.value for each in at.caption]
+    assert "the most of 30 ways" in texts(at)
