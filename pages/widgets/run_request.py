@@ -113,9 +113,7 @@ def start(
     return view
 
 
-def start_unasked(
-    page: str, question: Hashable, parts: Callable[[], Parts], cost: RunCost
-) -> None:
+def start_unasked(page: str, question: Hashable, parts: Callable[[], Parts], cost: RunCost) -> None:
     """Start a run of a moment, so that a page opens with its figure.
 
     Whoever has a cap spends by hand, and a run that goes on elsewhere does not give way to one
