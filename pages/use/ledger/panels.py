@@ -25,8 +25,6 @@ from pages.widgets.messages import big_number, not_private
 
 Row = dict[str, Any]
 
-# What somebody might set aside for one person; the total is told against it.
-_BUDGET = 1
 _WHERE_ONE_SPENDS = ("playground", "statistics", "classification", "central")
 
 # What a narrow screen has room for comes first.
@@ -80,21 +78,13 @@ def nothing_yet() -> None:
 
 
 def compared(rows: list[Row]) -> None:
-    """How far a budget as one would set it would have reached, and what somebody else spent."""
-    inside = [row["draws"] for row in rows if row["total_epsilon"] <= _BUDGET]
-    draws = sum(row["draws"] for row in rows)
-    reach = (
-        f"all {counted(draws, 'draw')} fit in"
-        if len(inside) == len(rows)
-        else f"the first {sum(inside):,} of {counted(draws, 'draw')} fit in, line by line"
-        if inside
-        else "not even the first line fits in"
-    )
+    """What one of these releases costs alone, and what somebody else spent."""
+    alone = max(row["epsilon"] for row in rows)
     st.markdown(
-        f"**To compare:** of a budget of ε = {_BUDGET:g}, {reach}. A page here draws noise over "
-        "and over to show how it falls; whoever releases once pays for one draw. The US census of "
-        "2020 published its redistricting tables about people at ε = 17.14, δ = 10⁻¹⁰ (Abowd et al. "
-        "2022, Harvard Data Science Review)."
+        f"**To compare:** any one of these releases alone costs ε = {say_number(alone)} at most. A "
+        "page here draws noise over and over, to show how it falls; whoever publishes draws once. "
+        "The US census of 2020 published its redistricting tables about people at ε = 17.14, "
+        "δ = 10⁻¹⁰ (Abowd et al. 2022, Harvard Data Science Review)."
     )
 
 

@@ -50,6 +50,8 @@ def test_nothing_shown_is_nothing_spent(open_page):
     at = open_page("learn/start")
     at.switch_page(LEDGER).run()
     assert not at.exception
+    # And what one would do about it is a link away.
+    assert len(at.main.get("page_link")) == 4
 
 
 def test_looking_twice_is_paid_once_and_redrawing_again(open_page):
