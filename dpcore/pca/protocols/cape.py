@@ -131,6 +131,7 @@ def masked_average(draw: Draw) -> NoisyAverage:
         left,
         n_rounds=1 + traffic_of_means(draw)[1],
         centre=_centre(draw),
+        mean_sigma=0.0 if draw.settings.on_sphere else noise.mean / math.sqrt(n_sites),
     )
 
 
@@ -140,7 +141,7 @@ def _noisy_average(draw: Draw) -> Spectrum:
 
 
 def _centre(draw: Draw) -> FloatArray | None:
-    mean = noisy_mean_of_messages(draw) if draw.of_sites.mean_share else None
+    mean = draw.once(noisy_mean_of_messages) if draw.of_sites.mean_share else None
     return pooled_centre(draw, mean)
 
 
