@@ -193,6 +193,8 @@ def test_every_other_preparation_is_private(asked, shown):
     assert not at.exception
     assert "preparation not private" not in words(at)
     assert at.session_state["preparation"] == shown
+    # Of pixels the limits are public, and said beside the choice.
+    assert any("A value lies between 0 and 16" in caption.value for caption in at.caption)
 
 
 def test_eigen_images_have_a_row_for_each_epsilon():
