@@ -72,9 +72,16 @@ def watch(
     st.fragment(_watch, run_every=every)(page, job, draw, noun, goes_on)
 
 
-def point_clicked() -> None:
-    """From a chart's callback that has set the controls: go to the Playground."""
-    st.session_state[_CLICKED] = True
+def point_clicked(page: str = "playground") -> None:
+    """From a callback that has set the controls: go to the page that shows them."""
+    st.session_state[_CLICKED] = page
+
+
+def go_where_clicked() -> None:
+    """In a figure's fragment: leave, if something in it was clicked."""
+    if page := st.session_state.pop(_CLICKED, None):
+        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
+        st.switch_page(page_path(page), query_params={})
 
 
 def _watch(
@@ -84,9 +91,7 @@ def _watch(
     noun: str,
     went_on: bool,
 ) -> None:
-    if st.session_state.pop(_CLICKED, False):
-        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
-        st.switch_page(page_path("playground"), query_params={})
+    go_where_clicked()
     progress = job.progress()
     _say_how_far(page, job, progress, noun)
     if progress.state == "running" and not progress.done:
