@@ -96,7 +96,11 @@ REPRODUCE: dict[str, Parameter] = {
 }
 REPRODUCE_2012 = {
     "reproduce_2012_figure": OneOf(
-        control="selectbox", title="Figure", default="2012-fig2", options=tuple(FIGURES_2012)
+        control="selectbox",
+        title="Figure",
+        default="2012-fig2",
+        options=tuple(FIGURES_2012),
+        label=lambda name: FIGURES_2012[name].title.removeprefix("2012, "),
     ),
     "reproduce_2012_draws": OneOf(
         control="segmented_control",

@@ -30,24 +30,6 @@ _HELP_ON_CLUSTERS = (
 )
 
 
-def restore_controls(page: str) -> None:
-    """Give a page's own controls what they said when the visitor left it.
-
-    Streamlit forgets widgets that are not drawn. What the address says goes first.
-    """
-    for key, value in st.session_state.get(f"_{page}_controls", {}).items():
-        if key not in st.session_state and key not in st.query_params:
-            st.session_state[key] = value
-
-
-def keep_controls(page: str) -> None:
-    """Keep what the page's own controls say, for `restore_controls`."""
-    kept = st.session_state.setdefault(f"_{page}_controls", {})
-    for key in st.session_state:
-        if str(key).startswith(f"{page}_") and not str(key).startswith(f"{page}_do_"):
-            kept[key] = st.session_state[key]
-
-
 def started_job(page: str, sweeps: tuple[Sweep, ...]) -> SweepsView | None:
     """The Run button, and the run of these sweeps if there is one."""
     job = visitors_jobs.find_sweeps(sweeps)
