@@ -14,7 +14,7 @@ from pages.use.reproduce.panel_run import choose_figure, open_with_figure, sweep
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed
-from pages.widgets.sweep_panel import keep_controls, restore_controls, started_job, watch
+from pages.widgets.sweep_panel import started_job, watch
 
 PAGE = "reproduce"
 
@@ -22,9 +22,7 @@ PAGE = "reproduce"
 answer = st.container()
 with errors_shown():
     with st.container(border=True):
-        restore_controls(PAGE)
         figure, repaired = choose_figure()
-        keep_controls(PAGE)
         if not dataset_ready(dataset_status(figure.base.dataset)):
             with answer:
                 live_panel.published_shown(figure, "Without its data nothing can be run here.")
