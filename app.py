@@ -25,6 +25,8 @@ def show_page() -> None:
     from pages.server import page_lock, store_trouble
     from pages.sidebar import controls, url_check
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES
+    from pages.widgets.figure_tools.component import figure_tools
+    from pages.widgets.figure_tools.small_type import forget_promises
 
     st.set_page_config(
         page_title="DP-PCA Lab",
@@ -38,10 +40,13 @@ def show_page() -> None:
     page = st.navigation(sections, position="top")
     with page_lock.taken():
         asked = url_check.corrected()
-        controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE]))
+        place = PAGES[page.url_path or DEFAULT_PAGE]
+        forget_promises()
+        controls.remember(controls.choose(place))
         with url_check.checked(asked):
             store_trouble.say_trouble()
             page.run()
+        figure_tools(place)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def take_away(
             file = f"{name}-{ending}"
             st.download_button(label, data, file, mime, on_click="ignore", key=f"save_{file}")
         _link()
-    st.caption("The camera in a chart's corner saves it as SVG.")
+    st.caption("Below each chart: its table, and a picture for slides (16:9) as PNG or SVG.")
     if commands:
         st.caption("The same rows from the command line:")
         st.code("\n".join(commands), language=None, wrap_lines=True)

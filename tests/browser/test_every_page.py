@@ -8,6 +8,7 @@ import pytest
 
 from pages.sidebar.navigation import PAGES
 from tests.browser.conftest import pages_of, settle
+from tests.browser.reachable import faults
 
 NAMES = [place.address for place in PAGES.values()]
 # As the browser's own back button does, which loads nothing again.
@@ -43,6 +44,9 @@ def test_opens_quietly_with_every_picture_described(name, server, open_page):
     header = page.locator("[data-testid=stHeader]").bounding_box()
     title = page.get_by_role("heading", level=1).bounding_box()
     assert title["y"] >= header["y"] + header["height"] - 1
+    # Every chart has its table below it.
+    assert page.locator(".figure-tools").count() == page.locator(".stPlotlyChart").count()
+    assert faults(page) == []
     watched.assert_quiet()
 
 
@@ -68,4 +72,5 @@ def test_fits_a_phone_in_the_dark(place, phone):
         "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
     )
     assert max(int(part) for part in background.strip("rgb()").split(",")) < 60
+    assert faults(page) == []
     watched.assert_quiet()

@@ -1,0 +1,11 @@
+// What Streamlit's own markup lacks for a keyboard and for whoever listens to the page.
+function mend() {
+  // What scrolls sideways is reached by keyboard.
+  for (const part of document.querySelectorAll(".stMain :is(pre, .katex-display)")) {
+    if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+    else part.removeAttribute("tabindex");
+  }
+  // Its list of pages has a division between each list and its items, and is no list to anybody.
+  const list = "[data-testid=stSidebarNavItems]:not([role])";
+  for (const part of document.querySelectorAll(`${list}, ${list} li`)) part.role = "presentation";
+}
