@@ -9,3 +9,20 @@ function mend() {
   const list = "[data-testid=stSidebarNavItems]:not([role])";
   for (const part of document.querySelectorAll(`${list}, ${list} li`)) part.role = "presentation";
 }
+
+// A chart is as wide as its window; paper is narrower. Drawings shrink to it, and come back.
+const drawings = () => [
+  ...document.querySelectorAll(".main-svg"),
+  ...[...document.querySelectorAll(".stBidiComponentIsolated")].flatMap(
+    ({ shadowRoot }) => [...(shadowRoot?.querySelectorAll(".curve > svg") ?? [])],
+  ),
+];
+addEventListener("beforeprint", () => {
+  for (const drawing of drawings()) {
+    const { width, height } = drawing.getBoundingClientRect();
+    if (!drawing.hasAttribute("viewBox")) drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  }
+});
+addEventListener("afterprint", () => {
+  for (const drawing of drawings()) drawing.removeAttribute("viewBox");
+});

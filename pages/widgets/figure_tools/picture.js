@@ -36,20 +36,26 @@ function standalone(layer, left, top) {
   return copy;
 }
 
-function wrapped(text, size) {
-  const pen = document.createElement("canvas").getContext("2d");
+const pen = document.createElement("canvas").getContext("2d");
+
+function lengthOf(text, size) {
   pen.font = `${size}px ${FONT}`;
+  return pen.measureText(text).width;
+}
+
+function wrapped(text, size) {
   const lines = [""];
   for (const word of text.split(/\s+/)) {
     const longer = `${lines.at(-1)} ${word}`.trim();
-    if (pen.measureText(longer).width <= WIDE - 2 * EDGE) lines[lines.length - 1] = longer;
+    if (lengthOf(longer, size) <= WIDE - 2 * EDGE) lines[lines.length - 1] = longer;
     else lines.push(word);
   }
   return lines;
 }
 
-// Layers lie on each other on the page; words are { title, told, notes }, the last one a list.
-function pictureOf(layers, words) {
+// Layers lie on each other on the page; words are { title, told, notes }, the last one a list; keys
+// are { swatch, label }, of a drawing whose legend is not in it.
+function pictureOf(layers, words, keys) {
   const boxes = layers.map((layer) => layer.getBoundingClientRect());
   const left = Math.min(...boxes.map((box) => box.left));
   const top = Math.min(...boxes.map((box) => box.top));
@@ -71,6 +77,16 @@ function pictureOf(layers, words) {
   let above = EDGE + 12;
   for (const line of wrapped(words.title, 37)) { write(line, 34, 700, above); above += 42; }
   for (const line of wrapped(words.told, 22)) { write(line, 22, 400, above); above += 28; }
+  let across = EDGE;
+  for (const { swatch, label } of keys) {
+    const copy = standalone(swatch, 0, 0);
+    copy.setAttribute("x", across);
+    copy.setAttribute("y", above);
+    const said = node("text", { x: across + 42, y: above + 13, "font-size": 17 }, label);
+    picture.append(copy, said);
+    across += 42 + lengthOf(label, 17) + 28;
+  }
+  if (keys.length) above += 36;
   const notes = words.notes.flatMap((note) => wrapped(note, 15));
   let below = HIGH - EDGE / 2 - 20 * (notes.length - 1);
   const room = below - 30 - above;
@@ -104,7 +120,7 @@ function save(blob, name) {
 }
 
 // The buttons of a drawing; `layers` and `told` are asked for when one is pressed.
-function saveButtons(name, layers, told) {
+function saveButtons(name, layers, told, keys = () => []) {
   return ["PNG", "SVG"].map((kind) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -112,7 +128,7 @@ function saveButtons(name, layers, told) {
     button.title = `This figure, 16:9, with its settings, as ${kind}`;
     button.addEventListener("click", async () => {
       const drawing = layers();
-      const picture = pictureOf(drawing, wordsFor(drawing[0], told()));
+      const picture = pictureOf(drawing, wordsFor(drawing[0], told()), keys());
       save(kind === "PNG" ? await asPng(picture) : picture, `${name()}.${kind.toLowerCase()}`);
     });
     return button;
