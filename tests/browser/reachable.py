@@ -31,7 +31,7 @@ PALE = r"""() => {
 
 
 def faults(page: Any) -> list[str]:
-    """Serious and critical breaches of axe-core's rules, and letters in charts that are too pale."""
+    """Serious and critical breaches of axe-core, and letters in charts that are too pale."""
     from axe_playwright_python.base import AXE_SCRIPT
 
     page.evaluate(AXE_SCRIPT)

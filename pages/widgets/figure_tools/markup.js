@@ -13,14 +13,15 @@ function mend() {
 // A chart is as wide as its window; paper is narrower. Drawings shrink to it, and come back.
 const drawings = () => [
   ...document.querySelectorAll(".main-svg"),
-  ...[...document.querySelectorAll(".stBidiComponentIsolated")].flatMap(
+  ...[...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")].flatMap(
     ({ shadowRoot }) => [...(shadowRoot?.querySelectorAll(".curve > svg") ?? [])],
   ),
 ];
 addEventListener("beforeprint", () => {
   for (const drawing of drawings()) {
     const { width, height } = drawing.getBoundingClientRect();
-    if (!drawing.hasAttribute("viewBox")) drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    drawing.setAttribute("preserveAspectRatio", "xMidYMin");
   }
 });
 addEventListener("afterprint", () => {
