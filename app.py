@@ -22,7 +22,8 @@ def show_page() -> None:
     import pandas  # noqa: F401
 
     from pages.server import page_lock, store_trouble
-    from pages.sidebar import controls, url_check
+    from pages.sidebar import address, controls, url_check
+    from pages.sidebar.foot import foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
     from pages.widgets.figure_tools.small_type import forget_promises
     from pages.widgets.figure_tools.under_charts import figure_tools
@@ -34,14 +35,15 @@ def show_page() -> None:
     )
     page = st.navigation(links(), position="top")
     with page_lock.taken():
+        address.read()
         asked = url_check.corrected()
-        place = PAGES[page.url_path or DEFAULT_PAGE]
+        here = PAGES[page.url_path or DEFAULT_PAGE]
         forget_promises()
-        controls.remember(controls.choose(place))
-        with url_check.checked(asked):
+        controls.remember(controls.choose(here))
+        with foot.shown(here), url_check.checked(asked):
             store_trouble.say_trouble()
             page.run()
-        figure_tools(place)
+        figure_tools(here)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ const written = (value) =>
 
 // A trace's values along an axis, by the names that are written there if those are not numbers.
 function along(plot, trace, letter) {
-  const axis = plot.layout[(trace[`${letter}axis`] ?? letter).replace(letter, `${letter}axis`)];
+  const axis = plot._fullLayout[(trace[`${letter}axis`] ?? letter).replace(letter, `${letter}axis`)];
   const labels = (axis?.ticktext ?? []).map(plain);
   const isNumbers = labels.every((label) => /^[^a-z]*$/i.test(label));
   const names = new Map(isNumbers ? [] : labels.map((label, k) => [axis.tickvals[k], label]));
