@@ -90,8 +90,8 @@ def test_a_chart_is_taken_away_as_a_table_and_as_pictures_with_its_guarantee(pho
     settle(page)
     tools = page.locator(".figure-tools").first
     tools.get_by_text("As a table").press("Enter")
-    plotted = page.evaluate(
-        "() => document.querySelector('.js-plotly-plot')._fullData.flatMap(trace => [...trace.x]).length"
+    plotted = page.locator(".js-plotly-plot").first.evaluate(
+        "plot => plot._fullData.flatMap(trace => [...trace.x]).length"
     )
     assert 0 < tools.locator("tr").count() - 1 <= plotted
     drawn = ElementTree.parse(_saved(page, tools.get_by_role("button", name="SVG"))).getroot()
