@@ -40,10 +40,12 @@ def show_page() -> None:
         here = PAGES[page.url_path or DEFAULT_PAGE]
         forget_promises()
         controls.remember(controls.choose(here))
-        with foot.shown(here), url_check.checked(asked):
-            store_trouble.say_trouble()
-            page.run()
-        figure_tools(here)
+        try:
+            with foot.shown(here), url_check.checked(asked):
+                store_trouble.say_trouble()
+                page.run()
+        finally:  # a page that stops has charts too
+            figure_tools(here)
 
 
 if __name__ == "__main__":
