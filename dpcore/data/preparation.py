@@ -20,6 +20,12 @@ LONGEST_ON_SPHERE = 1e15
 
 _BLOCK_BYTES = 1 << 24
 
+# What is as true of a data set once it is prepared.
+_KEPT = (
+    *("name", "title", "labels", "label_names", "feature_names", "image_shape"),
+    *("default_components", "provenance", "is_part", "views", "label_columns"),
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -137,24 +143,14 @@ def prepare(
         statement = "Rows as they are, without a bound on their norm: no guarantee can be given."
     out.flags.writeable = False
     return Prepared(
-        name=dataset.name,
-        title=dataset.title,
         X=out,
-        labels=dataset.labels,
-        label_names=dataset.label_names,
-        feature_names=dataset.feature_names,
-        image_shape=dataset.image_shape,
-        default_components=dataset.default_components,
-        provenance=dataset.provenance,
-        is_part=dataset.is_part,
         mode=mode,
         is_private=mode in ("sphere", "bounded"),
         scale=float(scale),
         mean=mean,
         n_clipped=n_clipped,
         statement=statement,
-        views=dataset.views,
-        label_columns=dataset.label_columns,
+        **{name: getattr(dataset, name) for name in _KEPT},
     )
 
 
