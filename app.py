@@ -25,6 +25,7 @@ def show_page() -> None:
     from pages.server import page_lock, store_trouble
     from pages.sidebar import controls, url_check
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES
+    from pages.stories import telling
 
     st.set_page_config(
         page_title="DP-PCA Lab",
@@ -38,7 +39,9 @@ def show_page() -> None:
     page = st.navigation(sections, position="top")
     with page_lock.taken():
         asked = url_check.corrected()
-        controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE]))
+        here = PAGES[page.url_path or DEFAULT_PAGE]
+        telling.follow(here)
+        controls.remember(controls.choose(here))
         with url_check.checked(asked):
             store_trouble.say_trouble()
             page.run()
