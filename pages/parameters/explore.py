@@ -264,7 +264,11 @@ TRADEOFFS: dict[str, Parameter] = {
 }
 PLAYGROUND: dict[str, Parameter] = {
     "story": OneOf(
-        control="selectbox", title="Story", default=NO_STORY, options=(NO_STORY, *STORIES)
+        control="selectbox",
+        title="Story",
+        default=NO_STORY,
+        options=(NO_STORY, *STORIES),
+        words=f"{NO_STORY} or one of {', '.join(STORIES)}",
     )
 }
 EXPLORE = (

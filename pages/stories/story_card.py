@@ -21,15 +21,9 @@ _MENU = "stories"
 
 
 def menu() -> None:
-    """All stories behind one button."""
-    st.menu_button(
-        "Stories",
-        tuple(STORIES),
-        key=_MENU,
-        format_func=lambda name: STORIES[name].title,
-        help="A question, your guess, and the answer worked out while you watch.",
-        on_click=_picked,
-    )
+    """All stories behind one button, wherever the card has none."""
+    if telling.told() is None:
+        _menu()
 
 
 def answered(selection: Selection) -> bool:
@@ -57,7 +51,9 @@ def _ask(story: Story) -> None:
             st.button(
                 choice.text, key=f"guess_{number}", on_click=telling.make_guess, args=(number,)
             )
-    st.button("Leave the story", on_click=telling.end, type="tertiary", key="story_left")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _menu()
+        st.button("Leave the story", on_click=telling.end, type="tertiary", key="story_left")
 
 
 def _say_verdict(story: Story, guess: int, selection: Selection) -> None:
@@ -100,6 +96,18 @@ def _ways_on(story: Story) -> None:
                 on_click=telling.begin, args=(following,), type="primary", key="story_next",
             )  # fmt: skip
         st.button("Back to my own settings", on_click=telling.end, key="story_ended")
+        _menu()
+
+
+def _menu() -> None:
+    st.menu_button(
+        "Stories",
+        tuple(STORIES),
+        key=_MENU,
+        format_func=lambda name: STORIES[name].title,
+        help="A question, your guess, and the answer worked out while you watch.",
+        on_click=_picked,
+    )
 
 
 def _picked() -> None:

@@ -8,7 +8,7 @@ _STEP = "_tour"
 STEPS = (
     (
         "**DP-PCA Lab** finds what many people's records have in common without giving any one of "
-        "them away. Move ε to the left: more privacy, less of the pattern."
+        "them away. Move ε to the left: less of it is left."
     ),
     (
         "The upper row of pictures is the truth, the lower what privacy leaves of it. The curve "
