@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from statistics import fmean
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dpcore.data import list_datasets
 from dpcore.experiments.pca.runs import run_repetitions
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_sigma
 from pages.parameters.sidebar import SIDEBAR
 from pages.server import result_cache
@@ -63,29 +65,35 @@ def own_settings(at: AppTest) -> dict[str, object]:
 
 
 def rows_at(story: Story, seed: int):
-    """The rows of a story without any page, and without its cache."""
-
-    def look(moved: Mapping[str, object]):
-        spec = spec_of(story, seed, moved)
-        alone, problem = replace(spec, repetitions=1), result_cache.problems(spec.problem_key())
-        draws = (run_repetitions([alone], problem, draw)[0] for draw in range(spec.repetitions))
-        return [row for rows in draws for row in rows]
-
-    return look
+    """The rows of a story without any page."""
+    return lambda moved: drawn(spec_of(story, seed, moved))
 
 
-def test_every_story_is_told_one_after_the_other_and_leaves_what_was_there():
+@cache
+def drawn(spec: RunSpec):
+    alone, problem = replace(spec, repetitions=1), result_cache.problems(spec.problem_key())
+    draws = (run_repetitions([alone], problem, draw)[0] for draw in range(spec.repetitions))
+    return [row for rows in draws for row in rows]
+
+
+def test_every_story_is_told_one_after_the_other_and_leaves_what_was_there(monkeypatch):
     """Asked, guessed right, guessed wrong, on to the next; each verdict is what its rows say."""
-    at = opened(epsilon="0.5", sites="7", people="50", noise="triangle", seed="3")
+
+    def as_selectbox(label, options, *, key, format_func, on_click, **_):
+        """Streamlit's harness cannot press a menu."""
+        return st.selectbox(label, options, None, format_func, key=key, on_change=on_click)
+
+    monkeypatch.setattr(st, "menu_button", as_selectbox)
+    at = opened(epsilon="0.5", sites="7", people="50", noise="triangle", repetitions="2")
     before = own_settings(at)
     for number, (name, story) in enumerate(STORIES.items()):
         if number:
             at.button(key="story_next").click()
         else:
-            at.session_state["story"] = name
+            at.selectbox(key="stories").select(name)
         run(at)
         assert story.question in words(at) and not shows_results(at) and not large(at)
-        truth = judged(story, story.finding(rows_at(story, 3)))
+        truth = judged(story, story.finding(rows_at(story, 0)))
         run(at.button(key=f"guess_{truth.true}").click())
         assert "## You were right" in words(at)
         assert f"The answer: **“{story.choices[truth.true].text}”**" in words(at)
