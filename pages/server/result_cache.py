@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
@@ -131,8 +131,15 @@ def dataset_statuses() -> tuple[DatasetStatus, ...]:
 
 def cells(spec: RunSpec) -> list[Cell]:
     """The repetitions of a spec, each of which is computed and kept on its own."""
-    alone = replace(spec, repetitions=1)
+    alone = of_one_draw(spec)
     return [(alone, repetition) for repetition in range(spec.repetitions)]
+
+
+# A page asks for the cells of a whole curve several times, and a spec checks itself.
+@lru_cache(maxsize=4096)
+def of_one_draw(spec: RunSpec) -> RunSpec:
+    """The same with a single repetition."""
+    return replace(spec, repetitions=1)
 
 
 def cell_rows(cell: Cell) -> list[PcaRow]:
@@ -178,7 +185,7 @@ def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     """The subspace of each protocol in one repetition."""
     problem(spec.problem_key(repetition))
-    return _subspaces(replace(spec, repetitions=1), repetition)
+    return _subspaces(of_one_draw(spec), repetition)
 
 
 def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]:
