@@ -21,6 +21,8 @@ from pages.widgets.plain_text import said
 # are rows beyond about 200 MB.
 _ASKED_SECONDS, _MOST_SECONDS = 60, 2 * 3600
 _MOST_ROWS = 100_000
+# So short that a page had rather open with its figure than ask.
+_UNASKED_SECONDS = 3
 
 
 def start_button(
@@ -109,6 +111,17 @@ def start(
         st.session_state[f"_{page}_refused"] = f"Not drawn. {beyond}"
         return None
     return view
+
+
+def start_unasked(page: str, question: Hashable, parts: Callable[[], Parts], cost: RunCost) -> None:
+    """Start a run of a moment, so that a page opens with its figure.
+
+    Whoever has a cap spends by hand, and a run that goes on elsewhere does not give way to one
+    that nobody asked for.
+    """
+    is_short = _seconds(cost) <= _UNASKED_SECONDS and not too_much(cost)
+    if is_short and session_ledger.cap() is None and not session_ledger.is_going_on():
+        start(page, question, parts, None)
 
 
 def starts_by_itself(cost: RunCost) -> bool:

@@ -30,24 +30,6 @@ _HELP_ON_CLUSTERS = (
 )
 
 
-def restore_controls(page: str) -> None:
-    """Give a page's own controls what they said when the visitor left it.
-
-    Streamlit forgets widgets that are not drawn. What the address says goes first.
-    """
-    for key, value in st.session_state.get(f"_{page}_controls", {}).items():
-        if key not in st.session_state and key not in st.query_params:
-            st.session_state[key] = value
-
-
-def keep_controls(page: str) -> None:
-    """Keep what the page's own controls say, for `restore_controls`."""
-    kept = st.session_state.setdefault(f"_{page}_controls", {})
-    for key in st.session_state:
-        if str(key).startswith(f"{page}_") and not str(key).startswith(f"{page}_do_"):
-            kept[key] = st.session_state[key]
-
-
 def started_job(page: str, sweeps: tuple[Sweep, ...]) -> SweepsView | None:
     """The Run button, and the run of these sweeps if there is one."""
     job = visitors_jobs.find_sweeps(sweeps)
@@ -90,9 +72,16 @@ def watch(
     st.fragment(_watch, run_every=every)(page, job, draw, noun, goes_on)
 
 
-def point_clicked() -> None:
-    """From a chart's callback that has set the controls: go to the Playground."""
-    st.session_state[_CLICKED] = True
+def point_clicked(page: str = "playground") -> None:
+    """From a callback that has set the controls: go to the page that shows them."""
+    st.session_state[_CLICKED] = page
+
+
+def go_where_clicked() -> None:
+    """In a figure's fragment: leave, if something in it was clicked."""
+    if page := st.session_state.pop(_CLICKED, None):
+        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
+        st.switch_page(page_path(page), query_params={})
 
 
 def _watch(
@@ -102,9 +91,7 @@ def _watch(
     noun: str,
     went_on: bool,
 ) -> None:
-    if st.session_state.pop(_CLICKED, False):
-        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
-        st.switch_page(page_path("playground"), query_params={})
+    go_where_clicked()
     progress = job.progress()
     _say_how_far(page, job, progress, noun)
     if progress.state == "running" and not progress.done:
