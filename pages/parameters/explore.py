@@ -23,6 +23,7 @@ from pages.parameters.words import (
     plain,
     title_of,
 )
+from pages.stories.lessons import NO_STORY, STORIES
 
 CUT_NAMES = ("top and bottom", "left and right", "halves of the columns", "chosen columns")
 MOST_PAIRS, USUAL_PAIRS = 10, 3
@@ -261,8 +262,18 @@ TRADEOFFS: dict[str, Parameter] = {
         for name, (title, options) in SETTINGS.items()
     },
 }
+PLAYGROUND: dict[str, Parameter] = {
+    "story": OneOf(
+        control="selectbox",
+        title="Story",
+        default=NO_STORY,
+        options=(NO_STORY, *STORIES),
+        words=f"{NO_STORY} or one of {', '.join(STORIES)}",
+    )
+}
 EXPLORE = (
-    of_page("eigen_images", EIGEN_IMAGES)
+    of_page("playground", PLAYGROUND)
+    | of_page("eigen_images", EIGEN_IMAGES)
     | of_page("sample_complexity", SAMPLE_COMPLEXITY)
     | of_page("statistics", STATISTICS)
     | of_page("cca", CCA)
