@@ -21,6 +21,7 @@ from pages.widgets.plain_text import said
 # are rows beyond about 200 MB.
 _ASKED_SECONDS, _MOST_SECONDS = 60, 2 * 3600
 _MOST_ROWS = 100_000
+_SHORT_SECONDS = 5
 
 
 def start_button(
@@ -109,6 +110,11 @@ def start(
         st.session_state[f"_{page}_refused"] = f"Not drawn. {beyond}"
         return None
     return view
+
+
+def is_short(cost: RunCost) -> bool:
+    """Whether a run is over before one would have pressed its button."""
+    return cost.draws > 0 and _seconds(cost) <= _SHORT_SECONDS
 
 
 def starts_by_itself(cost: RunCost) -> bool:
