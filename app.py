@@ -10,7 +10,6 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit import net_util
-from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 
 from pages.server.memory import keep_flat
@@ -24,18 +23,14 @@ def show_page() -> None:
 
     from pages.server import page_lock, store_trouble
     from pages.sidebar import controls, url_check
-    from pages.sidebar.navigation import DEFAULT_PAGE, PAGES
+    from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
 
     st.set_page_config(
         page_title="DP-PCA Lab",
         page_icon=str(Path(__file__).parent / "assets" / "icon.png"),
         layout="wide",
     )
-    sections: dict[str, list[StreamlitPage]] = {}
-    for place in PAGES.values():
-        page = st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
-        sections.setdefault(place.link_under, []).append(page)
-    page = st.navigation(sections, position="top")
+    page = st.navigation(links(), position="top")
     with page_lock.taken():
         asked = url_check.corrected()
         controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE]))

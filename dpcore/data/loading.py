@@ -43,6 +43,19 @@ def dataset_status(name: str, data_home: str | os.PathLike[str] | None = None) -
     return _status(CATALOG[name], find_data_home(data_home))
 
 
+def dataset_files(name: str, data_home: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
+    """The files on this machine that `load_dataset` would read; none where they come with us.
+
+    Parameters
+    ----------
+    name : str
+    data_home : path-like, optional
+        As in `load_dataset`.
+    """
+    found = CATALOG[name].find(find_data_home(data_home))
+    return tuple(file.path for file in found[1]) if found else ()
+
+
 def load_dataset(
     name: str,
     data_home: str | os.PathLike[str] | None = None,

@@ -86,7 +86,7 @@ def grid_blocks(
 def _limits(dictionary: Dictionary) -> FloatArray:
     """Lower and upper limit and middle of every feature; levels go from 0, their middle, to 1."""
     of_columns = [
-        [(0, 1, 0)] * len(column.levels) or [(column.lower, column.upper, column.middle)]
+        [(0.0, 1.0, 0.0)] * len(column.levels) or [(column.lower, column.upper, column.middle)]
         for column in dictionary.columns
     ]
     return np.array(list(chain(*of_columns)), dtype=np.float64).T

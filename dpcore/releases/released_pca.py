@@ -91,7 +91,8 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             As in `Table`; a matrix has the dictionary's columns in their order.
         """
         everybody = Dictionary(self.dictionary_.columns)
-        blocks = grid_blocks(Table(X, everybody.keys), everybody)
+        table = Table(X, everybody.keys, everybody.n_features)
+        blocks = grid_blocks(table, everybody)
         turned = [(rows / GRID - self.mean_) @ self.components_.T for rows in blocks]
         return np.concatenate(turned) if turned else np.empty((0, len(self.components_)))
 

@@ -84,7 +84,7 @@ def release(
         )
     scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=mean_share)
     exact = scales.epsilon(delta, epsilon)
-    table = Table(data, dictionary.keys)
+    table = Table(data, dictionary.keys, dictionary.n_features)
     if not isinstance(project, Project):
         project = Project(project, cap)
     # Before the table is read, which may take long; decided for good with the charge.

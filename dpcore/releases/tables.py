@@ -45,6 +45,8 @@ class Table:
         .npy.
     keys : sequence of str
         Columns that are read.
+    width : int
+        Features that a row becomes, where that is more: it decides how many rows a block has.
 
     Raises
     ------
@@ -54,9 +56,9 @@ class Table:
         If the file cannot be opened.
     """
 
-    def __init__(self, data: Any, keys: Sequence[str]) -> None:
+    def __init__(self, data: Any, keys: Sequence[str], width: int = 0) -> None:
         self._keys = list(keys)
-        self._rows = max(1, _BLOCK_CELLS // len(self._keys))
+        self._rows = max(1, _BLOCK_CELLS // max(len(self._keys), width))
         self._path = Path(data) if isinstance(data, str | Path) else None
         if self._path is None:
             self._data = self._columns_of(data)
@@ -111,7 +113,9 @@ class Table:
 
         with parquet.ParquetFile(self._path) as file:
             self._check(file.schema_arrow.names)
-            yield from file.iter_batches(self._rows, columns=self._keys)
+            # One row group after another: all at once stay in memory until the last is read.
+            for group in range(file.num_row_groups):
+                yield from file.iter_batches(self._rows, row_groups=[group], columns=self._keys)
 
     def _columns_of(self, data: Any) -> dict[str, Cells]:
         if isinstance(data, Mapping) and set(data) == {"X"} != set(self._keys):

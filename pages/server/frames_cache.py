@@ -5,14 +5,14 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.pca.runs import PcaRow, draw_subspaces
+from dpcore.experiments.pca.runs import PcaRow
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.components.images import component_sprite
 from dpcore.spectra import align_signs
@@ -65,9 +65,9 @@ class Frame:
 Missing = Callable[[], object]
 
 
-def frame(spec: RunSpec, dataset: DatasetStatus) -> Frame:
-    """The whole frame of a spec, computed where it is not there."""
-    return Frame(spec, result_cache.rows(spec), _pictures(_lead(spec), dataset.image_shape))
+def frame(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> Frame:
+    """The frame of a spec with these rows, its pictures made where they are not there."""
+    return Frame(spec, rows, _pictures_of(spec, dataset.image_shape))
 
 
 def finished(
@@ -86,7 +86,7 @@ def finished(
         if rows and pictures is not None:
             frames.append(Frame(spec, rows, pictures))
         if pictures is None:
-            missing.append((0, partial(_pictures, _lead(spec), dataset.image_shape)))
+            missing.append((0, partial(_pictures_of, spec, dataset.image_shape)))
         missing += [(cell[1], partial(result_cache.cell_rows, cell)) for cell in cells]
     by_round = [item for _, item in sorted(missing, key=lambda each: each[0])]
     round_ = min((frame.n_draws for frame in frames), default=0)
@@ -110,6 +110,7 @@ def features_of(spec: RunSpec) -> tuple[tuple[str, ...], ...]:
     )
 
 
+@lru_cache(maxsize=4096)
 def _lead(spec: RunSpec) -> RunSpec:
     """The first protocol alone: its draw is the same, and others need not be made."""
     return replace(spec, protocols=spec.protocols[:1], repetitions=1)
@@ -121,10 +122,17 @@ def _lead_components(spec: RunSpec) -> int:
     return min(MOST_SHOWN, settings.n_components)
 
 
-def _picture(lead: RunSpec, image_shape: tuple[int, int] | None) -> Pictures:
-    problem = result_cache.problems(lead.problem_key())
-    (subspace,) = draw_subspaces([lead], problem, 0)[0].values()
-    return _pictured(subspace.components[:MOST_SHOWN], problem.exact_components, image_shape)
+def _pictures_of(spec: RunSpec, image_shape: tuple[int, int] | None) -> Pictures:
+    lead = _lead(spec)
+    there = _pictures.peek(lead, image_shape)
+    if there is not None:
+        return there
+    # The first draw leaves the components that are shown: none is made for them alone.
+    first, *_ = result_cache.cells(spec)
+    result_cache.cell_rows(first)
+    private = result_cache.subspaces(spec)[spec.protocols[0]].components[:MOST_SHOWN]
+    exact = result_cache.problem(spec.problem_key()).exact_components
+    return _pictures(lead, image_shape, make=lambda: _pictured(private, exact, image_shape))
 
 
 def _pictured(
@@ -144,4 +152,4 @@ def _strongest(exact: FloatArray) -> np.ndarray:
     return np.argsort(-np.abs(exact), axis=1, kind="stable")[:, :_MOST_FEATURES]
 
 
-_pictures = OnceCache(_picture, keep=2_000, most_bytes=64 * 1024**2)
+_pictures: OnceCache[Pictures] = OnceCache(None, keep=2_000, most_bytes=64 * 1024**2)

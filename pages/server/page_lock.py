@@ -45,6 +45,28 @@ def give_way() -> None:
         _pause(_BLINK_SECONDS)
 
 
+def is_wanted() -> bool:
+    """Whether somebody waits for a turn."""
+    return bool(_waiting)
+
+
+def unhurried(seconds: float) -> float:
+    """After how long a part of a page may ask to be drawn again: longer, the more visitors wait."""
+    return seconds * (1 + len(_waiting))
+
+
+@contextmanager
+def spare() -> Iterator[bool]:
+    """A turn that nobody else wants, if there is one: for what a page goes on to fill in."""
+    ours = not getattr(_ours, "held", False) and not _waiting and _TURN.acquire(blocking=False)
+    _ours.held = ours or getattr(_ours, "held", False)
+    try:
+        yield _ours.held
+    finally:
+        if ours:
+            _give_up()
+
+
 @contextmanager
 def others() -> Iterator[None]:
     """Others' turn, while ours would only wait for a data set or for somebody's numbers."""

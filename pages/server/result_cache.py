@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.pca.kept_moments import kept_or_made
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
@@ -33,6 +34,8 @@ from pages.server import page_lock
 JOBS_AT_ONCE = 2
 # How long others wait while somebody's numbers are computed.
 _FAIR_SECONDS = 0.1
+# How long a page computes before it shows what there is, alone and while others wait.
+_FIRST_SECONDS, _SHARED_SECONDS = 0.5, 0.02
 # How long a page computes before it says how far it is.
 _PATIENCE_SECONDS = 0.6
 Cell = tuple[RunSpec, int]
@@ -55,7 +58,7 @@ def one_blas_thread() -> None:
 
 
 # Data sets and site moments in memory, for pages and for the jobs that run beside them.
-problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6)
+problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6, shelf=kept_or_made)
 # The same for sweeps, which come to more problems than a page may push out.
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
@@ -88,12 +91,12 @@ def problem(key: ProblemKey) -> Problem:
 
 def feature_names(spec: RunSpec) -> tuple[str, ...]:
     """Names of the columns of a spec's data set."""
-    return _described(*_data_of(spec))[0]
+    return problem(spec.problem_key()).about.feature_names
 
 
 def statement(spec: RunSpec) -> str:
     """What the preparation did to the rows, in one sentence."""
-    return _described(*_data_of(spec))[1]
+    return problem(spec.problem_key()).about.statement
 
 
 def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -110,19 +113,9 @@ def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
     return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
 
 
-def _data_of(spec: RunSpec) -> tuple[str, str, float | None]:
-    key = spec.problem_key()
-    return key.dataset, key.preparation, key.norm_bound
-
-
 def _prepared_of(spec: RunSpec) -> Prepared:
-    return prepared(*_data_of(spec))
-
-
-def _describe(*data: Hashable) -> tuple[tuple[str, ...], str]:
-    """Names and statement, kept longer than the data set itself, which is large."""
-    found = problems.prepared(*data)
-    return found.feature_names, found.statement
+    key = spec.problem_key()
+    return prepared(key.dataset, key.preparation, key.norm_bound)
 
 
 def shown(key: Hashable, build: Callable[[], T]) -> T:
@@ -138,8 +131,15 @@ def dataset_statuses() -> tuple[DatasetStatus, ...]:
 
 def cells(spec: RunSpec) -> list[Cell]:
     """The repetitions of a spec, each of which is computed and kept on its own."""
-    alone = replace(spec, repetitions=1)
+    alone = of_one_draw(spec)
     return [(alone, repetition) for repetition in range(spec.repetitions)]
+
+
+# A page asks for the cells of a whole curve several times, and a spec checks itself.
+@lru_cache(maxsize=4096)
+def of_one_draw(spec: RunSpec) -> RunSpec:
+    """The same with a single repetition."""
+    return replace(spec, repetitions=1)
 
 
 def cell_rows(cell: Cell) -> list[PcaRow]:
@@ -163,10 +163,29 @@ def rows(spec: RunSpec) -> list[PcaRow]:
     return found
 
 
+def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
+    """Rows of the draws that are there in a moment, at least of one, and the others still to come.
+
+    The moment is shorter while others wait: everybody then has an answer from a few draws soon, and
+    not some from all of them late.
+    """
+    found: list[PcaRow] = []
+    asked = cells(spec)
+    started = time.monotonic()
+    for number, cell in enumerate(asked):
+        if number and _rows.peek(*cell) is None:
+            took = time.monotonic() - started
+            if took > (_SHARED_SECONDS if page_lock.is_wanted() else _FIRST_SECONDS):
+                return found, asked[number:]
+        _ready(*cell)
+        found += _rows(*cell)
+    return found, []
+
+
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     """The subspace of each protocol in one repetition."""
     problem(spec.problem_key(repetition))
-    return _subspaces(spec, repetition)
+    return _subspaces(of_one_draw(spec), repetition)
 
 
 def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]:
@@ -189,12 +208,13 @@ def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]
 
 
 def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seconds: float) -> None:
-    """Compute one after the other until the time is up, at least one."""
+    """Compute one after the other until the time is up, or somebody waits for an answer."""
     stop = time.monotonic() + seconds
-    for item in missing:
-        compute(item)
-        if time.monotonic() > stop:
-            return
+    with page_lock.spare() as is_free:
+        for item in missing if is_free else ():
+            compute(item)
+            if time.monotonic() > stop or page_lock.is_wanted():
+                return
 
 
 class Counting:
@@ -239,16 +259,22 @@ def counted_out(items: Sequence[Item], noun: str) -> Iterator[Item]:
 
 
 def _run_cell(spec: RunSpec, repetition: int) -> list[PcaRow]:
-    return run_repetitions([spec], problems(spec.problem_key(repetition)), repetition)[0]
+    def keep(found: list[dict[str, Subspace]]) -> None:
+        if repetition == 0:  # the one that pages show
+            _subspaces(spec, repetition, make=lambda: found[0])
+
+    found = problems(spec.problem_key(repetition))
+    return run_repetitions([spec], found, repetition, watch=keep)[0]
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
 
 
-_described = OnceCache(_describe, keep=64)
-_rows = OnceCache(_run_cell, keep=20_000)
-_subspaces = OnceCache(_draw, keep=64)
-_whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128)
-_shown: OnceCache[Any] = OnceCache(None, keep=256)
+# What visitors who move sliders fill in minutes; what is let go of is computed anew in as long.
+_ROW_BYTES = 24 * 1024**2
+_rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
+_subspaces = OnceCache(_draw, keep=64, most_bytes=_ROW_BYTES)
+_whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
+_shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)

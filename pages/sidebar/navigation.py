@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from pages.parameters.sidebar import FIRST
 
@@ -181,6 +186,21 @@ _PLACES = (
     ),
 )
 PAGES: dict[str, Place] = {place.name: place for place in _PLACES}
+
+
+def links() -> dict[str, list[StreamlitPage]]:
+    """The pages by what their links stand under, for one run of the script."""
+    sections: dict[str, list[StreamlitPage]] = {}
+    for place in PAGES.values():
+        # A page may be run once: each run of the script has its own.
+        sections.setdefault(place.link_under, []).append(copy(_page(place)))
+    return sections
+
+
+@cache
+def _page(place: Place) -> StreamlitPage:
+    """Made once for everybody: Streamlit looks for the file, which takes longer than a widget."""
+    return st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
 
 
 def page_path(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 GLOSSARY = {
     "ε": "How much a release may give away about one person: the smaller, the more private. Odds "
@@ -64,6 +65,7 @@ _TERM = re.compile(
 _NAMED = {name.casefold(): name for name in GLOSSARY} | _ALSO
 
 
+@lru_cache(maxsize=1024)
 def told(text: str) -> str | None:
     """What the terms in a text mean, as Markdown for its `help`; None where there are none."""
     names = dict.fromkeys(_NAMED[word.casefold()] for word in _TERM.findall(text))

@@ -28,7 +28,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from visitors import visitor
 
 ROOT = Path(__file__).parents[2]
-EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "5", "10", "20")
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 _PAUSE = 1.0
 _MOST_RATIO, _MOST_GROWTH = 2.0, 1.05
 
@@ -55,7 +55,7 @@ async def move_sliders(address: str, until: float, seen: Seen, rng: random.Rando
     async with visitor(address) as tab:
         await tab.run()
         while time.monotonic() < until:
-            page = await tab.run(f"epsilon={rng.choice(EPSILONS)}&sites={rng.randint(2, 20)}")
+            page = await tab.run(epsilon=rng.choice(EPSILONS), sites=rng.randint(2, 20))
             seen.moves.append(page.seconds)
             seen.check(page.is_whole, f"a moved slider: {page.words[-200:]!r}")
             await asyncio.sleep(_PAUSE)

@@ -1,50 +1,85 @@
-"""Twenty visitors at once on digits: how long until each sees the answer to a moved slider.
+"""Visitors at once on digits: how long until each sees the answer to a slider that was let go.
 
-    python tests/benchmarks/bench_sessions.py [--sessions 20] [--moves 10]
+    python tests/benchmarks/bench_sessions.py [--sessions 20] [--moves 10] [--every 0] [--unseen]
 
-Speaks the app's own websocket protocol on loopback: each session opens the Playground, then moves
-epsilon again and again, all at the same time. Prints latencies and the server's memory; stops by
-itself. A session that meets an exception element ends the run.
+Speaks the app's own websocket protocol on loopback, as a browser does: each session opens the
+Playground, then moves epsilon again and again, all at the same time; parts of the page that ask to
+be drawn again are. A session waits a second after each answer, or moves `every` so many seconds
+whether it was answered or not in between. With `--unseen` each move goes to a K, R and delta that
+nobody has asked for. Prints latencies, and the server's memory and processor time;
+stops by itself. A session that meets an exception element, or another setting's answer, ends the
+run.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import random
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from servers import resident_mb, running_app
-from visitors import Visitor, visitor
+from servers import processor_seconds, resident_mb, running_app
+from visitors import Shown, Visitor, visitor
 
 ROOT = Path(__file__).parents[2]
-EPSILONS = ("0.1", "0.2", "0.5", "2", "5", "10", "20", "50")
+EPSILONS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0, 20.0, 50.0)
+# K, R and δ, each once: with these no draw has been made before.
+NEW = ((k, r, delta) for r in range(64, 1, -1) for k in range(1, r) for delta in (0.01, 0.001))
 # A person who looks at the answer for a second before moving on is a hurried one.
 _PAUSE = 1.0
 
 
-async def session(address: str, moves: int, ready: asyncio.Barrier, number: int) -> list[float]:
+@dataclass(frozen=True)
+class Moves:
+    """How a session moves its slider."""
+
+    n: int
+    every: float
+    unseen: bool
+
+
+async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: int) -> list[float]:
     """One visitor: the first page alone, then moves together with everybody else."""
+    rng = random.Random()
     async with visitor(address) as tab:
-        await moved(tab, "")
+        shown = await tab.run()
         await ready.wait()
+        # Forty hands do not let go in the same instant.
+        await asyncio.sleep(rng.random() * moves.every)
         latencies = []
-        for move in range(moves):
-            epsilon = EPSILONS[(number + move) % len(EPSILONS)]
-            latencies.append(await moved(tab, f"epsilon={epsilon}"))
-            await asyncio.sleep(_PAUSE)
+        for move in range(moves.n):
+            let_go = time.monotonic()
+            moved: dict[str, float] = {"epsilon": EPSILONS[(number + move) % len(EPSILONS)]}
+            if moves.unseen:
+                moved |= dict(zip(("components", "intermediate", "delta"), next(NEW), strict=True))
+            shown = await tab.run(**moved)
+            stands_at = json.loads(shown.handed.get("energy_slider", "{}")).get("epsilon")
+            if not shown.is_whole or stands_at != moved["epsilon"]:
+                raise RuntimeError(shown.words)
+            latencies.append(shown.seconds)
+            pause = let_go + moves.every - time.monotonic() if moves.every else _PAUSE
+            await look(tab, shown, pause)
         return latencies
 
 
-async def moved(tab: Visitor, query: str) -> float:
-    """Seconds until the page is there."""
-    shown = await tab.run(query)
-    if not shown.is_whole:
-        raise RuntimeError(shown.words)
-    return shown.seconds
+async def look(tab: Visitor, shown: Shown, seconds: float) -> None:
+    """Stay on a page as a browser does, which draws parts anew where they ask for it."""
+    until = time.monotonic() + seconds
+    while shown.parts and time.monotonic() + min(shown.parts.values()) < until:
+        await asyncio.sleep(min(shown.parts.values()))
+        for fragment in shown.parts:
+            part = await tab.run(fragment=fragment)
+            if "slider" in part.kinds:  # it had the whole page drawn again
+                shown = part
+                break
+    await asyncio.sleep(max(until - time.monotonic(), 0))
 
 
-async def load(address: str, sessions: int, moves: int) -> list[float]:
+async def load(address: str, sessions: int, moves: Moves) -> list[float]:
     ready = asyncio.Barrier(sessions)
     found = await asyncio.gather(
         *(session(address, moves, ready, number) for number in range(sessions))
@@ -56,15 +91,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--moves", type=int, default=10)
+    parser.add_argument("--every", type=float, default=0.0)
+    parser.add_argument("--unseen", action="store_true")
     arguments = parser.parse_args()
+    moves = Moves(arguments.moves, arguments.every, arguments.unseen)
     with running_app(ROOT / "app.py") as (address, process):
         idle = resident_mb(process)
         for round_ in (1, 2, 3):
-            latencies = asyncio.run(load(address, arguments.sessions, arguments.moves))
+            before = processor_seconds(process)
+            latencies = asyncio.run(load(address, arguments.sessions, moves))
+            took = 1000 * (processor_seconds(process) - before) / len(latencies)
             p50, p95 = (latencies[int(q * (len(latencies) - 1))] for q in (0.5, 0.95))
             print(
                 f"round {round_}: {len(latencies)} moves by {arguments.sessions} sessions, "
                 f"median {p50:.3f} s, p95 {p95:.3f} s, worst {latencies[-1]:.3f} s, "
+                f"{took:.0f} ms of processor a move, "
                 f"server {resident_mb(process):.0f} MB (idle {idle:.0f} MB)"
             )
     return 0

@@ -27,25 +27,34 @@ class Shown:
         Of its elements, in the order they came.
     words : str
         What its texts, notices and bars say.
+    handed : dict of str to str
+        What components of our own were given, by their names.
     buttons : dict of label to identity
+    controls : dict of name to (kind, identity)
+        Those with a name of their own, which is the address's.
     every : float or None
         Seconds after which a part of the page asks to be drawn again.
     fragment : str
-        The part.
+        The part; the last that was drawn.
+    parts : dict of str to float
+        All of them, with their seconds.
     """
 
     seconds: float = 0.0
     kinds: list[str] = field(default_factory=list)
     words: str = ""
+    handed: dict[str, str] = field(default_factory=dict)
     buttons: dict[str, str] = field(default_factory=dict)
+    controls: dict[str, tuple[str, str]] = field(default_factory=dict)
     every: float | None = None
     fragment: str = ""
+    parts: dict[str, float] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is a chart, or the explorer with what it shows, and no error."""
-        is_explored = self.kinds.count("bidi_component") == 3
-        return ("plotly_chart" in self.kinds or is_explored) and "exception" not in self.kinds
+        """Whether there is a chart, Plotly's or ours, and no error."""
+        is_drawn = "plotly_chart" in self.kinds or "energy_frames" in self.handed
+        return is_drawn and "exception" not in self.kinds
 
 
 class Visitor:
@@ -53,13 +62,19 @@ class Visitor:
 
     def __init__(self, socket, page: str):
         self._socket, self._page = socket, page
+        self._controls: dict[str, tuple[str, str]] = {}
 
     async def send(self, message: BackMsg) -> None:
         """Any message, also one that no browser would send."""
         await self._socket.send(message.SerializeToString())
 
-    async def ask(self, query: str = "", *, press: str = "", fragment: str = "") -> None:
-        """Ask for a run of the script, without waiting for it."""
+    async def ask(
+        self, query: str = "", *, press: str = "", fragment: str = "", **moved: float
+    ) -> None:
+        """Ask for a run of the script, without waiting for it.
+
+        An address sets controls only as a page is opened; from then on, they are `moved`.
+        """
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = query, self._page, fragment
@@ -68,12 +83,23 @@ class Visitor:
             state.widget_states.widgets.add(id=press, trigger_value=True)
         else:
             state.widget_states.SetInParent()
+        for name, value in moved.items():
+            kind, identity = self._controls[name]
+            control = state.widget_states.widgets.add(id=identity)
+            if kind == "number_input":
+                control.double_value = value
+            elif kind == "slider":
+                control.double_array_value.data.append(value)
+            else:  # a slider of labels
+                control.string_array_value.data.append(f"{value:g}")
         await self.send(message)
 
-    async def run(self, query: str = "", *, press: str = "", fragment: str = "") -> Shown:
+    async def run(
+        self, query: str = "", *, press: str = "", fragment: str = "", **moved: float
+    ) -> Shown:
         """A run of the script to its end."""
         started = time.perf_counter()
-        await self.ask(query, press=press, fragment=fragment)
+        await self.ask(query, press=press, fragment=fragment, **moved)
         shown = await self.shown()
         shown.seconds = time.perf_counter() - started
         return shown
@@ -89,11 +115,13 @@ class Visitor:
                 # Words that say what one waits for come apart from the elements that stay.
                 for element in (forward.delta.new_element, *forward.delta.new_transient.elements):
                     _note(shown, element)
+                self._controls |= shown.controls
                 if until and until in shown.words:
                     return shown
             elif kind == "auto_rerun":
                 shown.every = forward.auto_rerun.interval
                 shown.fragment = forward.auto_rerun.fragment_id
+                shown.parts[shown.fragment] = shown.every
             elif kind == "script_finished":
                 early = ForwardMsg.FINISHED_EARLY_FOR_RERUN
                 if forward.script_finished != early:
@@ -117,5 +145,10 @@ def _note(shown: Shown, element) -> None:
     content = getattr(element, kind)
     for name in ("body", "text", "message", "label"):
         shown.words += f"{getattr(content, name, '')}\n"
+    if kind == "bidi_component":
+        shown.handed[content.component_name] = content.json
     if kind == "button":
         shown.buttons[content.label] = content.id
+    if kind in ("slider", "number_input") and content.query_param_key:
+        labels = kind == "slider" and content.type == content.SELECT_SLIDER
+        shown.controls[content.query_param_key] = "labels" if labels else kind, content.id

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from dpcore.experiments.engine.once_cache import OnceCache, bytes_held
@@ -120,3 +123,25 @@ def test_results_take_no_more_than_they_may():
 def test_bytes_are_counted_once():
     array = np.zeros(1000)
     assert 8_000 <= bytes_held({"one": [array, array], "other": (array,)}) < 9_000
+
+
+def test_a_chart_is_counted_with_all_that_is_in_it():
+    numbers = list(map(float, range(1000)))
+    chart = go.Figure({"data": [{"y": numbers}]})
+    assert bytes_held(chart) > 2 * bytes_held(numbers) > 50_000
+    cache: OnceCache[go.Figure] = OnceCache(None, keep=100, most_bytes=4 * bytes_held(chart))
+    for number in range(10):
+        cache(number, make=lambda: go.Figure({"data": [{"y": list(map(float, range(1000)))}]}))
+    assert 2 <= len(cache._results) <= 4
+
+
+def test_whoever_made_a_result_is_let_go_of():
+    """Streamlit hangs a visitor's session on the thread of a script."""
+    cache: OnceCache[int] = OnceCache(lambda number: -number, keep=10)
+    thread = threading.Thread(target=cache, args=(1,))
+    thread.start()
+    thread.join()
+    alive = weakref.ref(thread)
+    del thread
+    gc.collect()
+    assert alive() is None and cache.peek(1) == -1

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from pages.server import result_cache
 from tests.pages.looking import Opener, opened
+
+
+@pytest.fixture(autouse=True)
+def every_draw_is_waited_for(monkeypatch) -> None:
+    """What a page shows does not depend on how fast this machine is."""
+    monkeypatch.setattr(result_cache, "_FIRST_SECONDS", 60.0)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from dpcore.releases.exact import rounded_normal as module
 from dpcore.releases.exact.rounded_normal import DISTANCE, rounded_normal
 
 FALSE_ALARM = 1e-9
-SIGMAS = (1, 3, 2**14 + 1, 67_558_650_598, 2**57 - 1)
+LARGE = 67_558_650_598
 
 
 def _chance_up_to(x: float, sigma: int) -> float:
@@ -48,13 +48,13 @@ def test_small_numbers_have_their_exact_chances():
 
 def test_the_last_digits_are_uniform():
     """At a large sigma the low bits of a draw are as good as coin tosses: no gaps, no grid."""
-    draws = rounded_normal(100_000, SIGMAS[-2])
+    draws = rounded_normal(100_000, LARGE)
     for digit in range(20):
         ones = int(((draws >> digit) & 1).sum())
         assert stats.binomtest(ones, len(draws), 0.5).pvalue > FALSE_ALARM / 20
 
 
-@pytest.mark.parametrize("sigma", SIGMAS)
+@pytest.mark.parametrize("sigma", [3, LARGE])
 def test_the_table_is_the_normal_law(sigma):
     """Total variation between the table's cells and the law of |Z|, in 200 bits: below 2^-68."""
     cells = module._cells_of(sigma)

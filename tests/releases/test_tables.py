@@ -234,6 +234,15 @@ def test_what_is_no_table_in_memory_is_refused(data):
         rows_of(data)
 
 
+def test_a_column_of_many_levels_is_read_a_few_rows_at_a_time():
+    """Memory is bounded by what rows become, not by what they are in the table."""
+    many = Dictionary((Column("a", levels=tuple(map(str, range(5000)))),))
+    table = Table({"a": np.arange(3000) % 7}, many.keys, many.n_features)
+    blocks = list(grid_blocks(table, many))
+    assert max(block.size for block in blocks) <= 2**21
+    assert sum(len(block) for block in blocks) == 3000
+
+
 def test_a_missing_file_is_the_systems_to_name(tmp_path):
     with pytest.raises(FileNotFoundError):
         Table(tmp_path / "none.csv", ["a"])

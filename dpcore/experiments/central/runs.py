@@ -29,6 +29,7 @@ from dpcore.experiments.pca.problem import (
 )
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
+from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.exponential import ppca
@@ -154,9 +155,8 @@ def central_problem(
     reference = pooled
     if key.reference == "all":
         reference = whole() if whole is not None else raw_second_moment(prepared)
-    return problem_of(
-        moments, pooled, reference, np.zeros(len(pooled)), prepared.default_components
-    )
+    data = SiteData(moments, np.zeros(len(pooled)), About.of(prepared))
+    return problem_of(data, pooled, reference)
 
 
 def raw_second_moment(prepared: Prepared) -> FloatArray:

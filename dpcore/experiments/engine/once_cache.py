@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from sys import getsizeof
 from threading import Lock, Thread, current_thread
+from types import FunctionType, ModuleType
 from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
@@ -19,7 +20,9 @@ _ASK_EVERY = 0.5  # seconds between questions whether the maker of a result is s
 
 @dataclass(eq=False)
 class _Kept(Generic[T]):
-    maker: Thread
+    # Only until the result is there: a thread that has ended may still hold all that it worked on,
+    # such as the session of a visitor who has left.
+    maker: Thread | None
     future: Future[T]
     n_bytes: int = 0
 
@@ -103,6 +106,7 @@ class OnceCache(Generic[T]):
         n_bytes = bytes_held(result)
         with self._lock:
             kept.future.set_result(result)
+            kept.maker = None
             if self._results.get(key) is kept:
                 kept.n_bytes = n_bytes
                 self._n_bytes += n_bytes
@@ -144,7 +148,7 @@ class OnceCache(Generic[T]):
 
 
 def bytes_held(result: object) -> int:
-    """Memory of arrays, tables and dataclasses, each object once; of others only the shell."""
+    """Memory of a result and of all that it holds, each object once, as far as Python tells."""
     seen: set[int] = set()
     total, waiting = 0, [result]
     while waiting:
@@ -157,8 +161,8 @@ def bytes_held(result: object) -> int:
             waiting += value.values()
         elif isinstance(value, list | tuple | set | frozenset):
             waiting += value
-        elif is_dataclass(value) and not isinstance(value, type):
-            waiting += (getattr(value, field.name) for field in fields(value))
+        elif not isinstance(value, type | ModuleType | FunctionType):
+            waiting += getattr(value, "__dict__", {}).values()
     return total
 
 
@@ -167,4 +171,5 @@ def _missing(*key: Hashable) -> NoReturn:
 
 
 def _is_abandoned(kept: _Kept[Any]) -> bool:
-    return not (kept.future.done() or kept.maker.is_alive())
+    maker = kept.maker
+    return not (kept.future.done() or (maker is not None and maker.is_alive()))

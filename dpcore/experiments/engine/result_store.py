@@ -1,4 +1,4 @@
-"""Finished rows on disk: a folder a person can find and clear.
+"""Finished rows, and what they begin with, on disk: a folder a person can find and clear.
 
 One file a unit, with a checksum; a file that does not read back is as good as none, and a folder
 that cannot be written keeps nobody from computing (`dpcore.experiments.engine.bounded_folder`).
@@ -34,6 +34,8 @@ T = TypeVar("T")
 FOLDER_VARIABLE = "DPCORE_CACHE"
 SIZE_VARIABLE = "DPCORE_CACHE_SIZE"
 _USUAL_SIZE = "2 GB"
+# Of the folder's bound: what a visitor's moving sliders may put there at once.
+_LARGEST_SHARE = 0.01
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
@@ -174,6 +176,15 @@ class Store:
             yield row
         self._write(path, {"identity": identity, "rows": rows})
 
+    def content(self, identity: Sequence[object]) -> bytes | None:
+        """Bytes that were kept under an identity; None if there are none that can be read."""
+        return self._checked(self._path_of(identity, "bin"))
+
+    def keep_content(self, identity: Sequence[object], content: bytes) -> None:
+        """Keep bytes under everything they depend on, unless they would push out much else."""
+        if len(content) <= _LARGEST_SHARE * self.most_bytes:
+            self._keep(self._path_of(identity, "bin"), content)
+
     def claim(self, unit: Unit) -> Claim | None:
         """The right to compute a unit; None while another session has it.
 
@@ -207,27 +218,38 @@ class Store:
         here = None if dataset is None else _rows_here(dataset)
         return self._path_of([_draw_of(unit), unit.repetition, here])
 
-    def _path_of(self, identity: Sequence[object]) -> Path:
+    def _path_of(self, identity: Sequence[object], ending: str = "json") -> Path:
         digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
-        return self._files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.json"
+        return self._files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.{ending}"
 
     def _read(self, path: Path, part: str, kind: type[T]) -> T | None:
         """One part of an entry; None if there is none of its kind, which is noted."""
+        body = self._checked(path)
+        if body is None:
+            return None
+        with suppress(ValueError, RecursionError):
+            document = json.loads(body)
+            found = document.get(part) if isinstance(document, dict) else None
+            if isinstance(found, kind):
+                return found
+        self._unread.add(path)
+        return None
+
+    def _write(self, path: Path, document: dict[str, object]) -> None:
+        self._keep(path, json.dumps(document).encode())
+
+    def _checked(self, path: Path) -> bytes | None:
+        """What stands in a file after its checksum; None if it does not fit, which is noted."""
         content = self._files.read(path)
         if content is None:
             return None
         checksum, _, body = content.partition(b"\n")
         if checksum == _checksum(body):
-            with suppress(ValueError, RecursionError):
-                document = json.loads(body)
-                found = document.get(part) if isinstance(document, dict) else None
-                if isinstance(found, kind):
-                    return found
+            return body
         self._unread.add(path)
         return None
 
-    def _write(self, path: Path, document: dict[str, object]) -> None:
-        body = json.dumps(document).encode()
+    def _keep(self, path: Path, body: bytes) -> None:
         self._files.write(path, _checksum(body) + b"\n" + body)
 
 

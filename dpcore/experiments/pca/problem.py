@@ -14,6 +14,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, Knowledge, public_basis
+from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.pca import Subspace
 from dpcore.spectra import (
@@ -28,6 +29,14 @@ from dpcore.streams import Purpose, stream
 # What kept data sets and site moments may take: two of the larger data sets, or one and its
 # moments at sixty sites.
 _MOST_BYTES = 1024**3
+
+
+# From a key, and what makes its site data, to these: where they are kept between two starts.
+Shelf = Callable[[ProblemKey, Callable[[], SiteData]], SiteData]
+
+
+def _no_shelf(_: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
+    return make()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +57,7 @@ class Problem:
         Energy of `reference` captured by the first k exact components, for k = 1 to D.
     centre : ndarray of shape (n_features,)
         Mean of the prepared rows of the people at the sites.
-    default_components : int or None
+    about : About
     basis : ndarray of shape (d, n_features), orthonormal rows, or None
         The public subspace that the rows behind `moments` were projected onto; nothing else was.
     """
@@ -59,8 +68,12 @@ class Problem:
     exact_eigenvalues: FloatArray
     optimum: FloatArray
     centre: FloatArray
-    default_components: int | None
+    about: About
     basis: FloatArray | None = None
+
+    @property
+    def default_components(self) -> int | None:
+        return self.about.default_components
 
     def lifted(self, subspace: Subspace) -> Subspace:
         """A subspace drawn from the moments, in the D dimensions that energy is measured in."""
@@ -119,6 +132,20 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
     return tuple(people[rows] for rows in members)
 
 
+def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
+    """What the sites of a key hold; the part of a problem that reads rows."""
+    sites = sites_of(key, prepared)
+    if key.preparation == "sphere":
+        rows = SiteRows.of(prepared.X, sites)
+        return SiteData(rows, rows.as_they_are.means[0], About.of(prepared))
+    moments = site_moments(prepared.X, sites)
+    centre = moments.weights @ moments.means
+    if key.preparation == "published":
+        # The authors centre the people drawn once more, with their own mean.
+        moments = moments.centred(centre, in_place=True)
+    return SiteData(moments, centre, About.of(prepared))
+
+
 def build_problem(
     key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
@@ -136,19 +163,20 @@ def build_problem(
     if (knowledge := Knowledge.parse(key.knowledge)) is not None:
         basis = public_basis(knowledge, key.dataset)
         return _within_public_subspace(replace(key, knowledge=NO_KNOWLEDGE), basis, prepared, whole)
-    sites = sites_of(key, prepared)
-    if key.preparation == "sphere":
-        return _problem_on_sphere(key, prepared, SiteRows.of(prepared.X, sites), whole)
-    moments = site_moments(prepared.X, sites)
-    centre = moments.weights @ moments.means
-    if key.preparation == "published":
-        # The authors centre the people drawn once more, with their own mean.
-        moments = moments.centred(centre, in_place=True)
-        pooled = moments.pooled()
+    return _problem_on(
+        key, site_data(key, prepared), whole or (lambda: whole_second_moment(prepared))
+    )
+
+
+def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]) -> Problem:
+    if isinstance(data.moments, SiteRows):
+        # Rows that wait for a centre, measured on what they were before any of it.
+        pooled = data.moments.as_they_are.centred().pooled()
     else:
-        pooled = moments.pooled() - np.outer(centre, centre)
-    reference = _reference(key, prepared, pooled, whole)
-    return problem_of(moments, pooled, reference, centre, prepared.default_components)
+        pooled = data.moments.pooled()
+        if key.preparation != "published":
+            pooled -= np.outer(data.centre, data.centre)
+    return problem_of(data, pooled, whole() if key.reference == "all" else pooled)
 
 
 def _within_public_subspace(
@@ -168,44 +196,17 @@ def _within_public_subspace(
     return replace(without, moments=within.moments, basis=basis)
 
 
-def _problem_on_sphere(
-    key: ProblemKey, prepared: Prepared, rows: SiteRows, whole: Callable[[], FloatArray] | None
-) -> Problem:
-    """Rows that wait for a centre, measured on what they were before any of it."""
-    moments = rows.as_they_are
-    pooled = moments.centred().pooled()
-    reference = _reference(key, prepared, pooled, whole)
-    return problem_of(rows, pooled, reference, moments.means[0], prepared.default_components)
-
-
-def _reference(
-    key: ProblemKey,
-    prepared: Prepared,
-    pooled: FloatArray,
-    whole: Callable[[], FloatArray] | None,
-) -> FloatArray:
-    if key.reference != "all":
-        return pooled
-    return whole() if whole is not None else whole_second_moment(prepared)
-
-
-def problem_of(
-    moments: SiteMoments | SiteRows,
-    pooled: FloatArray,
-    reference: FloatArray,
-    centre: FloatArray,
-    default_components: int | None,
-) -> Problem:
+def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:
     """The problem with the exact answer for `pooled`, which is measured on `reference`."""
     eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     return Problem(
-        moments=moments,
+        moments=data.moments,
         reference=reference,
         exact_components=components,
         exact_eigenvalues=eigenvalues,
         optimum=cumulative_energy(components, reference),
-        centre=centre,
-        default_components=default_components,
+        centre=data.centre,
+        about=data.about,
     )
 
 
@@ -228,6 +229,8 @@ class Problems:
     keep_data, keep : int
         How many data sets and how many problems are kept, the latest asked for. A sweep comes to
         its problems one after the other; more than one would take the memory of many.
+    shelf : Shelf
+        Not asked for the problems of sweeps.
 
     Attributes
     ----------
@@ -241,10 +244,13 @@ class Problems:
         *,
         keep_data: int = 1,
         keep: int = 1,
+        shelf: Shelf = _no_shelf,
     ):
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
-        self._problems: OnceCache[Problem] = OnceCache(self._build, keep, _MOST_BYTES)
+        self._problems: OnceCache[Problem] = OnceCache(
+            lambda key: self._build(key, shelf), keep, _MOST_BYTES
+        )
 
     def __call__(self, key: ProblemKey) -> Problem:
         return self._problems(key)
@@ -261,10 +267,13 @@ class Problems:
         own = OnceCache(self._build, keep, _MOST_BYTES)
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
-    def _build(self, key: ProblemKey) -> Problem:
-        data = (key.dataset, key.preparation, key.norm_bound)
+    def _build(self, key: ProblemKey, shelf: Shelf = _no_shelf) -> Problem:
+        name = (key.dataset, key.preparation, key.norm_bound)
         with one_blas_thread():
-            return build_problem(key, self.prepared(*data), lambda: self._whole(*data))
+            if key.knowledge != NO_KNOWLEDGE:
+                return build_problem(key, self.prepared(*name), lambda: self._whole(*name))
+            data = shelf(key, lambda: site_data(key, self.prepared(*name)))
+            return _problem_on(key, data, lambda: self._whole(*name))
 
 
 local_problem = Problems()

@@ -116,12 +116,21 @@ def draw_subspaces(
 
 
 def run_repetitions(
-    specs: Sequence[RunSpec], problem: Problem, repetition: int, **options: Any
+    specs: Sequence[RunSpec],
+    problem: Problem,
+    repetition: int,
+    *,
+    watch: Callable[[list[dict[str, Subspace]]], object] = lambda _: None,
+    **options: Any,
 ) -> list[list[PcaRow]]:
-    """Rows of one repetition of several specs, as `draw_subspaces` takes them."""
+    """Rows of one repetition of several specs, as `draw_subspaces` takes them.
+
+    `watch` is called with the subspaces that the rows are about.
+    """
     started = time.perf_counter()
     with one_blas_thread():
         outcomes = draw_subspaces(specs, problem, repetition, **options)
+        watch(outcomes)
         seconds = (time.perf_counter() - started) / len(specs)
         energies = _Energies(problem.reference)
         return [

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.experiments.central.runs import VARIANTS, central_spec
 from pages.explore.central import panels
 from pages.formulas.central import CENTRAL
-from pages.server import central_cache, result_cache
+from pages.server import central_cache
 from pages.sidebar.controls import current, redraw_noise
 from pages.sidebar.navigation import page_path
 from pages.widgets import session_ledger
@@ -57,7 +57,9 @@ with errors_shown():
         selection, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
     )
     if spec.preparation == "published":
-        not_private("Published preparation", result_cache.statement(spec))
+        not_private(
+            "Published preparation", central_cache.problem(spec.problem_key()).about.statement
+        )
     else:
         st.caption("Nothing is centred here: directions and energy are about zero, not the mean.")
     st.page_link(page_path("sampler"), label="Watch PPCA's chains")

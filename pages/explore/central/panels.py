@@ -21,7 +21,7 @@ from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
 from pages.parameters.words import plain
-from pages.server import central_cache, result_cache
+from pages.server import central_cache
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.selection import n_components_of
 from pages.widgets import component_images
@@ -138,14 +138,15 @@ def _curve(
 
 def components(spec: CentralSpec, dataset: DatasetStatus, found: dict[str, Subspace]) -> None:
     """The components as pictures or bars, beside the exact ones."""
-    exact = central_cache.problem(spec.problem_key()).exact_components
+    problem = central_cache.problem(spec.problem_key())
+    exact = problem.exact_components
     shown = {"Exact PCA": exact[: n_components_of(spec.components, dataset)]} | {
         PROTOCOLS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)
         if key == "ppca"
         else subspace.components
         for key, subspace in found.items()
     }
-    component_images.component_rows(shown, exact, dataset, result_cache.feature_names(spec))
+    component_images.component_rows(shown, exact, dataset, problem.about.feature_names)
 
 
 def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:

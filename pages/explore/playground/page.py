@@ -20,6 +20,7 @@ from pages.sidebar.controls import current
 from pages.sidebar.page_top import beside_title
 from pages.widgets import component_images, session_ledger
 from pages.widgets.downloads import take_away
+from pages.widgets.draws_to_come import make_the_rest
 from pages.widgets.energy_explorer.component import energy_picture, epsilon_slider, fill
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
@@ -42,8 +43,9 @@ tour()
 energy_picture()
 with errors_shown():
     session_ledger.pay_run(spec, spec.repetitions)
-    rows = result_cache.rows(spec)
-    fill(spec, dataset)
+    rows, to_come = result_cache.first_rows(spec)
+    fill(spec, dataset, rows)
+    make_the_rest(spec, to_come)
     page_lock.breath()
     everything = result_cache.subspaces(spec)
     problem = result_cache.problem(spec.problem_key())

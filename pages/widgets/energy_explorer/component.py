@@ -13,8 +13,9 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.pca.runs import PcaRow
 from dpcore.experiments.pca.spec import RunSpec
-from pages.server import frames_cache, result_cache
+from pages.server import frames_cache, page_lock, result_cache
 from pages.sidebar.controls import move
 from pages.widgets import session_ledger
 from pages.widgets.energy_explorer.frames import along_epsilon, control, payload, setting_of
@@ -61,15 +62,15 @@ def _released() -> None:
         move("epsilon", EPSILONS[EPSILONS.index(asked)])
 
 
-def fill(spec: RunSpec, dataset: DatasetStatus) -> None:
+def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> None:
     """Hand over the present ε, which is paid for, and the others as they are finished."""
-    here = frames_cache.frame(spec, dataset)
+    here = frames_cache.frame(spec, dataset, rows)
     if not session_ledger.curves(dataset.name):
         _frames(key="energy_frames", data=payload(spec, dataset, [here], 1))
         return
     specs = along_epsilon(spec)
     unfinished = bool(frames_cache.finished(specs, dataset)[1])
-    every = _TICK_SECONDS if unfinished else None
+    every = page_lock.unhurried(_TICK_SECONDS) if unfinished else None
     st.fragment(_fill, run_every=every)(spec, dataset, specs, unfinished)
 
 

@@ -72,6 +72,16 @@ def test_frames_fill_in_over_runs_and_then_rest():
     assert counts == sorted(counts)
 
 
+def test_an_answer_from_the_first_draws_says_so_and_has_them_all_a_moment_later(monkeypatch):
+    monkeypatch.setattr(result_cache, "_FIRST_SECONDS", 0.0)
+    at = opened(repetitions="3", seed="79")
+    (bar,) = (element.proto for element in at.get("progress") if "so far" in element.proto.text)
+    assert bar.text == "From 1 of 3 draws so far" and bar.value == 33
+    at.run()
+    assert not [element for element in at.get("progress") if "so far" in element.proto.text]
+    assert all(len(draws) == 3 for draws in frame_of(at, 1.0)["energies"].values())
+
+
 def test_what_is_dragged_is_what_is_shown_there():
     """Each frame is the run that the page makes at that epsilon, in numbers and in pictures."""
     at = opened(repetitions="2", seed="78", dataset="synthetic-2012")

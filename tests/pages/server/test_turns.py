@@ -107,3 +107,28 @@ def test_without_a_turn_a_pause_takes_none():
     page_lock.breath()
     page_lock.give_way()
     assert not page_lock._TURN.locked()
+
+
+def test_a_spare_turn_is_one_that_nobody_has_or_waits_for(beside):
+    def ask(found):
+        with page_lock.spare() as is_free:
+            found.append(is_free)
+
+    found: list[bool] = []
+    ask(found)
+    with page_lock.taken():
+        ask(found)  # within a turn of our own
+        beside(lambda: ask(found)).join(10)
+    ask(found)
+    assert found == [True, True, False, True]
+    with page_lock.spare():
+        assert not page_lock.is_wanted()
+        waiting = beside(waits_and_ends)
+        waits_for_a_turn()
+        assert page_lock.is_wanted()
+        assert waiting.is_alive()
+
+
+def waits_and_ends() -> None:
+    with page_lock.taken():
+        pass

@@ -1,0 +1,77 @@
+"""What a page computes before it answers, and what it leaves for later."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from dpcore.experiments.pca import runs
+from dpcore.experiments.pca.spec import RunSpec
+from pages.server import page_lock, result_cache
+
+SPEC = RunSpec(repetitions=4, seed=4242)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_there(monkeypatch):
+    monkeypatch.setattr(result_cache, "_FIRST_SECONDS", 60.0)
+    yield
+    for cache in (result_cache._rows, result_cache._subspaces, result_cache._whole_curves):
+        cache.clear()
+
+
+def test_alone_a_visitor_has_every_draw_at_once():
+    rows, to_come = result_cache.first_rows(SPEC)
+    assert to_come == [] and {row["repetition"] for row in rows} == {0, 1, 2, 3}
+    assert rows == result_cache.rows(SPEC)
+
+
+def test_beside_others_an_answer_has_the_first_draws_and_what_is_there_already(monkeypatch):
+    monkeypatch.setattr(result_cache, "_SHARED_SECONDS", 0.0)
+    monkeypatch.setattr(page_lock, "is_wanted", lambda: True)
+    rows, to_come = result_cache.first_rows(SPEC)
+    assert {row["repetition"] for row in rows} == {0}
+    assert [repetition for _, repetition in to_come] == [1, 2, 3]
+    result_cache.cell_rows(to_come[0])
+    rows, to_come = result_cache.first_rows(SPEC)
+    assert {row["repetition"] for row in rows} == {0, 1} and len(to_come) == 2
+
+
+def test_what_fills_in_leaves_the_turn_to_whoever_wants_it():
+    computed: list[int] = []
+    may_end = threading.Event()
+
+    def answer():
+        with page_lock.taken():
+            may_end.wait(10)
+
+    other = threading.Thread(target=answer)
+    other.start()
+    while not page_lock._TURN.locked():
+        time.sleep(0.001)
+    result_cache.compute_for([1, 2], computed.append, 60.0)
+    assert computed == []
+    may_end.set()
+    other.join()
+    result_cache.compute_for([1, 2], computed.append, 60.0)
+    assert computed == [1, 2]
+
+
+def test_the_components_shown_are_those_of_the_first_row_and_drawn_once(monkeypatch):
+    drawn = []
+    draw = runs.draw_subspaces
+
+    def counted(*arguments, **options):
+        drawn.append(arguments)
+        return draw(*arguments, **options)
+
+    monkeypatch.setattr(runs, "draw_subspaces", counted)
+    monkeypatch.setattr(result_cache, "draw_subspaces", counted)
+    rows, _ = result_cache.first_rows(SPEC)
+    shown = result_cache.subspaces(SPEC)
+    assert len(drawn) == 4
+    assert [row["sigma"] for row in rows[:4]] == [
+        subspace.guarantee.sigma for subspace in shown.values()
+    ]
