@@ -39,7 +39,7 @@ EIGEN_IMAGES: dict[str, Parameter] = {
     "epsilons": OneOf(
         control="multiselect",
         title="Asked ε, one row each",
-        default=[math.inf, 10.0, 2.0, 0.1],
+        default=[10.0, 2.0, 0.1],
         options=(math.inf, *reversed(EPSILONS)),
         label=or_infinity,
         several=True,

@@ -94,6 +94,21 @@ def knowledge_of(spec: RunSpec, problem: Problem, dataset: DatasetStatus) -> Non
     )
 
 
+def eigenvalues_before_noise(problem: Problem, spec: RunSpec) -> FloatArray:
+    """Eigenvalues of the matrix that the noise is added to, descending: in its units.
+
+    On the sphere every row has length one, and the energies that a page compares are of rows as
+    they are.
+    """
+    if spec.preparation != "sphere":
+        return problem.exact_eigenvalues
+    key = ("before noise", spec.problem_key())
+    found: FloatArray = result_cache.shown(
+        key, lambda: np.linalg.eigvalsh(problem.holders_moment)[::-1].copy()
+    )
+    return found
+
+
 def scree_of(
     specs: Mapping[float, RunSpec], method: str, problem: Problem, say: Callable[[float], str]
 ) -> None:
@@ -121,7 +136,11 @@ def scree_of(
         noise="wishart" if method == "wishart" else strictest.noise,
     )
     figure: go.Figure = scree(
-        problem.exact_eigenvalues[:count], private, edge, protocol=method, dark=is_dark()
+        eigenvalues_before_noise(problem, strictest)[:count],
+        private,
+        edge,
+        protocol=method,
+        dark=is_dark(),
     )
     chart(
         figure,
@@ -129,6 +148,8 @@ def scree_of(
         alt=f"Exact and private eigenvalues by rank; noise alone reaches {edge:.2g}.",
     )
     st.caption(
-        f"Shaded: what noise alone gives at ε = {say(min(specs))}, out to the edge of its "
+        "All of one matrix, the one that noise was added to"
+        + (", with every row at length one. " if strictest.preparation == "sphere" else ". ")
+        + f"Shaded: what noise alone gives at ε = {say(min(specs))}, out to the edge of its "
         "spectrum. Eigenvalues inside it say nothing about the data."
     )

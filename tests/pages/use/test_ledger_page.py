@@ -190,7 +190,6 @@ def until(at: AppTest, is_over) -> AppTest:
 
 def test_a_sweep_is_paid_also_by_somebody_who_does_not_wait_for_it(open_page):
     at = open_page("explore/tradeoffs", **FEW, tradeoffs_values_epsilon="0.5, 1, 2")
-    button(at, "Run").click().run()
     at.switch_page(LEDGER).run()
     until(at, lambda at: at.dataframe and at.dataframe[0].value["draws"].sum() == 12)
     table = at.dataframe[0].value
