@@ -30,7 +30,7 @@ CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 EIGEN_IMAGES: dict[str, Parameter] = {
     "method": OneOf(
-        control="segmented_control",
+        control="pills",
         title="Found by",
         default="ag",
         options=of_matrices,
