@@ -126,9 +126,7 @@ CCA: dict[str, Parameter] = {
         control="selectbox", title="Two views of", default="digits", options=(*CATALOG, SYNTHETIC)
     ),
     **{
-        key: OneOf(
-            control="segmented_control", title="Cut into", default=options[0], options=options
-        )
+        key: OneOf(control="pills", title="Cut into", default=options[0], options=options)
         for key, options in (("cca_cut", CUT_NAMES), ("cca_table", CUT_NAMES[2:]))
     },
     **{

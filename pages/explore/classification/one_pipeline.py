@@ -26,9 +26,7 @@ from pages.widgets.messages import big_number, not_private
 _SHOWN = 10
 
 
-def inside(
-    spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator
-) -> ClassificationSpec:
+def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> ClassificationSpec:
     """One trained pipeline: its components, its mistakes, its plane; returns which."""
     pipeline = ask("class_pipeline")
     spec = replace(spec, pipeline=pipeline)

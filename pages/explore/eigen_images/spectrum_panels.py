@@ -26,6 +26,7 @@ from dpcore.pca.noise_edge import noise_edge
 from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
+from dpcore.spectra.site_rows import SiteRows
 from dpcore.streams import Repetition
 from pages.parameters.table import ask
 from pages.server import result_cache
@@ -97,14 +98,15 @@ def knowledge_of(spec: RunSpec, problem: Problem, dataset: DatasetStatus) -> Non
 def eigenvalues_before_noise(problem: Problem, spec: RunSpec) -> FloatArray:
     """Eigenvalues of the matrix that the noise is added to, descending: in its units.
 
-    On the sphere every row has length one, and the energies that a page compares are of rows as
-    they are.
+    On the sphere every row has length one, seen from the mean; the energies that a page compares
+    are of rows as they are.
     """
-    if spec.preparation != "sphere":
+    rows = problem.moments
+    if not isinstance(rows, SiteRows):
         return problem.exact_eigenvalues
-    key = ("before noise", spec.problem_key())
     found: FloatArray = result_cache.shown(
-        key, lambda: np.linalg.eigvalsh(problem.holders_moment)[::-1].copy()
+        ("before noise", spec.problem_key()),
+        lambda: np.linalg.eigvalsh(rows.around(problem.centre))[::-1].copy(),
     )
     return found
 
