@@ -59,7 +59,7 @@ def scree(
         hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>exact</extra>",
     )
     # One hue would not tell them apart: the protocol's own for the strongest promise alone.
-    shades = (look.colour, *(shade for shade in (_ON_DARK if dark else _ON_LIGHT)))
+    shades = (look.colour, *(_ON_DARK if dark else _ON_LIGHT))
     for number, (label, eigenvalues) in enumerate(reversed(private.items())):
         figure.add_scatter(
             x=ranks[: len(eigenvalues)],

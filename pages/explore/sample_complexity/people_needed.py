@@ -45,8 +45,9 @@ def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:
             )
             return
         last = {row["protocol"]: row["samples"] for row in rows}
+        times = last["modsulq"] / last["ppca"]
         big_number(
-            f"{last['modsulq'] / last['ppca']:.2g} ×",
+            f"{times:,.0f} ×" if times >= 10 else f"{times:.1f} ×",
             f"as many people are needed by **MOD-SuLQ** as by **PPCA** at d = {DIMENSIONS[-1]}, "
             f"for a correlation of {spec.correlation:g} at ε = {plain(spec.epsilon)}.",
             f"A hospital that measures {DIMENSIONS[-1]} things of everybody needs about "

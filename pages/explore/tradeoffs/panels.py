@@ -68,7 +68,7 @@ def draw_panels(sweeps: Sequence[Sweep], progress: SweepProgress) -> None:
 
 
 def nothing_yet(sweeps: Sequence[Sweep]) -> None:
-    """The question, over the empty axes: what will be drawn, and the chart library loaded by then."""
+    """The question over empty axes, which have the chart library loaded by the first curve."""
     st.markdown("## What does privacy cost as one thing changes?")
     _, names = sweeps[0].vary[0]
     nothing: dict[str, Sides] = {names[0]: ([],) * len(sweeps)}
