@@ -22,7 +22,8 @@ def show_page() -> None:
     import pandas  # noqa: F401
 
     from pages.server import page_lock, store_trouble
-    from pages.sidebar import controls, url_check
+    from pages.sidebar import address, controls, url_check
+    from pages.sidebar.foot import foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
 
     st.set_page_config(
@@ -32,9 +33,11 @@ def show_page() -> None:
     )
     page = st.navigation(links(), position="top")
     with page_lock.taken():
+        address.read()
         asked = url_check.corrected()
-        controls.remember(controls.choose(PAGES[page.url_path or DEFAULT_PAGE]))
-        with url_check.checked(asked):
+        here = PAGES[page.url_path or DEFAULT_PAGE]
+        controls.remember(controls.choose(here))
+        with foot.shown(here), url_check.checked(asked):
             store_trouble.say_trouble()
             page.run()
 

@@ -144,6 +144,9 @@ def test_mistakes_are_one_sentence(capsys):
         ["sweep", "--vary", "epsilon=1", "--workers", "0"],
         ["sweep", "--vary", "epsilon=1", "--scheduler", "nowhere"],
         ["plan", "--target", "2"],
+        ["best", "--target", "2"],
+        ["best", "--epsilon", "inf"],
+        ["best", "--protocol", "exact"],
         ["reproduce", "fig9"],
         ["reproduce", "all"],
     ):
@@ -163,6 +166,22 @@ def test_a_plan_is_a_sentence(capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["sentence"] == sentence.strip()
     assert document["value"] in {row["epsilon"] for row in document["rows"]}
+
+
+def test_what_is_best_is_ranked_or_recommended(capsys):
+    arguments = ["best", "--protocol", "pooled, cape", "--repetitions", "2"]
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 12 and "Pooled, trusted (sphere); trusted: whoever" in lines[0]
+    assert main([*arguments, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    means = [way["mean"] for way in document["ranking"]]
+    assert means == sorted(means, reverse=True)
+    assert len(document["rows"]) == 24 and set(document["left_out"]) == {"exact", "random", "ag"}
+    assert main([*arguments, "--target", "0.8", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["best"]["protocol"] == "pooled" and len(answer["fresh_rows"]) == 2
+    assert f"takes ε = {answer['best']['value']:g} with Pooled" in answer["sentence"]
 
 
 def test_the_rate_lists_best_points_first_by_bytes(capsys):

@@ -21,6 +21,7 @@ NOISY = {
     "mean_",
     "components_",
     "eigenvalues_",
+    "assessment_",
     "x_rotations_",
     "y_rotations_",
     "correlations_",

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from dpcore.command_line import reproduce, sweep
 from dpcore.command_line.audit import add_audit_command
+from dpcore.command_line.best import add_best_command
 from dpcore.command_line.cca import add_cca_command
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.command_line.output import (
@@ -39,6 +40,7 @@ examples:
   python -m dpcore run --dataset digits --protocol dpdis,local --epsilon 1 --sites 5
   python -m dpcore run --dataset mnist --samples 10000 --sites 10 --json > rows.json
   python -m dpcore sweep --vary epsilon=0.1,1,10 sites=2,5,10 --csv rows.csv
+  python -m dpcore best --dataset digits --epsilon 1
   python -m dpcore plan --find epsilon --target 0.9 --sites 20
   python -m dpcore reproduce fig1-b --json
   python -m dpcore reproduce all --out results
@@ -127,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     runner.set_defaults(command=_run)
 
     sweep.add_commands(commands)
+    add_best_command(commands)
     reproduce.add_commands(commands)
     add_audit_command(commands)
     add_cca_command(commands)

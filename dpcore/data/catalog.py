@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from dpcore.arrays import FloatArray
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, locate
 from dpcore.data.readers import (
@@ -37,7 +40,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the catalogue. Sources are in order of preference; the first can be downloaded."""
+    """A row of the catalogue. Sources are in order of preference; the first can be downloaded.
+
+    `value_limits` are those of every column, where the domain has them: of a pixel, say.
+    """
 
     name: str
     title: str
@@ -47,6 +53,14 @@ class Entry:
     sources: tuple[Source, ...]
     folders: tuple[str, ...] = ()
     image_shape: tuple[int, int] | None = None
+    value_limits: tuple[float, float] | None = None
+
+    @property
+    def column_limits(self) -> FloatArray | None:
+        """Lowest and highest value of each column, (n_features, 2), where they are known."""
+        return (
+            None if self.value_limits is None else np.tile(self.value_limits, (self.n_features, 1))
+        )
 
     def find(self, home: Path) -> tuple[Source, tuple[LocalFile, ...]] | None:
         """The first source all of whose files are on this machine."""
@@ -63,7 +77,14 @@ class Entry:
 
 _ENTRIES = (
     Entry(
-        "digits", "Digits 8 × 8", 1797, 64, 10, (Source(bundled.load_digits),), image_shape=(8, 8)
+        "digits",
+        "Digits 8 × 8",
+        1797,
+        64,
+        10,
+        (Source(bundled.load_digits),),
+        image_shape=(8, 8),
+        value_limits=(0.0, 16.0),
     ),
     Entry(
         "patches",
@@ -73,6 +94,7 @@ _ENTRIES = (
         50,
         (Source(bundled.load_patches, draws=True),),
         image_shape=(28, 28),
+        value_limits=(0.0, 1.0),
     ),
     Entry(
         "synthetic",
@@ -102,6 +124,7 @@ _ENTRIES = (
         ),
         folders=(pictures.OPENML_FOLDER,),
         image_shape=(28, 28),
+        value_limits=(0.0, 1.0),
     ),
     Entry(
         "fashion-mnist",
@@ -111,6 +134,7 @@ _ENTRIES = (
         50,
         (Source(pictures.load_fashion_mnist, pictures.FASHION_FILES),),
         image_shape=(28, 28),
+        value_limits=(0.0, 1.0),
     ),
     Entry(
         "covtype",

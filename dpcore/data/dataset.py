@@ -39,6 +39,9 @@ class Dataset:
     public_norm_bound : float
         A row norm bound somebody can choose from the domain alone (units, ranges of a sensor,
         how a picture is encoded), before any row is seen. Longer rows exist; they are clipped.
+    column_limits : ndarray of shape (n_features, 2), read-only, or None
+        Lowest and highest value of each column as the domain has them, whoever is in the rows;
+        None where somebody's may be any number.
     views : mapping of str to slice, or None
         Columns of each view where people were measured in several ways (for CCA).
     label_columns : slice or None
@@ -57,6 +60,7 @@ class Dataset:
     provenance: str
     is_part: bool = False
     public_norm_bound: float
+    column_limits: FloatArray | None = None
     views: Mapping[str, slice] | None = None
     label_columns: slice | None = None
 
@@ -69,6 +73,9 @@ class Dataset:
             )
         if self.labels is not None and self.labels.shape != self.X.shape[:1]:
             raise ParameterError("labels", f"one for each of {len(self.X)} rows", self.labels.shape)
+        if self.column_limits is not None:
+            limits = checked_limits(self.column_limits, self.feature_names)
+            object.__setattr__(self, "column_limits", _read_only(limits))
         # Caches hand one Dataset to many sessions: nobody may write into it. A view, because the
         # caller's own array is the caller's.
         object.__setattr__(self, "X", _read_only(self.X))
@@ -83,6 +90,50 @@ class Dataset:
     def n_features(self) -> int:
         return int(self.X.shape[1])
 
+    @property
+    def public_ball(self) -> tuple[FloatArray, float]:
+        """Centre (n_features,) and radius of a ball for the rows that takes no look at them.
+
+        Around the middle of the columns' limits, where half the diagonal between them is shorter
+        than the bound around zero; no row within its limits leaves that one.
+        """
+        zero: FloatArray = np.zeros(self.n_features)
+        if self.column_limits is None:
+            return zero, self.public_norm_bound
+        low, high = self.column_limits.T
+        half_diagonal = float(np.linalg.norm(high - low)) / 2
+        if half_diagonal >= self.public_norm_bound:
+            return zero, self.public_norm_bound
+        return (low + high) / 2, half_diagonal
+
+
+def checked_limits(limits: FloatArray, feature_names: tuple[str, ...]) -> FloatArray:
+    """Limits of columns, lower before upper; a column of one value may stand among others.
+
+    Raises
+    ------
+    ParameterError
+        If there is not one finite pair a column, a pair is in the wrong order, or all columns
+        hold one value only.
+    """
+    found = np.array(limits, dtype=np.float64)
+    shape = len(feature_names), 2
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ParameterError(
+            "column_limits", f"finite, of shape {shape}", f"an array of shape {found.shape}"
+        )
+    wrong = np.flatnonzero(found[:, 0] > found[:, 1])
+    if wrong.size:
+        low, high = found[wrong[0]].tolist()
+        raise ParameterError(
+            "column_limits",
+            "the lower one first",
+            f"{low:g} before {high:g} ({feature_names[wrong[0]]})",
+        )
+    if not (found[:, 0] < found[:, 1]).any():
+        raise ParameterError("column_limits", "apart in one column at least", "none apart")
+    return found
+
 
 @dataclass(frozen=True)
 class DatasetStatus:
@@ -95,6 +146,8 @@ class DatasetStatus:
         As `load_dataset` gives them by default from whole files.
     default_components : int or None
     image_shape : tuple of int or None
+    value_limits : (lowest, highest) or None
+        Of every column, as the domain has them.
     ready : bool
         True if `load_dataset` needs no network.
     is_part : bool
@@ -111,6 +164,7 @@ class DatasetStatus:
     n_features: int
     default_components: int | None
     image_shape: tuple[int, int] | None
+    value_limits: tuple[float, float] | None
     ready: bool
     is_part: bool
     download_bytes: int | None

@@ -117,10 +117,6 @@ def load_halves(
             f"{len(X):,} people learn; {len(test_X):,} others, drawn once for good and read by no "
             "training, test."
         )
-    bound = (
-        f"Every row is divided by the public bound {prepared.scale:g} and clipped to length 1, "
-        "which is private."
-    )
     return Halves(
         name=name,
         title=dataset.title,
@@ -132,7 +128,7 @@ def load_halves(
         feature_names=dataset.feature_names,
         image_shape=dataset.image_shape,
         default_components=min(n_components, X.shape[1]),
-        statement=" ".join(filter(None, (split, left_out, bound))),
+        statement=" ".join(filter(None, (split, left_out, prepared.statement))),
     )
 
 
@@ -144,7 +140,12 @@ def _without_label_columns(dataset: Dataset) -> tuple[Dataset, str]:
     names = tuple(dataset.feature_names[index] for index in kept)
     n_dropped = dataset.n_features - len(kept)
     without = replace(
-        dataset, X=dataset.X[:, kept], feature_names=names, label_columns=None, views=None
+        dataset,
+        X=dataset.X[:, kept],
+        feature_names=names,
+        column_limits=None if dataset.column_limits is None else dataset.column_limits[kept],
+        label_columns=None,
+        views=None,
     )
     return without, (
         f"{n_dropped} of the source's {dataset.n_features} columns spell out the label and are "

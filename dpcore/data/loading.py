@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from dpcore.data.catalog import CATALOG, Entry, Source
@@ -107,13 +108,14 @@ def load_dataset(
     if found is None:
         raise DataUnavailable(f"{name} is not on this machine: {_how_to_get(entry, home)}")
     try:
-        return _read(*found, n_samples)
+        dataset = _read(*found, n_samples)
     except DataUnavailable:
         # Not every file has a known checksum. What came may be some portal's log-in page, which
         # must not stay under an official name.
         for path in fetched:
             path.unlink(missing_ok=True)
         raise
+    return replace(dataset, column_limits=entry.column_limits)
 
 
 def _read(source: Source, files: tuple[LocalFile, ...], n_samples: int | None) -> Dataset:
@@ -135,6 +137,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         n_features=entry.n_features,
         default_components=entry.default_components,
         image_shape=entry.image_shape,
+        value_limits=entry.value_limits,
         ready=found is not None,
         is_part=part_of_rows is not None,
         download_bytes=0 if found else sum(known) if len(known) == len(sizes) else None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.data.dataset import Dataset
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
@@ -36,9 +36,11 @@ class Prepared:
     scale : float
         What rows were divided by.
     mean : ndarray of float64, shape (n_features,)
-        What was subtracted before dividing; zeros unless `mode` is "published".
+        What was subtracted before dividing: the rows' mean where `mode` is "published", a public
+        centre where it is "bounded" or "sphere".
     n_clipped : int
-        Rows that were longer than the bound. Exact, for whoever holds them: not for publication.
+        Rows that were longer than the bound or outside their columns' limits. Exact, for whoever
+        holds them: not for publication.
     statement : str
         One sentence for a page.
     name, title, labels, label_names, feature_names, image_shape, default_components
@@ -89,16 +91,19 @@ def prepare(
     mode : {"sphere", "bounded", "none", "published"}
         "published": subtract the mean of all rows, divide by the largest row norm (Imtiaz &
         Sarwate 2018, section 4). Both are read from the people's rows: not private.
-        "bounded": divide by a public bound and clip longer rows. No row influences another, so
-        replacing one person changes one row of X. Nothing is centred here: a private mean is
-        released beside the second moment, and its outer product subtracted afterwards.
-        "sphere": divide by a public bound, and shorten nothing. Every row gets length 1 around a
+        "bounded": clip values to their columns' limits, subtract the public centre of
+        `dataset.public_ball`, divide by a public bound and clip longer rows. No row influences
+        another, so replacing one person changes one row of X. Nothing is centred by the rows
+        here: a private mean is released beside the second moment, and its outer product
+        subtracted afterwards.
+        "sphere": the same, but shorten nothing. Every row gets length 1 around a
         private mean, which has to be drawn first (`dpcore.spectra.SiteRows`); the bound is what
         that mean reads rows up to. No row influences another here.
         "none": rows as they are, without any bound.
     norm_bound : float, optional
-        For "sphere" and "bounded", in the units of the data; `dataset.public_norm_bound` if not
-        given. It must be chosen without looking at the rows.
+        For "sphere" and "bounded", in the units of the data, of a row about the public centre;
+        the radius of `dataset.public_ball` if not given. It must be chosen without looking at the
+        rows.
     in_place : bool
         Write into the rows of `dataset`, which nobody may use any more, where they can be
         written to; a large data set then needs its memory once.
@@ -122,11 +127,14 @@ def prepare(
         statement = _as_published(len(X), scale)
         scale = scale or 1.0
     elif mode in ("sphere", "bounded"):
-        scale = dataset.public_norm_bound if norm_bound is None else norm_bound
+        mean, scale = dataset.public_ball
+        scale = scale if norm_bound is None else norm_bound
         check_norm_bound("norm_bound", scale)
         longest = 1.0 if mode == "bounded" else LONGEST_ON_SPHERE
-        out, n_clipped = in_units_of_bound(X, scale, longest, _room_for(X, in_place))
-        statement = _as_bounded(scale) if mode == "bounded" else _on_sphere(scale)
+        limits = dataset.column_limits if mean.any() else None
+        room = _room_for(X, in_place)
+        out, n_clipped = in_units_of_bound(X, scale, longest, room, limits=limits)
+        statement = _within(scale, mode, about_middle=limits is not None)
     else:
         out, scale = X, 1.0
         statement = "Rows as they are, without a bound on their norm: no guarantee can be given."
@@ -166,18 +174,16 @@ def _as_published(n_samples: int, largest_norm: float) -> str:
     )
 
 
-def _as_bounded(bound: float) -> str:
-    return (
-        f"Divided by the public bound {bound:.6g}; longer rows are clipped to it: this step is "
-        "private."
-    )
-
-
-def _on_sphere(bound: float) -> str:
-    return (
-        "Every row is brought to length 1 around a private mean, which reads rows up to the "
-        f"public bound {bound:.6g}: this step is private."
-    )
+def _within(bound: float, mode: str, *, about_middle: bool) -> str:
+    about = "Rows are taken about the middle of their columns' public limits. "
+    if mode == "bounded":
+        said = f"Divided by the public bound {bound:.6g}; longer rows are clipped to it"
+    else:
+        said = (
+            "Every row is brought to length 1 around a private mean, which reads rows up to the "
+            f"public bound {bound:.6g}"
+        )
+    return f"{about if about_middle else ''}{said}: this step is private."
 
 
 def _room_for(X: FloatArray, in_place: bool) -> FloatArray:
@@ -216,13 +222,33 @@ def _centre_and_scale(X: FloatArray, out: FloatArray) -> tuple[FloatArray, Float
 
 
 def in_units_of_bound(
-    X: FloatArray, bound: float, longest: float, out: FloatArray
+    X: FloatArray,
+    bound: float,
+    longest: float,
+    out: FloatArray,
+    *,
+    limits: FloatArray | None = None,
 ) -> tuple[FloatArray, int]:
-    """Rows in units of the bound, at most `longest` of them long; how many exceed the bound."""
+    """Rows in units of the bound, at most `longest` of them long; how many exceed the bound.
+
+    With limits, of shape (n_features, 2), values outside are brought to them, their middle is
+    subtracted, and rows with such a value count among those.
+    """
     n_clipped = 0
+    # A corner of the limits is as far from their middle as the bound, but for rounding.
+    slack = 0.0 if limits is None else 1e-6
     for rows in _blocks(X):
-        block, norms = tame(X[rows], row_norms(X[rows]))
-        n_clipped += int(np.count_nonzero(norms > bound))
+        block, is_outside = (X[rows], False) if limits is None else _about_middle(X[rows], limits)
+        block, norms = tame(block, row_norms(block))
+        n_clipped += int(np.count_nonzero((norms > bound * (1 + slack)) | is_outside))
         factor = (1 - rounding(X)) / np.maximum(norms / longest, bound)
         np.multiply(block, factor[:, None], out=out[rows], casting="same_kind")
     return out, n_clipped
+
+
+def _about_middle(X: FloatArray, limits: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Rows less the middle of the limits, values outside brought to them; which rows had any."""
+    low, high = limits.T
+    is_outside: BoolArray = ((low > X) | (high < X)).any(axis=1)
+    about: FloatArray = np.clip(X, low, high) - (low + high) / 2
+    return about.astype(X.dtype), is_outside

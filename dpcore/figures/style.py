@@ -32,6 +32,8 @@ INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"
 # Pixels under a plot for tick labels and a title.
 _AXIS_ROOM = 56
+# The least between two labels, as a part of their axis.
+_BETWEEN_LABELS = 0.12
 # For protocols that bring no look of their own, in the order in which they are registered: the
 # colours that are left of Tol's muted ones, under markers that nobody else has.
 FREE_LOOKS = tuple(
@@ -129,9 +131,14 @@ def horizontal(y: float, *, colour: str, dash: str = "solid", width: float = 1.5
 
 
 def log_ticks(values: list[float]) -> tuple[list[float], list[str]]:
-    """Tick positions at the powers of ten in reach, with plain labels."""
+    """Tick positions at the powers of ten in reach and at the ends, with plain labels.
+
+    An end whose label would touch that of a power of ten has none.
+    """
     powers = [10.0**exponent for exponent in range(-6, 10)]
     low, high = min(values), max(values)
     inside = [power for power in powers if low / 1.01 <= power <= high * 1.01]
-    ticks = inside if len(inside) >= 2 else sorted({low, *inside, high})
+    apart = (high / low) ** _BETWEEN_LABELS
+    ends = {end for end in (low, high) if all(not 1 / apart <= end / p <= apart for p in inside)}
+    ticks = sorted({*inside, *ends})
     return ticks, [f"{tick:,.10g}" for tick in ticks]

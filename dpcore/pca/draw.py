@@ -135,11 +135,8 @@ class Draw:
         return draws
 
     def once(self, make: Callable[[Draw], Made]) -> Made:
-        """What `make` gives, made by whoever of several threads asks first.
-
-        All draws that share their noise share it: K, R, truncation and encoding may have no part
-        in it.
-        """
+        """What `make` gives, made by whoever of several threads asks first, for all draws that
+        share their noise: K, R, truncation and encoding may have no part in it."""
         with self._lock:
             lock = self._locks.setdefault(make, Lock())
         with lock:
@@ -185,8 +182,7 @@ class Draw:
 
     @property
     def pooled_moment(self) -> FloatArray:
-        """Everybody's exact second moment, in the precision of averages; of rows that wait for a
-        centre, around the public middle."""
+        """Everybody's exact second moment, `moment_around` no centre."""
         return self.once(Draw.moment_around)
 
     def moment_around(
@@ -240,8 +236,8 @@ class Draw:
             for start in range(0, len(sites), 4 * workers):
                 yield from pool.map(self._at_site, sites[start : start + 4 * workers])
 
-    def _at_site(self, site: int) -> tuple[list[Spectrum], Arrived]:
-        self._checkpoint()
+    def noisy_site(self, site: int) -> NoisySite:
+        """A site as its noise left it, the same at every call."""
         sigma = self.scales[site].moment
         noisy = noisy_second_moment(
             self.moment_around(self.centre, site),
@@ -249,7 +245,11 @@ class Draw:
             noise=self.settings.noise,
             rng=self.repetition.rng(Purpose.SITE_NOISE, self.sites[site]),
         )
-        centred = alone = drawn = NoisySite(noisy, int(self.moments.n_samples[site]), sigma)
+        return NoisySite(noisy, int(self.moments.n_samples[site]), sigma)
+
+    def _at_site(self, site: int) -> tuple[list[Spectrum], Arrived]:
+        self._checkpoint()
+        centred = alone = drawn = self.noisy_site(site)
         if self.noisy_means is not None and self.centre is None:
             own = self.noisy_means[site]
             alone = drawn.centred(own, own) if site == 0 else drawn

@@ -9,6 +9,8 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import leading_directions
+from dpcore.pca.noise_field import NoisyMean
+from dpcore.pca.self_assessment import Assessment, assess
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Guarantee
 from dpcore.spectra import Spectrum
@@ -64,6 +66,10 @@ class NoisyAverage:
         Noise standard deviation in an entry of the average, before any truncation at the sites.
     of_proxies : bool
         Whether sites sent their leading directions only.
+    mean_sigma : float
+        Of the noise in the centre, where its outer product was subtracted; 0 on the sphere.
+    noise : str, optional
+        Shape of the noise, where it is not that of the settings.
     n_rounds : int
     centre : ndarray of shape (n_features,) or None
         As in `Subspace`.
@@ -75,6 +81,8 @@ class NoisyAverage:
     bytes_sent: IntArray
     sigma_left: float
     of_proxies: bool = False
+    mean_sigma: float = 0.0
+    noise: str | None = None
     n_rounds: int = 1
     centre: FloatArray | None = None
 
@@ -94,4 +102,22 @@ class NoisyAverage:
             self.bytes_sent,
             self.n_rounds,
             self.centre,
+        )
+
+    @property
+    def subtracted_mean(self) -> NoisyMean | None:
+        """None where none was, and where there was no noise in it."""
+        if self.centre is None or self.mean_sigma == 0:
+            return None
+        return NoisyMean(self.centre, self.mean_sigma)
+
+    def assessment(self, settings: ReleaseSettings) -> Assessment:
+        """How good those directions are, of a noisy second moment that nothing was cut from."""
+        return assess(
+            self.spectrum,
+            settings.n_components,
+            sigma=self.sigma_left,
+            noise=self.noise or settings.noise,
+            ranking=settings.ranking,
+            mean=self.subtracted_mean,
         )

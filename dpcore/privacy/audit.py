@@ -93,8 +93,9 @@ class AuditCase:
         Who attacks.
     sees : str
         What that adversary sees besides everybody else's rows, in words that fit after "sees".
-    preparation : {"none", "private mean"}
-        Whether the release pays for a private mean to centre by.
+    preparation : {"none", "private mean", "sphere"}
+        Whether the release pays for a private mean to centre by, and whether rows then get
+        length 1.
     guarantee : Guarantee or None
         What the attacked release says of itself, where it comes with a guarantee; the claim is
         what that says against this adversary.

@@ -40,10 +40,10 @@ with errors_shown():
         if kind != CODE:
             st.markdown(source)
             continue
-        st.code(source, language="python")
+        st.code(source, language="python", wrap_lines=True)
         output = next(outputs)
         if output.printed:
-            st.code(output.printed, language=None)
+            st.code(output.printed, language=None, wrap_lines=True)
         if isinstance(output.value, go.Figure):
             chart(
                 output.value,
@@ -57,10 +57,10 @@ with errors_shown():
         if guarantee.is_private
     }
     st.markdown("## What it promises")
-    for tab, guarantee in zip(
-        st.tabs([f"`{name}`" for name in promises]), promises.values(), strict=True
-    ):
-        with tab:
+    several = len(promises) > 1
+    places = st.tabs([f"`{name}`" for name in promises]) if several else [st.container()]
+    for place, guarantee in zip(places, promises.values(), strict=True):
+        with place:
             guarantee_card(guarantee)
 st.caption(
     "Examples do not enter the ledger. To run the notebook elsewhere: put it in the folder that "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,8 +15,8 @@ from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.use import USE
 from pages.widgets import glossary
 
-# What each control that was drawn stands at until somebody moves it.
-_USUAL = "_usual"
+# Of the controls that this session has drawn, and of those that this run has.
+_USUAL, _DRAWN = "_usual", "_drawn"
 DECLARED = SIDEBAR | LEARN | EXPLORE | of_page("classification", CLASSIFICATION) | USE
 
 
@@ -58,18 +57,28 @@ def ask(name: str, place: DeltaGenerator | None = None, **differently: Any) -> A
     usual = given.get("default", given.get("value", parameter.default))
     if parameter.control == "selectbox":
         usual = given["options"][given.get("index", 0)]
-    st.session_state.setdefault(_USUAL, {})[name] = usual
+    usual_values()[name] = usual
+    drawn().add(name)
     return getattr(st if place is None else place, parameter.control)(**given)
 
 
-def address() -> str:
-    """What restores every control that is drawn, as the address has it; defaults are left out."""
+def usual_values() -> dict[str, Any]:
+    """What every control that this session has drawn stands at until somebody moves it."""
+    values: dict[str, Any] = st.session_state.setdefault(_USUAL, {})
+    return values
+
+
+def drawn() -> set[str]:
+    """The controls that this run has drawn so far."""
+    names: set[str] = st.session_state.setdefault(_DRAWN, set())
+    return names
+
+
+def moved() -> dict[str, list[str]]:
+    """Every control of this session that stands elsewhere than usual, as the address spells it."""
     state = st.session_state
-    return urlencode(
-        [
-            (name, part)
-            for name, usual in sorted(state[_USUAL].items())
-            if name in state and state[name] not in (usual, None)
-            for part in known(name).spelled(state[name])
-        ]
-    )
+    return {
+        name: known(name).spelled(state[name])
+        for name, usual in usual_values().items()
+        if name in state and state[name] not in (usual, None)
+    }

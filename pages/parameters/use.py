@@ -16,6 +16,7 @@ WANTED = {
     "intermediate_dim": "the smallest R",
     "sites": "the most sites",
 }
+EVERY_PROTOCOL = "every"
 # Two draws could tell nothing from luck, whatever their difference.
 PANEL_DRAWS = {"quick": 3, "as published": 10}
 REPAIRED = "analytic, isometric, psd"
@@ -55,10 +56,12 @@ PLAN = {
     ),
     "plan_protocol": OneOf(
         control="selectbox",
-        title="Protocol",
-        default="dpdis",
-        options=between_sites,
-        label=title_of,
+        title="Over",
+        help="Every protocol is tried with every preparation, and pictures with and without their "
+        "lowest frequencies.",
+        default=EVERY_PROTOCOL,
+        options=lambda: (EVERY_PROTOCOL, *between_sites()),
+        label=lambda key: "every protocol" if key == EVERY_PROTOCOL else title_of(key),
     ),
 }
 REPRODUCE: dict[str, Parameter] = {
@@ -93,7 +96,11 @@ REPRODUCE: dict[str, Parameter] = {
 }
 REPRODUCE_2012 = {
     "reproduce_2012_figure": OneOf(
-        control="selectbox", title="Figure", default="2012-fig2", options=tuple(FIGURES_2012)
+        control="selectbox",
+        title="Figure",
+        default="2012-fig2",
+        options=tuple(FIGURES_2012),
+        label=lambda name: FIGURES_2012[name].title.removeprefix("2012, "),
     ),
     "reproduce_2012_draws": OneOf(
         control="segmented_control",

@@ -25,6 +25,7 @@ from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.kept_moments import kept_or_made
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
+from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from pages.server import page_lock
@@ -188,6 +189,12 @@ def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     return _subspaces(of_one_draw(spec), repetition)
 
 
+def self_assessed(spec: RunSpec) -> dict[str, Assessed]:
+    """What the first draw's releases say of themselves, of protocols that can."""
+    problem(spec.problem_key())
+    return _self_assessed(replace(spec, repetitions=1))
+
+
 def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]:
     """Rows there already, and the cells still to be computed."""
     # A slider that is moved asks for the same finished curve again and again.
@@ -271,10 +278,15 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
 
 
+def _assess(spec: RunSpec) -> dict[str, Assessed]:
+    return assessed(spec, problems(spec.problem_key()))
+
+
 # What visitors who move sliders fill in minutes; what is let go of is computed anew in as long.
 _ROW_BYTES = 24 * 1024**2
 _rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
 _subspaces = OnceCache(_draw, keep=64, most_bytes=_ROW_BYTES)
+_self_assessed = OnceCache(_assess, keep=256, most_bytes=_ROW_BYTES)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
 _shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)

@@ -48,6 +48,8 @@ def choose(page: Place) -> Selection:
     advanced = where("advanced").expander("Advanced")
     for name in ADVANCED:
         draw(name, advanced)
+        if name == "preparation" and dataset.value_limits is not None:
+            advanced.caption(_said_of_limits(*dataset.value_limits))
     for name in DRAWS:
         draw(name, advanced if where("draws") is where("advanced") else where("draws"))
     return selected(dataset, values)
@@ -97,6 +99,13 @@ def _dataset(place: DeltaGenerator) -> DatasetStatus:
         f"{dataset.title}: {dataset.n_samples:,} people × {dataset.n_features} features{state}"
     )
     return dataset
+
+
+def _said_of_limits(low: float, high: float) -> str:
+    return (
+        f"A value lies between {low:g} and {high:g}, whoever takes part. Rows are taken about the "
+        "middle where that makes their public bound smaller; nobody's row is read for it."
+    )
 
 
 def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dict[str, Any]:

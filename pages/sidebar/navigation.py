@@ -161,6 +161,13 @@ _PLACES = (
     ),
     Place(
         "Use",
+        "best",
+        "What is best for my ε?",
+        "Every protocol and preparation at one private promise, ranked; whom each has one trust.",
+        _run_without("protocols"),
+    ),
+    Place(
+        "Use",
         "plan",
         "What would it take?",
         "Set a target energy; find the ε, the people, the R or the sites that reach it.",

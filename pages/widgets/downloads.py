@@ -1,4 +1,4 @@
-"""What to take away from a page: rows, figures, a script, a notebook, a link."""
+"""What to take away from a page: rows, figures, a script, a notebook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import streamlit as st
 
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.export import csv_of
-from pages.parameters.table import address
 
 
 def take_away(
@@ -22,7 +21,7 @@ def take_away(
     notebook: Callable[[], str] | None = None,
     commands: Sequence[str] = (),
 ) -> None:
-    """Buttons for what there is, made when somebody presses one, and the link to the page.
+    """Buttons for what there is, made when somebody presses one.
 
     Parameters
     ----------
@@ -54,7 +53,6 @@ def take_away(
         for label, data, ending, mime in offered:
             file = f"{name}-{ending}"
             st.download_button(label, data, file, mime, on_click="ignore", key=f"save_{file}")
-        _link()
     st.caption("The camera in a chart's corner saves it as SVG.")
     if commands:
         st.caption("The same rows from the command line:")
@@ -64,14 +62,3 @@ def take_away(
 def _html(figure: go.Figure | Callable[[], go.Figure]) -> str:
     made = figure() if callable(figure) else figure
     return str(made.to_html(include_plotlyjs=True, full_html=True))
-
-
-def _link() -> None:
-    """The address that restores every control, to copy; sent only when somebody asks for it."""
-    with st.popover("Link to this view", on_change="rerun", key="link") as asked:
-        if asked.open:
-            query = address()
-            st.caption("It restores every control, on any server that runs the lab.")
-            st.code(
-                f"{st.context.url}{'?' if query else ''}{query}", language=None, wrap_lines=True
-            )

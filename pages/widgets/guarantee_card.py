@@ -16,6 +16,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
 from dpcore.privacy.card import Badge, CardRow
 from pages.server import result_cache
+from pages.sidebar.address import query
 from pages.sidebar.navigation import PAGES
 
 _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
@@ -60,7 +61,9 @@ def _link(words: str, key: str) -> str:
 
 
 def _address(key: str) -> str:
-    return f"{PAGES['promise'].address}#{explained(key).anchor}"
+    """Under the present settings, which the tab that opens then shows too."""
+    asked = query()
+    return f"{PAGES['promise'].address}{asked and f'?{asked}'}#{explained(key).anchor}"
 
 
 def _definitions(rows: Sequence[CardRow]) -> str:
@@ -69,8 +72,8 @@ def _definitions(rows: Sequence[CardRow]) -> str:
     Every line leads to its paragraph, in a tab of its own, so that what is on the screen stays.
     """
     entries = "".join(
-        f'<div><dt style="display:inline"><a href="{_address(row.explanation)}" target="_blank" '
-        f'title="{escape(EXPLANATIONS[row.explanation])}" style="color:inherit;'
+        f'<div><dt style="display:inline"><a href="{escape(_address(row.explanation))}" '
+        f'target="_blank" title="{escape(EXPLANATIONS[row.explanation])}" style="color:inherit;'
         f'text-decoration:underline dotted">{escape(row.label)}</a></dt>: '
         f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
         for row in rows

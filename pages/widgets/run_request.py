@@ -21,7 +21,9 @@ from pages.widgets.plain_text import said
 # are rows beyond about 200 MB.
 _ASKED_SECONDS, _MOST_SECONDS = 60, 2 * 3600
 _MOST_ROWS = 100_000
-_SHORT_SECONDS = 5
+# So short that a page had rather open with its figure than ask.
+_UNASKED_SECONDS = 3
+_UNASKED = "_unasked"
 
 
 def start_button(
@@ -112,9 +114,17 @@ def start(
     return view
 
 
-def is_short(cost: RunCost) -> bool:
-    """Whether a run is over before one would have pressed its button."""
-    return cost.draws > 0 and _seconds(cost) <= _SHORT_SECONDS
+def start_unasked(page: str, question: Hashable, parts: Callable[[], Parts], cost: RunCost) -> None:
+    """Start a run of a moment, so that a page opens with its figure.
+
+    Whoever has a cap spends by hand, and a run that goes on elsewhere does not give way to one
+    that nobody asked for, unless nobody asked for it either.
+    """
+    is_short = _seconds(cost) <= _UNASKED_SECONDS and not too_much(cost)
+    before = st.session_state.get(_UNASKED)
+    if is_short and session_ledger.cap() is None and not session_ledger.is_going_on(before):
+        st.session_state[_UNASKED] = question
+        start(page, question, parts, None)
 
 
 def starts_by_itself(cost: RunCost) -> bool:

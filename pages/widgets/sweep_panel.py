@@ -20,7 +20,7 @@ from pages.sidebar.navigation import page_path
 from pages.widgets import last_answer, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.plain_text import said
-from pages.widgets.run_request import is_short, start, start_button, time_in_words, too_much
+from pages.widgets.run_request import start_button, start_unasked, time_in_words, too_much
 
 _POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"
@@ -28,24 +28,6 @@ _HELP_ON_CLUSTERS = (
     f"A server started with `{SCHEDULER_VARIABLE}=tcp://host:8786` computes sweeps on the Dask "
     "cluster of that scheduler. Its workers read the data sets themselves; the rows are the same."
 )
-
-
-def restore_controls(page: str) -> None:
-    """Give a page's own controls what they said when the visitor left it.
-
-    Streamlit forgets widgets that are not drawn. What the address says goes first.
-    """
-    for key, value in st.session_state.get(f"_{page}_controls", {}).items():
-        if key not in st.session_state and key not in st.query_params:
-            st.session_state[key] = value
-
-
-def keep_controls(page: str) -> None:
-    """Keep what the page's own controls say, for `restore_controls`."""
-    kept = st.session_state.setdefault(f"_{page}_controls", {})
-    for key in st.session_state:
-        if str(key).startswith(f"{page}_") and not str(key).startswith(f"{page}_do_"):
-            kept[key] = st.session_state[key]
 
 
 def started_job(
@@ -61,8 +43,8 @@ def started_job(
     skipped = len(cells) - len(specs)
     asked = sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps)
     job = visitors_jobs.find_sweeps(sweeps)
-    if by_itself and job is None and session_ledger.cap() is None and is_short(cost):
-        start(visitors_jobs.SWEEPS, *asked, None)
+    if by_itself and job is None and cost.draws:
+        start_unasked(visitors_jobs.SWEEPS, *asked, cost)
         job = visitors_jobs.find_sweeps(sweeps)
     if job is not None:
         session_ledger.follow((page, sweeps), job.view.rows_so_far)
@@ -98,9 +80,16 @@ def watch(
     st.fragment(_watch, run_every=every)(page, job, draw, noun, goes_on)
 
 
-def point_clicked() -> None:
-    """From a chart's callback that has set the controls: go to the Playground."""
-    st.session_state[_CLICKED] = True
+def point_clicked(page: str = "playground") -> None:
+    """From a callback that has set the controls: go to the page that shows them."""
+    st.session_state[_CLICKED] = page
+
+
+def go_where_clicked() -> None:
+    """In a figure's fragment: leave, if something in it was clicked."""
+    if page := st.session_state.pop(_CLICKED, None):
+        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
+        st.switch_page(page_path(page), query_params={})
 
 
 def _watch(
@@ -110,9 +99,7 @@ def _watch(
     noun: str,
     went_on: bool,
 ) -> None:
-    if st.session_state.pop(_CLICKED, False):
-        # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
-        st.switch_page(page_path("playground"), query_params={})
+    go_where_clicked()
     progress = job.progress()
     _say_how_far(page, job, progress, noun)
     if progress.state == "running" and not progress.done:

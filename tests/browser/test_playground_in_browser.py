@@ -54,26 +54,6 @@ def test_a_deep_link_works_on_a_server_nobody_has_visited(fresh_server, open_pag
     watched.assert_quiet()
 
 
-def test_controls_survive_a_visit_to_another_page_and_the_back_button(server, open_page):
-    page, _ = open_page(f"{server}/?epsilon=0.5&sites=7")
-    before = headline(page)
-    page.get_by_role("link", name="Start here").first.click()
-    settle(page)
-    page.go_back()
-    settle(page)
-    assert headline(page) == before
-
-
-def test_the_link_on_the_page_restores_every_control(server, open_page):
-    query = "epsilon=0.5&sites=3&calibration=published&noise=triangle&repetitions=4&seed=9"
-    page, _ = open_page(f"{server}/?{query}")
-    page.get_by_role("button", name="Link to this view").click()
-    link = page.locator("[data-testid=stCode]").last.inner_text().strip()
-    again, _ = open_page(link)
-    assert headline(again) == headline(page)
-    assert "over 4 draws" in headline(again)
-
-
 def test_rows_script_and_notebook_give_the_numbers_on_the_page(server, open_page, tmp_path):
     page, _ = open_page(f"{server}/?epsilon=2&sites=3&repetitions=3&seed=5")
     saved = {}

@@ -67,6 +67,73 @@ def test_private_preparation_of_a_row_ignores_all_others(X, bound, position, dat
     assert np.array_equal(np.delete(prepared, row, axis=0), np.delete(other, row, axis=0))
 
 
+@st.composite
+def _rows_and_limits(draw):
+    """Rows that may lie far outside of the limits; a column may be constant, but not all are."""
+    X = draw(_rows(draw(st.sampled_from([np.float32, np.float64]))))
+    low = draw(hnp.arrays(np.float64, X.shape[1], elements=st.floats(-1e3, 1e3)))
+    width = draw(hnp.arrays(np.float64, X.shape[1], elements=st.floats(0.1, 1e3)))
+    width[1:] *= draw(hnp.arrays(np.bool_, X.shape[1] - 1))
+    return X, np.column_stack([low, low + width])
+
+
+@given(_rows_and_limits(), st.sampled_from(["bounded", "sphere"]), st.integers(0, 11), st.data())
+def test_limits_bound_every_row_and_read_none(made, mode, position, data):
+    X, limits = made
+    dataset = make_dataset(X, public_norm_bound=1e9, column_limits=limits)
+    prepared = prepare(dataset, mode=mode)
+    # On the sphere whoever reads them shortens them.
+    assert _norms(prepared.X).max() <= (1.0 if mode == "bounded" else 1 + 1e-6)
+    inside = np.clip(X, *limits.T)
+    assert prepared.n_clipped == np.count_nonzero((inside != X).any(axis=1))
+    unit = 1e-6 * np.abs(limits).max() / prepared.scale
+    expected = (inside - limits.mean(axis=1)) / prepared.scale
+    np.testing.assert_allclose(prepared.X, expected, rtol=1e-5, atol=unit)
+    # Replacing one person changes one row.
+    neighbour = X.copy()
+    row = position % len(X)
+    neighbour[row] = data.draw(
+        hnp.arrays(X.dtype, X.shape[1], elements=st.floats(-1e6, 1e6, width=32))
+    )
+    other = prepare(make_dataset(neighbour, public_norm_bound=1e9, column_limits=limits), mode=mode)
+    assert np.array_equal(np.delete(prepared.X, row, axis=0), np.delete(other.X, row, axis=0))
+    assert (prepared.scale, prepared.statement) == (other.scale, other.statement)
+
+
+def test_the_corners_of_the_limits_have_length_one():
+    limits = np.array([[0.0, 16.0], [2.0, 2.0], [-3.0, 9.0]])
+    prepared = prepare(
+        make_dataset(limits.T.copy(), public_norm_bound=11.0, column_limits=limits), mode="bounded"
+    )
+    assert prepared.scale == 10.0 and prepared.n_clipped == 0
+    np.testing.assert_allclose(_norms(prepared.X), 1.0, rtol=1e-14)
+    np.testing.assert_array_equal(prepared.mean, [8.0, 2.0, 3.0])
+
+
+def test_the_smaller_of_two_public_balls_is_taken():
+    limits = np.tile([0.0, 1.0], (16, 1))
+    X = np.eye(16)[:3]
+    for bound, radius in ((2.5, 2.0), (2.0, 2.0), (1.5, 1.5)):
+        dataset = make_dataset(X, public_norm_bound=bound, column_limits=limits)
+        centre, found = dataset.public_ball
+        assert found == radius
+        assert np.array_equal(centre, np.full(16, 0.5 if bound > 2 else 0.0))
+
+
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [
+        ([[0, 1], [3, 1]], "column_limits must be the lower one first, got '3 before 1 .x1.'"),
+        ([[2, 2], [1, 1]], "column_limits must be apart in one column at least"),
+        ([[0, 1]], "column_limits must be finite, of shape .2, 2."),
+        ([[0, 1], [0, np.inf]], "column_limits must be finite"),
+    ],
+)
+def test_limits_that_limit_nothing_are_one_sentence(limits, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        make_dataset(np.eye(2), column_limits=np.array(limits, dtype=float))
+
+
 def test_published_preparation_centres_and_divides_by_the_largest_norm():
     X = stream(0, Purpose.DATA).normal(3.0, 2.0, size=(500, 7))
     prepared = prepare(make_dataset(X))

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 
 from dpcore import cca, classification, statistics
 from dpcore.cca import PrivateCCA, bound_views, distributed_cca
-from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases
+from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases, slug_of
 from dpcore.experiments.audit.flawed_cases import flawed_cases
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.protocols.entry import Kind
@@ -98,7 +98,20 @@ def test_whoever_buys_a_private_mean_is_attacked_with_and_without():
     """A person moves the mean and the moment: her worst row is another one then."""
     for entry in BUYS_A_MEAN | {f"cca.{key}" for key in cca.PROTOCOLS}:
         prepared = {case.preparation for case in SOUND if case.covers == entry}
-        assert prepared == {"none", "private mean"}, entry
+        assert {"none", "private mean"} == prepared - {"sphere"}, entry
+
+
+@pytest.mark.parametrize("key", [key for key, entry in PROTOCOLS.items() if entry.noise])
+def test_every_adversary_attacks_on_the_sphere(key):
+    """Where a card offers it: by the page's default every protocol reads rows of length 1."""
+    on_sphere = {
+        case.adversary
+        for case in SOUND
+        if case.covers == f"pca.{key}" and case.preparation == "sphere"
+    }
+    guarantee = named_cases()[f"{slug_of(PROTOCOLS[key].title)}-on-the-sphere"].guarantee
+    untrusted = {each.adversary for each in guarantee.against if not each.is_trusted}
+    assert on_sphere == untrusted | {Adversary.OUTSIDER}
 
 
 def test_a_pca_that_promises_nothing_needs_none():
@@ -109,6 +122,8 @@ def trials(case: AuditCase) -> int:
     """Gaussian noise shows itself in few trials; the others take more, and are quicker."""
     if case.is_gaussian:
         return 1_000
+    if case.preparation == "sphere":
+        return 2_000
     return 4_000 if case.name.startswith("PPCA") else 5_000
 
 

@@ -128,6 +128,13 @@ def test_ticks_are_powers_of_ten_with_plain_labels():
     assert log_ticks([2.0, 5.0]) == ([2.0, 5.0], ["2", "5"])
 
 
+def test_an_axis_says_where_it_ends():
+    """Between powers of ten too, but for an end whose label would touch that of one."""
+    assert log_ticks([0.05, 2.0])[1] == ["0.05", "0.1", "1", "2"]
+    assert log_ticks([1_000.0, 9_822.0])[1] == ["1,000", "9,822"]
+    assert log_ticks([0.09, 100.0])[1] == ["0.1", "1", "10", "100"]
+
+
 @pytest.mark.parametrize(("n_sites", "drawn"), [(1, 1), (5, 5), (12, 12), (13, 11), (60, 11)])
 def test_the_network_draws_sites_and_says_what_they_send(n_sites, drawn):
     root = ET.fromstring(network_svg(n_sites, "51 kB"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from functools import cache
@@ -95,3 +96,15 @@ def sentences(page: AppTest) -> str:
     """Every warning, error and notice, in one string."""
     kinds = (page.warning, page.error, page.info, page.caption)
     return "\n".join(element.value for kind in kinds for element in kind)
+
+
+def gone(at: AppTest, page: str) -> AppTest:
+    """The same visitor on another page, as after a click on its link."""
+    return at.switch_page(file_of(page)).run()
+
+
+def shared_link(at: AppTest) -> str:
+    """The link that "Share this view" offers."""
+    at.button(key="share").click().run()
+    (copied,) = (c for c in at.get("bidi_component") if c.proto.component_name == "foot_copy")
+    return json.loads(copied.proto.json)["link"]

@@ -79,12 +79,13 @@ class Answer:
     def sentence(self) -> str:
         """The answer for a slide."""
         spec, title = self.spec, protocol(self.protocol).title
-        wanted = f"{percent(self.target)} of the optimum with {title} at {_held(spec, self.field)}"
+        held = held_in_words(spec, self.field)
+        wanted = f"{percent(self.target)} of the optimum with {title} at {held}"
         if self.value is None:
             best = max(self.tried, key=lambda tried: fmean(tried.energies))
             return (
                 f"{wanted} is out of reach: the most is {percent(fmean(best.energies))}, "
-                f"at {_named(self.field, best.value)}."
+                f"at {value_in_words(self.field, best.value)}."
             )
         takes = "is kept up to" if self.field == "sites" else "takes"
         range_ = ""
@@ -94,7 +95,7 @@ class Answer:
             least, most = known[0], known[-1]
             last = "out of reach" if len(known) < len(ends) else f"{most:,.3g}"
             range_ = f" (single draws: {least:,.3g} to {last})"
-        return f"{wanted} {takes} {_named(self.field, self.value)}{range_}."
+        return f"{wanted} {takes} {value_in_words(self.field, self.value)}{range_}."
 
 
 def search(
@@ -146,7 +147,7 @@ def search(
     if not 0 < target < 1:
         raise ParameterError("target", "between 0 and 1", target)
     base = replace(spec, protocols=(protocol,))
-    feasible = _feasible(base, field, tuple(values or _axis(spec, field)))
+    feasible = _feasible(base, field, tuple(values or values_on_axis(spec, field)))
     trials = _Trials(base, field, feasible, should_stop, options)
     try:
         if field == "intermediate_dim":
@@ -244,7 +245,8 @@ def _middle(feasible: Sequence[float], known: Mapping[float, Tried], low: int, h
     return inside[min(bisect_left(inside, middle), len(inside) - 1)]
 
 
-def _axis(spec: RunSpec, field: str) -> tuple[float, ...]:
+def values_on_axis(spec: RunSpec, field: str) -> tuple[float, ...]:
+    """Values that a search tries, ascending: the whole range the data set allows, 10 % apart."""
     status = dataset_status(spec.dataset)
     if field == "epsilon":
         low, high = (_PER_DECADE * decade for decade in _EPSILON_DECADES)
@@ -263,7 +265,8 @@ def _whole_numbers(least: int, most: int) -> tuple[int, ...]:
     return tuple(sorted(steps))
 
 
-def _named(field: str, value: float) -> str:
+def value_in_words(field: str, value: float) -> str:
+    """A value on the axis with its name."""
     return {
         "epsilon": f"ε = {value:.3g}",
         "people_per_site": f"{value:,.0f} people per site",
@@ -272,7 +275,8 @@ def _named(field: str, value: float) -> str:
     }[field]
 
 
-def _held(spec: RunSpec, field: str) -> str:
+def held_in_words(spec: RunSpec, field: str) -> str:
+    """What is held while a field varies."""
     status = dataset_status(spec.dataset)
     people = status.n_samples if spec.samples is None else spec.samples
     if field == "sites":

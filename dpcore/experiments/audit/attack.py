@@ -25,6 +25,7 @@ from dpcore.experiments.audit.flawed_cases import flawed_cases
 from dpcore.experiments.audit.noise_cases import message_cases, second_moment_cases
 from dpcore.experiments.audit.pca_cases import cases_of, ppca_by_chains_case
 from dpcore.experiments.audit.private_mean_cases import private_mean_cases_of
+from dpcore.experiments.audit.sphere_cases import sphere_cases_of
 from dpcore.experiments.engine.control_ranges import LARGEST_SEED
 from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -293,4 +294,4 @@ def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
 
 @cache
 def _of_protocol(entry: Protocol) -> tuple[AuditCase, ...]:
-    return (*cases_of(entry), *private_mean_cases_of(entry))
+    return (*cases_of(entry), *private_mean_cases_of(entry), *sphere_cases_of(entry))

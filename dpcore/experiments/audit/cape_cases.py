@@ -7,19 +7,29 @@ are those of the guarantee against that adversary.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
 from dpcore.cca.release import joint_noise
+from dpcore.experiments.audit.pca_cases import Held
 from dpcore.experiments.audit.private_mean_cases import worst_sites
+from dpcore.experiments.audit.sphere_cases import (
+    TURN,
+    expected,
+    moments_around,
+    turned_mean,
+    worst_on_sphere,
+)
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
     DISTRIBUTED,
     N_SAMPLES,
     PRIVATE_MEAN,
     PROTOCOL_TRIALS,
+    SPHERE,
     along,
     claim,
     one_by_one,
@@ -34,9 +44,10 @@ from dpcore.pca.protocols.cape import (
     promised_by_masked_sites,
     release_scales,
 )
+from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Adversary, CapeScales, Guarantee, mean_weight
-from dpcore.privacy.audit import AuditCase
-from dpcore.spectra import SiteMoments
+from dpcore.privacy.audit import AuditCase, Statistic
+from dpcore.spectra import SiteMoments, SiteRows
 from dpcore.streams import Repetition
 
 _D, _N_SITES = 4, 3
@@ -44,6 +55,7 @@ _SETTINGS = ReleaseSettings(BUDGET, 1, _D)
 # Every site counted on: then the site that takes part is the worse of the two.
 _WIDE = replace(_SETTINGS, masks="wide", honest_sites=_N_SITES)
 _WITH_MEAN = replace(_SETTINGS, mean_share=0.1, intermediate_dim=1)
+_ON_SPHERE = replace(_WITH_MEAN, on_sphere=True)
 
 
 def cape_cases() -> tuple[AuditCase, ...]:
@@ -59,12 +71,20 @@ def cape_cases() -> tuple[AuditCase, ...]:
             )
             for adversary in both
         ),
+        *(
+            replace(
+                _of_matrices("compensated masks, on the sphere", _ON_SPHERE, adversary),
+                preparation=SPHERE,
+                neighbours=TURN,
+            )
+            for adversary in both
+        ),
         *(_of_pairs(adversary) for adversary in both),
     )
 
 
 def _of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
-    n_samples = _at_three_sites(settings)[0].n_samples.tolist()
+    n_samples = _neighbours(settings)[0].n_samples.tolist()
     return masked_case(
         f"CAPE, {name}",
         "pca.cape",
@@ -105,29 +125,24 @@ def masked_case(
     is_site = adversary is Adversary.SITE
     counted_on = honest_sites(settings, _N_SITES)
     unknown = min(counted_on, _N_SITES - 1) if is_site else counted_on
-    moments, moments_prime = _at_three_sites(settings)
+    pair = _neighbours(settings)
     weight = mean_weight(settings.mean_share or 0.0)
 
     def seen(found: MaskedRound) -> FloatArray:
         sent = found.messages.mean(axis=0, keepdims=True) if is_site else found.messages
         return np.concatenate([sent, found.masks[unknown:], found.noises[unknown:]])
 
-    def view(at_sites: SiteMoments, repetition: Repetition) -> FloatArray:
-        matrices = masked_round(at_sites, scales, noise=settings.noise, repetition=repetition)
+    def view(at_sites: Held, repetition: Repetition) -> FloatArray:
         if weight == 0:
-            return seen(matrices)
+            return seen(_matrices(at_sites, np.zeros(_D), scales, settings, repetition))
         means = masked_mean_round(at_sites, scales, weight=weight, repetition=repetition)
+        centre = centre_of_sphere(means.messages.mean(axis=0))
+        matrices = _matrices(at_sites, centre, scales, settings, repetition)
         return np.concatenate([seen(matrices), seen(means)[:, :, None]], axis=2)
 
-    change = moments.second_moments[0] - moments_prime.second_moments[0]
-    if weight > 0:
-        # A mean's noise is smaller by the weight, and its part in the likelihood ratio larger.
-        turned = weight**2 * (moments.means[0] - moments_prime.means[0])
-        change = np.column_stack([change, turned])
-    score = along(change)
-
     def of_the_result(views: FloatArray) -> FloatArray:
-        return score(_N_SITES * views[:, 0] - views[:, 1 + _N_SITES - unknown :].sum(axis=1))
+        found: FloatArray = views[:, 0] - views[:, 1 + _N_SITES - unknown :].sum(axis=1) / _N_SITES
+        return found
 
     def of_the_messages(views: FloatArray) -> FloatArray:
         # The inverse covariance of the unknown noise, given its masks' sum, applied to a change
@@ -136,8 +151,9 @@ def masked_case(
         weights = np.full(unknown, (scales.noise_sigma**-2 - 1 / across) / unknown)
         weights[0] += 1 / across
         known = views[:, _N_SITES : 2 * _N_SITES - unknown].sum(axis=1, keepdims=True) / unknown
-        return score(np.tensordot(views[:, :unknown] + known, weights, axes=(1, 0)))
+        return np.tensordot(views[:, :unknown] + known, weights, axes=(1, 0))
 
+    found = of_the_result if is_site else of_the_messages
     return AuditCase(
         name=name,
         family=DISTRIBUTED,
@@ -147,13 +163,56 @@ def masked_case(
         sees="the result, and its own masks and noise"
         if is_site
         else "every site's message, and the masks and noise of those in league with it",
-        sampler_d=one_by_one(lambda repetition: view(moments, repetition)),
-        sampler_d_prime=one_by_one(lambda repetition: view(moments_prime, repetition)),
-        statistic=of_the_result if is_site else of_the_messages,
+        sampler_d=one_by_one(lambda repetition: view(pair[0], repetition)),
+        sampler_d_prime=one_by_one(lambda repetition: view(pair[1], repetition)),
+        statistic=_score(pair, weight, 1 if is_site else _N_SITES, found),
         is_gaussian=True,
         neighbours="One person's row at the first site turns from the first axis to the second"
         + (", and a little beyond." if weight > 0 else "."),
     )
+
+
+def _matrices(
+    at_sites: Held,
+    centre: FloatArray,
+    scales: CapeScales,
+    settings: ReleaseSettings,
+    repetition: Repetition,
+) -> MaskedRound:
+    """The round of the matrices, around the centre of rows that wait for one."""
+    if isinstance(at_sites, SiteRows):
+        exact = moments_around(at_sites, centre)
+        at_sites = SiteMoments(exact, at_sites.means, at_sites.n_samples)
+    return masked_round(at_sites, scales, noise=settings.noise, repetition=repetition)
+
+
+def _score(pair: tuple[Held, Held], weight: float, n_sent: int, found: Statistic) -> Statistic:
+    """Views, by what is found in them about the first site; `n_sent` messages come first."""
+    if rows := [held for held in pair if isinstance(held, SiteRows)]:
+        return partial(_score_on_sphere, (rows[0], rows[1]), n_sent, found)
+    first, second = (held for held in pair if isinstance(held, SiteMoments))
+    change = first.second_moments[0] - second.second_moments[0]
+    if weight > 0:
+        # A mean's noise is smaller by the weight, and its part in the likelihood ratio larger.
+        change = np.column_stack([change, weight**2 * (first.means[0] - second.means[0])])
+    return lambda views: along(change)(found(views))
+
+
+def _score_on_sphere(
+    pair: tuple[SiteRows, SiteRows], n_sent: int, found: Statistic, views: FloatArray
+) -> FloatArray:
+    """A view's own mean says what its matrices may have been."""
+    means = views[:, :n_sent, :, -1].mean(axis=1)
+    middles, changes = expected(pair, np.array([centre_of_sphere(mean) for mean in means]))
+    less = views.copy()
+    less[:, :n_sent, :, :-1] -= middles.mean(axis=1, keepdims=True) if n_sent == 1 else middles
+    known = found(less)
+    scores: FloatArray = np.einsum("nij,nij->n", known[:, :, :-1], changes)
+    return scores + known[:, :, -1] @ turned_mean(pair)
+
+
+def _neighbours(settings: ReleaseSettings) -> tuple[Held, Held]:
+    return worst_on_sphere(_N_SITES) if settings.on_sphere else _at_three_sites(settings)
 
 
 def _at_three_sites(settings: ReleaseSettings) -> tuple[SiteMoments, SiteMoments]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Dataset, prepare
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
@@ -32,14 +32,16 @@ from dpcore.pca.exponential import PpcaRelease, ppca
 from dpcore.pca.protocols.entry import Kind, Protocol, Where
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
-from dpcore.spectra import SiteMoments, site_moments
+from dpcore.spectra import SiteMoments, SiteRows, site_moments
 from dpcore.streams import Purpose, Repetition
 
 CENTRAL = "Central PCA"
 _D = 3
 SETTINGS = ReleaseSettings(BUDGET, _D, _D, truncation="svd")
 # Rows arrive in other units and too long: preparation brings them under the bound.
-_UNITS, _TOO_LONG = 5.0, 3.0
+_UNITS, TOO_LONG = 5.0, 3.0
+# What sites hold: moments, or rows that wait for a centre.
+Held = SiteMoments | SiteRows
 
 
 def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
@@ -53,6 +55,13 @@ def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
         return ()
     has_noisy_matrix = entry.promise(SETTINGS, [2], _D).sigma is not None
     case = matrix_case(entry) if has_noisy_matrix else direction_case(entry)
+    return with_participants(entry, case, lambda who: two_sites_case(entry, who))
+
+
+def with_participants(
+    entry: Protocol, case: AuditCase, by_participant: Callable[[Adversary], AuditCase]
+) -> tuple[AuditCase, ...]:
+    """The case of whoever has the result, and those of the others who are not trusted."""
     cases = [case]
     for adversary in untrusted(case.guarantee):
         if adversary is Adversary.OUTSIDER:
@@ -60,7 +69,7 @@ def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
         if entry.where is not Where.EVERY_SITE:
             cases.append(seen_by_a_site(case))
         elif not entry.neighbours.has_own_cases:
-            cases.append(two_sites_case(entry, adversary))
+            cases.append(by_participant(adversary))
     return tuple(cases)
 
 
@@ -78,7 +87,7 @@ def settings_of(entry: Protocol) -> ReleaseSettings:
 
 
 def drawn(
-    entry: Protocol, moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
+    entry: Protocol, moments: Held, settings: ReleaseSettings, repetition: Repetition
 ) -> Draw:
     """A draw with what this protocol asks of the sites, and no more."""
     return Draw(
@@ -102,14 +111,14 @@ def family_of(entry: Protocol) -> str:
 def protocol_case(
     entry: Protocol,
     settings: ReleaseSettings,
-    pair: tuple[SiteMoments, SiteMoments],
+    pair: tuple[Held, Held],
     view: Callable[[Draw], FloatArray],
     adversary: Adversary = Adversary.OUTSIDER,
     **fields: Any,
 ) -> AuditCase:
     """A protocol whose draws one adversary sees as `view` says; claims are the release's own."""
 
-    def sampler(moments: SiteMoments) -> Sampler:
+    def sampler(moments: Held) -> Sampler:
         return one_by_one(lambda repetition: view(drawn(entry, moments, settings, repetition)))
 
     guarantee = entry.release(drawn(entry, pair[0], settings, Repetition(0))).guarantee
@@ -143,12 +152,12 @@ def sent(
     return message @ message.T if entry.wants_proxies else message
 
 
-def matrix_case(entry: Protocol) -> AuditCase:
-    """A protocol that releases a noisy matrix, from raw rows on."""
-    neighbours = _turned(entry.neighbours.n_sites)
+def matrix_case(entry: Protocol, *, on_sphere: bool = False) -> AuditCase:
+    """A protocol that releases a noisy matrix, from raw rows on; on the sphere around zero."""
+    neighbours = _turned(entry.neighbours.n_sites, on_sphere=on_sphere)
     return protocol_case(
         entry,
-        settings_of(entry),
+        replace(settings_of(entry), on_sphere=on_sphere),
         neighbours,
         lambda draw: rebuilt(entry.release(draw)),
         statistic=_along_the_turn(neighbours),
@@ -187,14 +196,16 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     )
 
 
-def direction_case(entry: Protocol, *, epsilon: float = 3.0) -> AuditCase:
+def direction_case(entry: Protocol, *, epsilon: float = 3.0, on_sphere: bool = False) -> AuditCase:
     """A protocol that releases a subspace alone: one direction in the plane.
 
     Somebody on the second axis already makes the first one rare enough to tell, and not too rare
     to be seen: e^2 to 1 at best, of the e^3 that is promised.
     """
     settings = replace(SETTINGS, budget=PrivacyBudget(epsilon), n_components=1, intermediate_dim=1)
-    first, second = (site_moments(np.eye(2)[[axis, 1]], (np.arange(2),)) for axis in (0, 1))
+    settings = replace(settings, on_sphere=on_sphere)
+    held = SiteRows.of if on_sphere else site_moments
+    first, second = (held(np.eye(2)[[axis, 1]], (np.arange(2),)) for axis in (0, 1))
     return protocol_case(
         entry,
         settings,
@@ -205,14 +216,17 @@ def direction_case(entry: Protocol, *, epsilon: float = 3.0) -> AuditCase:
     )
 
 
-def _turned(n_sites: int) -> tuple[SiteMoments, SiteMoments]:
-    first, second = (prepared_sites(axis, n_sites) for axis in np.eye(_D)[:2])
+def _turned(n_sites: int, *, on_sphere: bool = False) -> tuple[Held, Held]:
+    sites = _rows_at_sites if on_sphere else prepared_sites
+    first, second = (sites(axis, n_sites) for axis in np.eye(_D)[:2])
     return first, second
 
 
-def _along_the_turn(neighbours: tuple[SiteMoments, SiteMoments]) -> Statistic:
-    first, second = (moments.second_moments[0] for moments in neighbours)
-    return along(first - second)
+def _along_the_turn(neighbours: tuple[Held, Held]) -> Statistic:
+    first, second = (
+        held.around_public_middle() if isinstance(held, SiteRows) else held for held in neighbours
+    )
+    return along(first.second_moments[0] - second.second_moments[0])
 
 
 def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
@@ -245,18 +259,32 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
 
 def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
     """Moments of sites that hold `row`, at the first, and others; made from raw, long rows."""
+    rows, sites = _among_others_at_sites(row, n_sites)
+    return site_moments(as_prepared(rows, "bounded"), sites)
+
+
+def _rows_at_sites(row: FloatArray, n_sites: int) -> SiteRows:
+    rows, sites = _among_others_at_sites(row, n_sites)
+    return SiteRows.of(as_prepared(rows, "sphere"), sites)
+
+
+def _among_others_at_sites(row: FloatArray, n_sites: int) -> tuple[FloatArray, list[IntArray]]:
     at_sites = [among_others(row), *[among_others(np.eye(_D)[0])] * (n_sites - 1)]
-    rows = np.vstack(at_sites)
+    rows = TOO_LONG * np.vstack(at_sites)
+    return rows, np.array_split(np.arange(len(rows)), n_sites)
+
+
+def as_prepared(rows: FloatArray, mode: str) -> FloatArray:
+    """Rows in units of the public bound, as they come out of preparation."""
     raw = Dataset(
         name="worst",
         title="Worst neighbours",
-        X=_TOO_LONG * _UNITS * rows,
+        X=_UNITS * rows,
         feature_names=tuple("abc"),
         provenance="Made up for an audit.",
         public_norm_bound=_UNITS,
     )
-    sites = np.array_split(np.arange(len(rows)), n_sites)
-    return site_moments(prepare(raw, mode="bounded").X, sites)
+    return prepare(raw, mode=mode).X
 
 
 def rebuilt(subspace: Subspace) -> FloatArray:

@@ -27,6 +27,7 @@ RESULT = "the result"
 RESULT_AND_OWN_ROWS = "the result and its own rows"
 RESULT_AND_OWN_NOISE = "the result, its own rows and its own noise"
 PRIVATE_MEAN = "private mean"
+SPHERE = "sphere"
 
 
 def epsilon_against(guarantee: Guarantee, adversary: Adversary) -> float:

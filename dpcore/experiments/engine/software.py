@@ -7,6 +7,9 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+import dpcore
+
+_PACKAGE = Path(dpcore.__file__).parent
 _NUMERICAL = ("numpy", "scipy")
 # Parts of the package that only show what others computed.
 _SHOWING = ("figures", "command_line")
@@ -15,13 +18,12 @@ _SHOWING = ("figures", "command_line")
 @cache
 def software_fingerprint() -> str:
     """Digest of the source that computes rows and of the versions under it."""
-    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for name in _NUMERICAL:
         digest.update(f"{name} {version(name)}\n".encode())
-    for path in sorted(package.rglob("*.py")):
-        if path.relative_to(package).parts[0] not in _SHOWING:
-            digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        if path.relative_to(_PACKAGE).parts[0] not in _SHOWING:
+            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import BoolArray, FloatArray
 from dpcore.figures.style import base_figure
 
 # Dark at little energy, bright at much, and readable without colour vision.
@@ -28,16 +29,18 @@ def energy_map(
 ) -> go.Figure:
     """Mean energy over a grid of two log axes, in percent in every cell.
 
+    What marks the target and the present setting runs between the cells: their numbers decide.
+
     Parameters
     ----------
     xs, ys : sequences of positive numbers, ascending
     energies : ndarray of shape (len(ys), len(xs))
         NaN where nothing is known (yet).
     target : float
-        Its contour is drawn.
+        A line parts the cells that reach it from the others.
     x_title, y_title : str
     here : (x, y), optional
-        The present setting, marked with a cross.
+        The setting whose cell, or the nearest to it, has a frame.
     """
     # On linear axes of logarithms, contours are interpolated as people read the grid.
     across, up = [math.log10(x) for x in xs], [math.log10(y) for y in ys]
@@ -62,37 +65,58 @@ def energy_map(
         f"<br>{y_title}: %{{customdata[1]:.3g}}<extra></extra>",
         showscale=False,  # the cells say their percent
     )
-    if np.isfinite(energies).sum() > 3:
-        for colour, width in (("#1a1a1a", 6), ("#ffffff", 3)):
-            figure.add_contour(
-                x=across,
-                y=up,
-                z=values,
-                contours={"start": target, "end": target, "size": 1, "coloring": "none"},
-                line={"color": colour, "width": width},
-                showscale=False,
-                hoverinfo="skip",
-            )
-    if here is not None and xs[0] <= here[0] <= xs[-1] and ys[0] <= here[1] <= ys[-1]:
+    edges = _edges(across), _edges(up)
+    border = _border(np.nan_to_num(energies) >= target, *edges)
+    for colour, width in (("#1a1a1a", 6), ("#ffffff", 3)):
         figure.add_scatter(
-            x=[math.log10(here[0])],
-            y=[math.log10(here[1])],
-            mode="markers",
-            marker={
-                "symbol": "x",
-                "size": 13,
-                "color": "#D55E00",
-                "line": {"color": "#ffffff", "width": 2},
-            },
-            hovertemplate="the present setting<extra></extra>",
+            x=border[0], y=border[1], mode="lines", line={"color": colour, "width": width},
+            hoverinfo="skip", name=f"reaches {target:.0%}",
+        )  # fmt: skip
+    if here is not None and xs[0] <= here[0] <= xs[-1] and ys[0] <= here[1] <= ys[-1]:
+        figure.add_shape(
+            type="rect",
+            line={"color": "#D55E00", "width": 3},
+            **_cell(edges[0], across, math.log10(here[0]), "x"),
+            **_cell(edges[1], up, math.log10(here[1]), "y"),
         )
+    span = {"x": [edges[0][0], edges[0][-1]], "y": [edges[1][0], edges[1][-1]]}
     figure.update_xaxes(
-        title=x_title, tickvals=across, ticktext=[_plain(x) for x in xs], showgrid=False
-    )
+        title=x_title, tickvals=across, ticktext=[_plain(x) for x in xs], showgrid=False,
+        range=span["x"],
+    )  # fmt: skip
     figure.update_yaxes(
-        title=y_title, tickvals=up, ticktext=[_plain(y) for y in ys], showgrid=False
-    )
+        title=y_title, tickvals=up, ticktext=[_plain(y) for y in ys], showgrid=False,
+        range=span["y"],
+    )  # fmt: skip
     return figure
+
+
+def _edges(centres: list[float]) -> list[float]:
+    """Where cells around these places meet, as a heat map draws them."""
+    if len(centres) == 1:
+        return [centres[0] - 0.5, centres[0] + 0.5]
+    inner = [(a + b) / 2 for a, b in itertools.pairwise(centres)]
+    return [2 * centres[0] - inner[0], *inner, 2 * centres[-1] - inner[-1]]
+
+
+def _border(
+    reached: BoolArray, xs: list[float], ys: list[float]
+) -> tuple[list[float | None], list[float | None]]:
+    """The sides between cells that reach a target and cells that do not, as pieces of a line."""
+    across: list[float | None] = []
+    up: list[float | None] = []
+    for row, column in np.argwhere(reached[:, 1:] != reached[:, :-1]):
+        across += [xs[column + 1], xs[column + 1], None]
+        up += [ys[row], ys[row + 1], None]
+    for row, column in np.argwhere(reached[1:] != reached[:-1]):
+        across += [xs[column], xs[column + 1], None]
+        up += [ys[row + 1], ys[row + 1], None]
+    return across, up
+
+
+def _cell(edges: list[float], centres: list[float], place: float, axis: str) -> dict[str, float]:
+    nearest = min(range(len(centres)), key=lambda i: abs(centres[i] - place))
+    return {f"{axis}0": edges[nearest], f"{axis}1": edges[nearest + 1]}
 
 
 def _plain(number: float) -> str:

@@ -32,7 +32,7 @@ def energy_panel(
     Parameters
     ----------
     rows : sequence of dict
-        As for `dpcore.figures.tradeoffs.energy.energy_curves`; at least one.
+        As for `dpcore.figures.tradeoffs.energy.energy_curves`.
     field : str
     others : mapping of name to sequence of dict, optional
         The same under other choices, drawn thin in the same colours, each with a dash.
@@ -54,8 +54,9 @@ def energy_panel(
             own = [row for row in other_rows if row["protocol"] == key]
             _add_other(figure, own, field, key, name, rank)
     for key in dict.fromkeys(point[0] for point in published):
-        _add_published(figure, [point for point in published if point[0] == key], key)
-    # One entry each: the colours are told by the live curves already.
+        points = [point for point in published if point[0] == key]
+        _add_published(figure, points, key, is_named=not rows)
+    # One entry each: the colours are told by the live curves already, where there are any.
     for rank, name in enumerate(others, start=1):
         _add_entry(figure, name, "lines", {"line": {"dash": _dash(rank), "color": ink(dark)}})
     if published:
@@ -100,7 +101,11 @@ def _add_other(figure: go.Figure, rows: Table, field: str, key: str, name: str, 
 
 
 def _add_published(
-    figure: go.Figure, points: Sequence[tuple[str, float, float, float]], key: str
+    figure: go.Figure,
+    points: Sequence[tuple[str, float, float, float]],
+    key: str,
+    *,
+    is_named: bool,
 ) -> None:
     look = look_of(key)
     figure.add_scatter(
@@ -121,7 +126,8 @@ def _add_published(
             "line": {"width": 2},
         },
         hovertemplate=f"%{{y:.1%}} at %{{x}}<extra>{look.label}, published</extra>",
-        showlegend=False,
+        name=look.label,
+        showlegend=is_named,
     )
 
 

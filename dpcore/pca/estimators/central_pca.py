@@ -1,7 +1,6 @@
 """Private PCA of rows held in one place, as scikit-learn estimators.
 
-The noise is added once, by somebody who holds all rows. The estimator for rows spread
-over sites is in `dpcore.pca.estimators.distributed_pca`.
+The noise is added once. For rows spread over sites: `dpcore.pca.estimators.distributed_pca`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
-from dpcore.pca.protocols.distributed import pooled
-from dpcore.pca.protocols.trusted import modsulq, sulq
+from dpcore.pca.protocols.distributed import noisy_pool
+from dpcore.pca.protocols.trusted import modsulq_average, sulq_average
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
@@ -61,6 +60,12 @@ class AnalyzeGaussPCA(PrivatePCA):
     noise_scale_ : ndarray of shape (1,)
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee
+    assessment_ : Assessment
+        What the release says of itself, at no cost (`dpcore.pca.self_assessment`), and so
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
+        and 90 % intervals, `explained_variance[_ratio]_interval_` of shape (2, n_components);
+    suggested_n_components_ : int
+        how many stand out of the noise: too many in one release of 100 at most.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had names.
@@ -123,7 +128,8 @@ class AnalyzeGaussPCA(PrivatePCA):
             truncation=self.truncation,
             **self._prepared_for(self.mean_share),
         )
-        self._keep(pooled(self._draw(rows, settings, noise=("pooled",))), rows.dtype)
+        average = noisy_pool(self._draw(rows, settings, noise=("pooled",)))
+        self._keep(average.subspace(settings), rows.dtype, average.assessment(settings))
         return self
 
 
@@ -161,8 +167,8 @@ class _SulqFamily(PrivatePCA):
             truncation=self.truncation,
             **self._prepared_for(0.0),
         )
-        draw = self._draw(rows, settings, noise=(self._protocol.__name__,))
-        self._keep(self._protocol(draw), rows.dtype)
+        average = self._average(self._draw(rows, settings, noise=(self._noise,)))
+        self._keep(average.subspace(settings), rows.dtype, average.assessment(settings))
         return self
 
 
@@ -191,7 +197,7 @@ class SulqPCA(_SulqFamily):
     Sarwate & Sinha (2012), "Near-optimal differentially private principal components", section 3.
     """
 
-    _protocol = staticmethod(sulq)
+    _noise, _average = "sulq", staticmethod(sulq_average)
 
 
 class ModSulqPCA(_SulqFamily):
@@ -216,4 +222,4 @@ class ModSulqPCA(_SulqFamily):
     Chaudhuri, Sarwate & Sinha (2012), Algorithm 1.
     """
 
-    _protocol = staticmethod(modsulq)
+    _noise, _average = "modsulq", staticmethod(modsulq_average)

@@ -77,6 +77,15 @@ class DistributedPCA(PrivatePCA):
         first alone under "local", the aggregator under "pooled"; without the masks of "cape",
         which cancel.
     guarantee_ : Guarantee
+    assessment_ : Assessment or None
+        What the release says of itself, at no cost (`dpcore.pca.self_assessment`);
+        None under "dpdis" and "sequential", whose sites cut away what would be needed, and then
+        there is none of the following.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
+        Energy of each without the noise, and its share of all; ends of 90 % intervals are in
+        `explained_variance_interval_`, `explained_variance_ratio_interval_`, (2, n_components).
+    suggested_n_components_ : int
+        How many components stand out of the noise; too many in one release of 100 at most.
     bytes_sent_ : int
         By all sites together.
     sites_ : ndarray of shape (n_sites,)
@@ -191,6 +200,6 @@ class DistributedPCA(PrivatePCA):
             average=protocol.wants_average,
         )
         subspace = protocol.release(draw)
-        self._keep(subspace, rows.dtype)
+        self._keep(subspace, rows.dtype, protocol.assess(draw))
         self.bytes_sent_ = int(subspace.bytes_sent.sum())
         return self

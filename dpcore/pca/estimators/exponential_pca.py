@@ -107,6 +107,7 @@ class ExponentialPCA(PrivatePCA):
                 stacklevel=2,
             )
         self._keep_centre(subspace, rows.dtype)
+        self.assessment_ = None
         self.components_ = subspace.components.astype(rows.dtype, copy=False)
         self.guarantee_ = subspace.guarantee
         bound = settings.row_norm_bound

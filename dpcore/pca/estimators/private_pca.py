@@ -22,6 +22,7 @@ from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows
+from dpcore.pca.self_assessment import Assessment
 from dpcore.pca.settings import ReleaseSettings, noise_of
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Guarantee
@@ -100,6 +101,44 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     guarantee_: Guarantee
     noise_scale_: FloatArray
     mean_: FloatArray
+    assessment_: Assessment | None
+
+    @property
+    def explained_variance_(self) -> FloatArray:
+        """v_i^T A v_i of each component, of shape (n_components,), without bias."""
+        return self._assessed().explained_variance.value
+
+    @property
+    def explained_variance_interval_(self) -> FloatArray:
+        """Ends of a 90 % interval for each, of shape (2, n_components)."""
+        return self._assessed().explained_variance.interval
+
+    @property
+    def explained_variance_ratio_(self) -> FloatArray:
+        """Of tr A, of shape (n_components,); NaN where that is lost in the noise."""
+        return self._assessed().explained_variance_ratio.value
+
+    @property
+    def explained_variance_ratio_interval_(self) -> FloatArray:
+        """Ends of a 90 % interval for each, of shape (2, n_components)."""
+        return self._assessed().explained_variance_ratio.interval
+
+    @property
+    def suggested_n_components_(self) -> int:
+        """How many of the components noise alone would not have given (`n_above_noise`)."""
+        n_above_noise = self._assessed().n_above_noise
+        if n_above_noise is None:
+            raise AttributeError("of cut messages nobody can tell how many components stand out")
+        return n_above_noise
+
+    def _assessed(self) -> Assessment:
+        check_is_fitted(self)
+        if self.assessment_ is None:
+            # An AttributeError, so that `hasattr` says that there is none.
+            raise AttributeError(
+                "this release cannot tell how good it is: it has no whole noisy second moment"
+            )
+        return self.assessment_
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Coordinates within the subspace, (X - m) V^T, of shape (n_samples, n_components).
@@ -187,11 +226,17 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         )
         return Draw(moments, settings, Repetition(root), proxies=proxies, average=average)
 
-    def _keep(self, subspace: Subspace, dtype: np.dtype[np.floating[Any]]) -> None:
+    def _keep(
+        self,
+        subspace: Subspace,
+        dtype: np.dtype[np.floating[Any]],
+        assessment: Assessment | None,
+    ) -> None:
         self.components_ = subspace.components.astype(dtype, copy=False)
         self.eigenvalues_ = subspace.eigenvalues
         self.guarantee_ = subspace.guarantee
         self.noise_scale_ = subspace.sigma
+        self.assessment_ = assessment
         self._keep_centre(subspace, dtype)
 
     def _keep_centre(self, subspace: Subspace, dtype: np.dtype[np.floating[Any]]) -> None:

@@ -31,7 +31,7 @@ from dpcore.privacy import (
     cape_scales,
     default_honest_sites,
 )
-from dpcore.spectra import SiteMoments, Spectrum
+from dpcore.spectra import SiteMoments, SiteRows, Spectrum
 from dpcore.streams import Purpose, Repetition
 
 # Streams of MASK; lower numbers belong to the averages.
@@ -131,6 +131,7 @@ def masked_average(draw: Draw) -> NoisyAverage:
         left,
         n_rounds=1 + traffic_of_means(draw)[1],
         centre=_centre(draw),
+        mean_sigma=0.0 if draw.settings.on_sphere else noise.mean / math.sqrt(n_sites),
     )
 
 
@@ -140,7 +141,7 @@ def _noisy_average(draw: Draw) -> Spectrum:
 
 
 def _centre(draw: Draw) -> FloatArray | None:
-    mean = noisy_mean_of_messages(draw) if draw.of_sites.mean_share else None
+    mean = draw.once(noisy_mean_of_messages) if draw.of_sites.mean_share else None
     return pooled_centre(draw, mean)
 
 
@@ -196,13 +197,13 @@ def masked_round(
 
 
 def masked_mean_round(
-    moments: SiteMoments, scales: CapeScales, *, weight: float, repetition: Repetition
+    moments: SiteMoments | SiteRows, scales: CapeScales, *, weight: float, repetition: Repetition
 ) -> MaskedRound:
     """The round before it, in which the sites send their means: (n_sites, n_features).
 
     Parameters
     ----------
-    moments : SiteMoments
+    moments : SiteMoments or SiteRows
     scales : CapeScales
         Of the matrices; a mean gets `weight` times less of both.
     weight : float
@@ -217,7 +218,7 @@ def masked_mean_round(
 
 
 def _round(
-    moments: SiteMoments,
+    moments: SiteMoments | SiteRows,
     exact: FloatArray,
     scales: CapeScales,
     drawn: Callable[[float, np.random.Generator], FloatArray],

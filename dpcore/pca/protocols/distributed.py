@@ -79,12 +79,12 @@ def promised_by_holder(
 
 def dpdis(draw: Draw) -> Subspace:
     """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
-    return average_of_sites(draw, draw.proxies()).subspace(draw.settings)
+    return average_of_proxies(draw).subspace(draw.settings)
 
 
 def full(draw: Draw) -> Subspace:
     """Every site sends its whole noisy second moment: no truncation error, more to send."""
-    return average_of_sites(draw, draw.whole_matrices()).subspace(draw.settings)
+    return average_of_matrices(draw).subspace(draw.settings)
 
 
 def local(draw: Draw) -> Subspace:
@@ -98,6 +98,16 @@ def local(draw: Draw) -> Subspace:
 def pooled(draw: Draw) -> Subspace:
     """Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator."""
     return noisy_pool(draw).subspace(draw.settings)
+
+
+def average_of_matrices(draw: Draw) -> NoisyAverage:
+    """What the aggregator of `full` has."""
+    return average_of_sites(draw, draw.whole_matrices())
+
+
+def average_of_proxies(draw: Draw) -> NoisyAverage:
+    """What the aggregator of `dpdis` has."""
+    return average_of_sites(draw, draw.proxies())
 
 
 def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
@@ -116,7 +126,13 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
         of_proxies,
         n_rounds=1 + before,
         centre=shared_centre(draw),
+        mean_sigma=0.0 if draw.settings.on_sphere else _sigma_of_means(draw),
     )
+
+
+def _sigma_of_means(draw: Draw) -> float:
+    sigma = [scales.mean for scales in draw.scales]
+    return float(np.linalg.norm(draw.moments.weights * sigma))
 
 
 def shared_centre(draw: Draw) -> FloatArray | None:
@@ -144,6 +160,7 @@ def first_site_alone(draw: Draw) -> NoisyAverage:
         np.zeros(1, dtype=np.int64),
         scales.moment,
         centre=centre,
+        mean_sigma=0.0 if draw.settings.on_sphere else scales.mean,
     )
 
 
@@ -189,6 +206,7 @@ def noisy_pool(draw: Draw) -> NoisyAverage:
         raw_row_bytes(draw),
         scales.moment,
         centre=pooled_centre(draw, _mean_of_holder(draw)),
+        mean_sigma=0.0 if draw.settings.on_sphere else scales.mean,
     )
 
 
@@ -199,7 +217,7 @@ def _noisy_pooled_moment(draw: Draw) -> Spectrum:
 
 
 def _mean_of_holder(draw: Draw) -> FloatArray | None:
-    return noisy_mean_of_holder(draw) if of_holder(draw).mean_share else None
+    return draw.once(noisy_mean_of_holder) if of_holder(draw).mean_share else None
 
 
 def noisy_mean_of_holder(draw: Draw) -> FloatArray:

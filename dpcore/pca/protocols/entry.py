@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dpcore.arrays import FloatArray
+from dpcore.pca.cut_assessment import assess_cut
 from dpcore.pca.draw import Draw
+from dpcore.pca.messages.names import rounding_step
 from dpcore.pca.protocols.guarantees import Promise
-from dpcore.pca.subspace import Subspace
+from dpcore.pca.self_assessment import Assessment
+from dpcore.pca.subspace import NoisyAverage, Subspace
 
 
 class Kind(StrEnum):
@@ -109,6 +112,9 @@ class Protocol:
     where : Where
     noise : NoiseIdentity or None
         None where nothing noisy is read.
+    average : callable, optional
+        Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
+        directions. From it a release can tell how good it is (`assess`); None where there is none.
     wants_proxies, wants_average : bool
         Which products of the sites `release` reads.
     is_chain : bool
@@ -127,6 +133,7 @@ class Protocol:
     kind: Kind
     where: Where
     noise: NoiseIdentity | None = None
+    average: Callable[[Draw], NoisyAverage] | None = None
     wants_proxies: bool = False
     wants_average: bool = False
     is_chain: bool = False
@@ -152,3 +159,29 @@ class Protocol:
     def has_sites(self) -> bool:
         """Whether it starts from rows at sites, wherever noise is added."""
         return self.where is not Where.HOLDER
+
+    def assess(self, draw: Draw) -> Assessment | None:
+        """How good the release of this draw is, told by itself; None where it cannot tell.
+
+        Rounded messages carry an error that is not Gaussian, and tell nothing of theirs. Where
+        sites cut, each is asked once more.
+        """
+        settings = draw.settings
+        if self.average is None or rounding_step(settings.encoding) is not None:
+            return None
+        average = self.average(draw)
+        if not average.of_proxies:
+            return average.assessment(settings)
+        # Triangle noise, ranking by magnitude and noise in a subtracted mean have other formulas.
+        if (settings.noise, settings.ranking) != ("isometric", "value") or average.mean_sigma > 0:
+            return None
+        sites = (
+            (draw.noisy_site(number), weight) for number, weight in enumerate(draw.moments.weights)
+        )
+        return assess_cut(
+            average.spectrum,
+            settings.n_components,
+            sites,
+            intermediate_dim=settings.intermediate_dim,
+            sigma_left=average.sigma_left,
+        )

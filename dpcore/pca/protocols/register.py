@@ -12,13 +12,22 @@ from dataclasses import replace
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.cape import cape, noisy_mean_of_messages, promised_by_masked_sites
+from dpcore.pca.protocols.cape import (
+    cape,
+    masked_average,
+    noisy_mean_of_messages,
+    promised_by_masked_sites,
+)
 from dpcore.pca.protocols.distributed import (
+    average_of_matrices,
+    average_of_proxies,
     dpdis,
     exact,
+    first_site_alone,
     full,
     local,
     noisy_mean_of_holder,
+    noisy_pool,
     pooled,
     promised_by_first_site,
     promised_by_holder,
@@ -30,11 +39,13 @@ from dpcore.pca.protocols.guarantees import data_independent_guarantee, no_guara
 from dpcore.pca.protocols.sequential import promised_in_a_chain, sequential
 from dpcore.pca.protocols.trusted import (
     modsulq,
+    modsulq_average,
     ppca,
     promised_by_modsulq,
     promised_by_ppca,
     promised_by_sulq,
     sulq,
+    sulq_average,
 )
 from dpcore.pca.protocols.wishart import noisy_mean_of_wishart, promised_by_wishart, wishart
 
@@ -107,6 +118,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        average=average_of_proxies,
         wants_proxies=True,
         look=Look("#D55E00", "circle"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -120,6 +132,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        average=average_of_matrices,
         wants_average=True,
         look=Look("#009E73", "diamond"),
         neighbours=Neighbours(noisy_mean=first_noisy_mean),
@@ -133,6 +146,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.FIRST_SITE,
         FIRST_MOMENT,
+        average=first_site_alone,
         look=Look("#E69F00", "triangle-up"),
         neighbours=Neighbours(n_sites=2, noisy_mean=first_noisy_mean),
     ),
@@ -145,6 +159,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.AFTER_POOLING,
         POOLED_MOMENT,
+        average=noisy_pool,
         look=Look("#0072B2", "square"),
         neighbours=Neighbours(n_sites=2, noisy_mean=noisy_mean_of_holder),
     ),
@@ -159,6 +174,7 @@ for _entry in (
         NoiseIdentity(
             "cape", "the average moment of {sites}", (*GAUSSIAN, "masks", "honest_sites")
         ),
+        average=masked_average,
         look=Look("#CC79A7", "pentagon"),
         neighbours=Neighbours(
             n_sites=4,
@@ -226,6 +242,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.HOLDER,
         POOLED_MOMENT,
+        average=noisy_pool,
         look=Look("#0072B2", "square-open"),
         neighbours=Neighbours(noisy_mean=noisy_mean_of_holder),
     ),
@@ -238,6 +255,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.HOLDER,
         NoiseIdentity("sulq", "the pooled moment, by SuLQ", ("delta", "dropped_sites")),
+        average=sulq_average,
         look=Look("#999933", "hourglass"),
         # Its noise is far above what it promises: of this, about 1 is left.
         neighbours=Neighbours(epsilon=15.0),
@@ -251,6 +269,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.HOLDER,
         NoiseIdentity("modsulq", "the pooled moment, by MOD-SuLQ", ("delta", "dropped_sites")),
+        average=modsulq_average,
         look=Look("#56B4E9", "triangle-down"),
         neighbours=Neighbours(epsilon=5.0),
     ),

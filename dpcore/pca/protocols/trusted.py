@@ -25,9 +25,9 @@ from dpcore.pca.exponential import ppca_guarantee
 from dpcore.pca.protocols.guarantees import Promise
 from dpcore.pca.protocols.traffic import raw_row_bytes
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.subspace import Subspace
+from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import Guarantee, PrivacyBudget
-from dpcore.spectra import leading_eigenpairs
+from dpcore.spectra import Spectrum
 from dpcore.streams import Purpose
 
 # Streams of POOLED_NOISE and SUBSPACE: lower numbers belong to `dpcore.pca.protocols.distributed`.
@@ -57,12 +57,12 @@ def promised_by_ppca(
 
 def sulq(draw: Draw) -> Subspace:
     """SuLQ: leading directions of the symmetric part of a second moment with noise everywhere."""
-    return _leading_directions(draw, sulq_moment, _SULQ)
+    return sulq_average(draw).subspace(draw.settings)
 
 
 def modsulq(draw: Draw) -> Subspace:
     """MOD-SuLQ: leading directions of a second moment with symmetric noise of scale beta."""
-    return _leading_directions(draw, modsulq_moment, _MODSULQ)
+    return modsulq_average(draw).subspace(draw.settings)
 
 
 def ppca(draw: Draw) -> Subspace:
@@ -97,19 +97,31 @@ def ppca(draw: Draw) -> Subspace:
     )
 
 
-def _leading_directions(
-    draw: Draw, release_moment: Callable[..., NoisyMoment], stream: int
-) -> Subspace:
-    settings = draw.settings
+def sulq_average(draw: Draw) -> NoisyAverage:
+    """The symmetric part of what `sulq` releases; its noise is isometric, whatever was asked."""
+    return _noisy_average(draw, sulq_moment, _SULQ, "isometric")
+
+
+def modsulq_average(draw: Draw) -> NoisyAverage:
+    """What `modsulq` releases; its noise is a triangle, whatever was asked."""
+    return _noisy_average(draw, modsulq_moment, _MODSULQ, "triangle")
+
+
+def _noisy_average(
+    draw: Draw, release_moment: Callable[..., NoisyMoment], stream: int, noise: str
+) -> NoisyAverage:
     release = release_moment(
         draw.pooled_moment,
         draw.n_people,
-        settings.budget,
-        row_norm_bound=settings.row_norm_bound,
+        draw.settings.budget,
+        row_norm_bound=draw.settings.row_norm_bound,
         rng=draw.repetition.rng(Purpose.POOLED_NOISE, stream),
     )
-    eigenvalues, components = leading_eigenpairs(
-        symmetric_part(release.matrix), settings.n_components, by=settings.ranking
+    return NoisyAverage(
+        Spectrum(symmetric_part(release.matrix)),
+        release.guarantee,
+        np.array([release.sigma]),
+        raw_row_bytes(draw),
+        release.sigma,
+        noise=noise,
     )
-    sigma = np.array([release.sigma])
-    return Subspace(components, eigenvalues, release.guarantee, sigma, raw_row_bytes(draw))

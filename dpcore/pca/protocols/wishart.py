@@ -21,9 +21,9 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import l2_laplace_noise, wishart_difference
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.guarantees import HOLDER
+from dpcore.pca.protocols.pooling import pooled_centre
 from dpcore.pca.protocols.traffic import raw_row_bytes
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import centre_of_sphere
 from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import (
     Guarantee,
@@ -66,12 +66,14 @@ def wishart(draw: Draw) -> Subspace:
     """Leading directions of everybody's second moment with a Wishart difference added."""
     n_features = draw.moments.n_features
     sigma = _sigma(_settled(draw), draw.n_people, n_features)
+    mean = noisy_mean_of_wishart(draw) if _settled(draw).mean_share else None
     return NoisyAverage(
         draw.once(_noisy_moment),
         promised_by_wishart(draw.settings, draw.n_samples, n_features),
         np.array([sigma]),
         raw_row_bytes(draw),
         sigma,
+        centre=pooled_centre(draw, mean),
     ).subspace(draw.settings)
 
 
@@ -132,7 +134,7 @@ def _matrix(draw: Draw, settings: ReleaseSettings) -> FloatArray:
     if settings.mean_share == 0:
         return draw.pooled_moment
     if settings.on_sphere:
-        return draw.moment_around(centre_of_sphere(draw.once(_noisy_mean)))
+        return draw.moment_around(pooled_centre(draw, draw.once(_noisy_mean)))
     weight = _weight(settings)
     border = weight * (draw.moments.weights @ draw.moments.means)[:, None]
     return np.block([[draw.pooled_moment, border], [border.T, np.full((1, 1), weight**2)]])

@@ -10,11 +10,11 @@ from pages.explore.bytes import frontier_panels
 from pages.formulas.plans import HOW_BYTES_ARE_COUNTED
 from pages.server import visitors_jobs
 from pages.sidebar.controls import current
-from pages.use.plan.panels import watch
 from pages.widgets import session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
+from pages.widgets.watched_job import watch
 
 PAGE = "bytes"
 

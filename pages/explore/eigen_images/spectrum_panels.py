@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
@@ -106,9 +107,13 @@ def eigenvalues_before_noise(problem: Problem, spec: RunSpec) -> FloatArray:
         return problem.exact_eigenvalues
     found: FloatArray = result_cache.shown(
         ("before noise", spec.problem_key()),
-        lambda: np.linalg.eigvalsh(rows.around(problem.centre))[::-1].copy(),
+        partial(_descending, rows, problem.centre),
     )
     return found
+
+
+def _descending(rows: SiteRows, centre: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.eigvalsh(rows.around(centre))[::-1])
 
 
 def scree_of(

@@ -13,6 +13,7 @@ from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import as_printed, presets
 from pages.explore.playground.message_sizes import travelled
+from pages.explore.playground.own_estimate import own_estimate
 from pages.explore.playground.tour import tour
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server import page_lock, result_cache
@@ -65,6 +66,8 @@ with errors_shown():
     st.markdown("## What travelled")
     one_draw = replace(spec, repetitions=1)
     travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
+
+    own_estimate(spec, problem.n_features)
 
     st.markdown("## What it promises")
     session_ledger.so_far(dataset.name, dataset.title, spec.delta)

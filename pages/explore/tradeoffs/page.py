@@ -15,8 +15,6 @@ from pages.widgets import last_answer, session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 from pages.widgets.sweep_panel import (
-    keep_controls,
-    restore_controls,
     started_job,
     take_away_sweep,
     watch,
@@ -27,9 +25,7 @@ PAGE = "tradeoffs"
 
 def choose() -> tuple[Sweep, ...]:
     """The sweeps the controls ask for, once all their data are there."""
-    restore_controls(PAGE)
     chosen, datasets = choose_sweeps(selection)
-    keep_controls(PAGE)
     if not all([dataset_ready(dataset) for dataset in datasets]):
         st.stop()
     return chosen

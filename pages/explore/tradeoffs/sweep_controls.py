@@ -231,8 +231,11 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def open_row(row: Row) -> None:
-    """From a callback: set the shared controls to a row's settings, as near as they go."""
+def open_row(row: Row, **others: Any) -> None:
+    """From a callback: set the shared controls to a row's settings, as near as they go.
+
+    `others` are set as they are given; the rest stays.
+    """
     status = dataset_status(row["dataset"])
     everybody = row["samples"] >= status.n_samples - row["sites"]
     people = min(PEOPLE_PER_SITE, key=lambda n: abs(n - row["people_per_site"]))
@@ -251,6 +254,7 @@ def open_row(row: Row) -> None:
             "components": min(row["components"], 100),
             "intermediate": row["intermediate_dim"],
         }
+        | others
     )
 
 

@@ -34,19 +34,23 @@ if not dataset_ready(dataset):
 
 with errors_shown():
     session_ledger.pay_run(spec, what=("messages", "components"))
-    here = step_pieces.position()
+    steps, answer = st.container(), st.container()
+    # Beside the figure that they change.
+    buttons = st.container(horizontal=True, vertical_alignment="bottom")
+    with steps:
+        here = step_pieces.position(buttons)
     site = 0
     if spec.sites > 1:
-        site = ask("step_site", max_value=spec.sites, width=160) - 1
+        site = ask("step_site", buttons, max_value=spec.sites, width=160) - 1
     found = steps_cache.steps(spec, site)
     step = found.steps[here]
     words = step_pieces.WORDS[step.key]
 
-    st.markdown(
+    answer.markdown(
         f"## {here + 1} of {len(found.steps)}: {STEP_TITLES[step.key]}, "
-        f"{PLACES.get(step.where, 'on its way to the aggregator')}"
+        f"{PLACES.get(step.where, 'on its way to the aggregator')}\n\n**{words.plainly}**"
     )
-    told, measured = st.columns([4, 1], vertical_alignment="center")
+    told, measured = answer.columns([4, 1], vertical_alignment="center")
     told.markdown(step_pieces.words_of(step.facts, step.key))
     told.latex(words.formula)
     measured.metric(

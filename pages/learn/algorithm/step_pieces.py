@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.teaching.algorithm1_steps import STEPS, Panel, Walk
 from dpcore.figures.components.charts import spectrum
@@ -21,11 +23,12 @@ _NUMBERS_SHOWN = 24
 
 @dataclass(frozen=True)
 class Words:
-    """What a step does, what leaves the site, and who can know what.
+    """What a step does, in plain words and in the field's, what leaves, and who can know what.
 
     `does` is filled in with the step's facts.
     """
 
+    plainly: str
     does: str
     formula: str
     leaves: str
@@ -35,6 +38,7 @@ class Words:
 
 WORDS = {
     "moment": Words(
+        "A site writes down, for its own people alone, which features go together.",
         "The site averages the outer products of its **{people:,} people**: how each of the "
         "{features} features goes with each other.",
         r"A_s = \frac{1}{n_s} X_s^\top X_s",
@@ -43,6 +47,7 @@ WORDS = {
         "Anything about anybody. The matrix is exact, so it must not leave.",
     ),
     "noise": Words(
+        "It adds noise to every number, so that nobody's row can be read out of them.",
         "The site draws symmetric Gaussian noise with **σ = {sigma:.3g}** and adds it. In size "
         "the noise is **{noise_share}** of the matrix. All privacy is made here.",
         r"\hat A_s = A_s + E_s",
@@ -51,6 +56,7 @@ WORDS = {
         "Whether any one person is among the people, beyond what ε and δ allow.",
     ),
     "decomposition": Words(
+        "The noisy table is sorted into patterns, the strongest first.",
         "The noisy matrix is split into directions and strengths. Noise bends all of them, and "
         "**{negative} of {features}** eigenvalues are below zero, which no true second moment has.",
         r"\hat A_s = U \Sigma U^\top",
@@ -59,6 +65,7 @@ WORDS = {
         "The exact directions: they cannot be had from the noisy matrix, by anybody.",
     ),
     "truncation": Words(
+        "Only the strongest patterns are kept.",
         "Only the strongest **R = {kept} of {features}** directions stay{negative_kept}. The "
         "rest is mostly noise, and would be most of the message.",
         r"U_R |\Sigma_R| U_R^\top",
@@ -67,6 +74,7 @@ WORDS = {
         "What was cut away: it is never sent, so not even collaborating sites can recover it.",
     ),
     "message": Words(
+        "These patterns are sent, and no row ever is.",
         "The partial square root leaves the site: **{numbers:,} numbers, {bytes}**. The raw rows "
         "would be {raw_bytes}.",
         r"P_s = U_R |\Sigma_R|^{1/2}",
@@ -76,6 +84,8 @@ WORDS = {
         "knows already: the noise was there before anything else was done.",
     ),
     "average": Words(
+        "The aggregator lays the patterns of all sites on top of each other, and noise "
+        "partly cancels.",
         "The aggregator averages what all **{sites} sites** sent, by how many people each has. "
         "The noises are independent and partly cancel, and what the sites share stays.",
         r"A_c = \sum_s \frac{n_s}{N} P_s P_s^\top",
@@ -84,6 +94,7 @@ WORDS = {
         "Which site's people made the average as it is, beyond each site's own promise.",
     ),
     "components": Words(
+        "The strongest patterns that all sites share are the result.",
         "The top **K = {components}** directions of the average are the result, which anybody "
         "may have.",
         r"A_c = V \Lambda V^\top",
@@ -109,12 +120,11 @@ def words_of(step_facts: dict[str, float], key: str) -> str:
     return WORDS[key].does.format(**facts)
 
 
-def position() -> int:
-    """The step shown, with buttons to move it; the step is part of the address."""
+def position(buttons: DeltaGenerator) -> int:
+    """The step shown, with buttons in a place to move it; the step is part of the address."""
     state = st.session_state
     if "_next_step" in state:
         state["step"] = state.pop("_next_step")
-    buttons = st.container(horizontal=True, vertical_alignment="center")
     chosen = ask("step", label_visibility="collapsed")
     here = STEPS.index(chosen)
     with buttons:
@@ -143,12 +153,20 @@ def matrices(panels: Sequence[Panel], picture: Callable[[int], bytes]) -> DeltaG
                 alt=f"A matrix of {' × '.join(map(str, panel.matrix.shape))} entries, blue below "
                 "zero and red above.",
             )
+            st.caption(_axes(panel.matrix))
     limits = dict.fromkeys(f"{panel.limit:.2g}" for panel in panels)
     st.caption(
         "One pixel an entry: blue is negative, red positive, and the strongest colours are at "
         f"±{' and ±'.join(limits)}."
     )
     return columns[-1] if alone else None
+
+
+def _axes(matrix: FloatArray) -> str:
+    """What a matrix has down and across: features both ways where it is symmetric."""
+    down, across = matrix.shape
+    is_symmetric = down == across and np.allclose(matrix, matrix.T)
+    return f"{down} {'features' if is_symmetric else 'directions'} down, {across} features across"
 
 
 def who_knows(words: Words, beside: DeltaGenerator | None) -> None:

@@ -36,13 +36,10 @@ def attacker(mechanism: str) -> AuditCase:
     """
     cases = attackers(mechanism)
     names = [str(each) for each in cases]
-    if st.session_state.get(_ADVERSARY, names[0]) not in names:
+    gives_way = st.session_state.get(_ADVERSARY, names[0]) not in names
+    if gives_way:
         st.session_state[_ADVERSARY] = names[0]
-    chosen = ask(
-        _ADVERSARY,
-        options=names,
-        default=names[0] if _ADVERSARY not in st.session_state else None,
-    )
+    chosen = ask(_ADVERSARY, options=names, default=None if gives_way else names[0])
     return cases[Adversary(chosen)]
 
 

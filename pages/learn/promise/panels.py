@@ -11,7 +11,12 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.teaching import adversary_test
 from dpcore.experiments.teaching.moving_one_person import ANGLES, N_PEOPLE, turned
-from dpcore.figures.privacy.adversary_test import beliefs, trade_off_plot, two_densities
+from dpcore.figures.privacy.adversary_test import (
+    beliefs,
+    icon_array_svg,
+    trade_off_plot,
+    two_densities,
+)
 from dpcore.figures.privacy.direction import direction_laws, plane
 from dpcore.privacy import (
     Explained,
@@ -20,22 +25,22 @@ from dpcore.privacy import (
     best_guess,
     gaussian_posterior,
     guarantee_mu,
+    icon_counts,
     posterior_bounds,
 )
 from pages.parameters.table import ask
 from pages.parameters.words import plain
 from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
 
 
 def explanations(title: str, told: Iterable[Explained]) -> None:
     """Paragraphs that guarantee cards lead to; Streamlit makes an anchor of every heading."""
     st.markdown(f"## {title}")
     paragraphs = [f"### {each.title}\n{each.text}" for each in told]
-    half = -(-len(paragraphs) // 2)
-    for column, some in zip(
-        st.columns(2, gap="large"), (paragraphs[:half], paragraphs[half:]), strict=True
-    ):
-        column.markdown("\n\n".join(some))
+    third = -(-len(paragraphs) // 3)
+    for number, column in enumerate(st.columns(3, gap="large")):
+        column.markdown("\n\n".join(paragraphs[number * third : (number + 1) * third]))
 
 
 def mu_of(promised: Guarantee) -> float:
@@ -44,6 +49,24 @@ def mu_of(promised: Guarantee) -> float:
     if mu is None:
         raise ParameterError("mechanism", "gaussian", promised.mechanism)
     return mu
+
+
+def best_guesses(promised: Guarantee, asked: PrivacyBudget) -> None:
+    """How often the best guess about somebody is right, as a number and as a hundred dots."""
+    right, blind = icon_counts(promised)
+    words = big_number(
+        f"{right} of 100",
+        f"guesses about you can be right at ε\u00a0=\u00a0{plain(asked.epsilon)}, "
+        f"δ\u00a0=\u00a0{plain(asked.delta)}; a coin is right {blind} times.",
+        "Somebody who knows every other row, and that yours is one of two, sees the private "
+        "result and guesses which. No strategy does better.",
+    )
+    words.image(
+        icon_array_svg(right, blind),
+        width="stretch",
+        alt=f"{right} of 100 guesses right with the release, {blind} by luck.",
+    )
+    words.caption("Grey: right by luck alone. Orange: right because of the release. Hollow: wrong.")
 
 
 def test(promised: Guarantee, asked: PrivacyBudget) -> None:

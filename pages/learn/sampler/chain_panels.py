@@ -46,20 +46,41 @@ def headline(chains: WatchedChains, enough: WatchedChains, spec: RunSpec) -> Non
     verdict = (
         "the chains agree, and the draw may be released"
         if chains.converged
+        else "the chains fail the check again, and nothing is promised"
+        if _passed(chains, enough)
         else "the chains do not agree yet, and nothing is promised"
-    )
-    stop = (
-        f"Left to itself the sampler stops after {enough.n_sweeps:,} sweeps."
-        if enough.converged
-        else f"Even {enough.n_sweeps:,} sweeps are not enough here."
     )
     big_number(
         f"{chains.r_hat:.2f}",
         f"is split R-hat after **{chains.n_sweeps:,} sweeps** at ε = {plain(spec.epsilon)}: "
         f"{verdict}.",
         f"Chains that started at random hold {percent(chains.mean_of('random'))} of exact PCA's "
-        f"energy, those that started at exact PCA {percent(chains.mean_of('mode'))}. {stop}",
+        f"energy, those that started at exact PCA {percent(chains.mean_of('mode'))}. "
+        f"{stops(chains, enough)}",
     )
+
+
+def stops(chains: WatchedChains, enough: WatchedChains) -> str:
+    """Where the sampler left to itself stops, and how that goes with what is seen here."""
+    if not enough.converged:
+        return f"Even {enough.n_sweeps:,} sweeps are not enough here."
+    if chains.converged or not _passed(chains, enough):
+        return f"Left to itself the sampler stops after {enough.n_sweeps:,} sweeps."
+    misses = (
+        f"split R-hat is {chains.r_hat:.3f}, and {MAX_R_HAT:g} would pass"
+        if chains.r_hat >= MAX_R_HAT
+        else f"the chains are worth {chains.ess:.0f} draws, and {MIN_ESS:.0f} would pass"
+    )
+    return (
+        f"Left to itself the sampler stops after {enough.n_sweeps:,} sweeps, the first time that "
+        f"its check passed. Here, later, {misses}: a check on random chains can pass and fail "
+        "again, so that one that passed is evidence and no proof."
+    )
+
+
+def _passed(chains: WatchedChains, enough: WatchedChains) -> bool:
+    """Whether the sampler left to itself would have stopped by now."""
+    return enough.converged and enough.n_sweeps <= chains.n_sweeps
 
 
 def promise(chains: WatchedChains, spec: RunSpec, dataset: DatasetStatus) -> None:
@@ -76,7 +97,7 @@ def promise(chains: WatchedChains, spec: RunSpec, dataset: DatasetStatus) -> Non
 
 def traces(chains: WatchedChains, enough: WatchedChains) -> None:
     """Energy of every chain from its start on."""
-    passed = enough.converged and enough.n_sweeps <= chains.n_sweeps
+    passed = _passed(chains, enough)
     chart(
         energy_traces(
             chains.shares,
@@ -145,6 +166,6 @@ def what_it_means(chains: WatchedChains, enough: WatchedChains, spec: RunSpec) -
     else:
         st.markdown(
             f":red-badge[not passed] Released now, the guarantee card would say ε = ∞. "
-            f"The sampler would go on to {enough.n_sweeps:,} sweeps."
+            f"{stops(chains, enough)}"
         )
     st.markdown(VERDICT_IS_NOT_PRIVATE)

@@ -19,6 +19,10 @@ if not dataset_ready(selection.dataset):
 if selection.spec.components == selection.dataset.n_features:
     st.info("With K at the number of features the subspace is the whole space: nothing is drawn.")
     st.stop()
+st.caption(
+    "For experts: PPCA's private directions come out of a random walk, and its promise holds once "
+    "the walk has forgotten where it began. Here one sees when that is."
+)
 answer = st.container()
 left, right = st.columns([3, 1], gap="large")
 n_sweeps = ask("sampler_sweeps", left)

@@ -10,22 +10,25 @@ from pages.use.ledger import panels
 from pages.widgets import session_ledger
 
 selection = current()
+answer = st.container()
 panels.cap_controls(selection.spec.delta)
 accounts = session_ledger.accounts()
 if not accounts:
-    st.info(
-        "Nothing private has been shown in this session yet. Look at some components in the "
-        "Playground, at a mean or at a classifier, and come back."
-    )
+    with answer:
+        panels.nothing_yet()
 titles = panels.titles()
-for name in sorted(accounts, key=lambda name: name != selection.dataset.name):
+in_order = sorted(accounts, key=lambda name: name != selection.dataset.name)
+for number, name in enumerate(in_order):
     title = titles.get(name, name)
     if len(accounts) > 1:
         st.markdown(f"## {title[0].upper()}{title[1:]}")
     account = accounts[name]
     rows = account.rows(selection.spec.delta)
     if rows:
-        panels.total(account, rows, title)
+        # The first number stands above everything else.
+        with answer if number == 0 else st.container():
+            panels.total(account, rows, title)
+            panels.compared(rows)
         panels.held(account, accounts.values())
         panels.under_cap(account)
         panels.running(rows, name)

@@ -18,19 +18,24 @@ from dpcore.privacy.card import one_in, say_number
 from dpcore.privacy.filter import spoken_down
 from pages.parameters.words import plain
 from pages.server import result_cache
+from pages.sidebar.navigation import PAGES, page_path
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number, not_private
 
 Row = dict[str, Any]
 
+_WHERE_ONE_SPENDS = ("playground", "statistics", "classification", "central")
+
+# What a narrow screen has room for comes first.
 _COLUMNS: dict[str, Any] = {
-    "released": "Released",
-    "draws": "Draws",
-    "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g"),
+    "released": st.column_config.TextColumn("Released", width=110),
+    "draws": st.column_config.NumberColumn("Draws", width=60),
+    "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g", width=75),
     "total_epsilon": st.column_config.NumberColumn(
         "Total ε",
         format="%.3g",
+        width=75,
         help="Of a plan of exactly these releases: this line and all above it.",
     ),
     "delta": st.column_config.NumberColumn("δ of one", format="%.2g"),
@@ -61,6 +66,26 @@ def total(account: Account, rows: list[Row], title: str) -> None:
         "bounds the privacy loss at every moment at once.",
     )
     words.markdown(f"Adding up every ε would say {say_number(last['sum_of_epsilons'])}.")
+
+
+def nothing_yet() -> None:
+    """That nothing was spent, and where something is."""
+    big_number("ε = 0", "Nothing private has been shown in this visit yet, and nothing was spent.")
+    st.markdown("Each of these draws something private, and it is entered here:")
+    with st.container(horizontal=True):
+        for name in _WHERE_ONE_SPENDS:
+            st.page_link(page_path(name), label=PAGES[name].title)
+
+
+def compared(rows: list[Row]) -> None:
+    """What one of these releases costs alone, and what somebody else spent."""
+    alone = max(row["epsilon"] for row in rows)
+    st.markdown(
+        f"**To compare:** any one of these releases alone costs ε = {say_number(alone)} at most. A "
+        "page here draws noise over and over, to show how it falls; whoever publishes draws once. "
+        "The US census of 2020 published its redistricting tables about people at ε = 17.14, "
+        "δ = 10⁻¹⁰ (Abowd et al. 2022, Harvard Data Science Review)."
+    )
 
 
 def cap_controls(delta: float) -> None:

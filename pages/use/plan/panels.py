@@ -1,168 +1,34 @@
-"""What a target costs, on a page: the question, and its search while it goes on."""
+"""What a target costs, on a page: the answer, who is next, how sure that is, and what was tried."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
 from statistics import fmean
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus
-from dpcore.errors import ParameterError
-from dpcore.experiments.analysis.target_search import Answer, Tried, iso_energy_sweep, search
-from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS, PEOPLE_PER_SITE
+from dpcore.experiments.analysis.ranking import Ranked, Trusted
+from dpcore.experiments.analysis.recommendation import Found, Recommendation, Round
+from dpcore.experiments.analysis.sureness import chance_of_mean_above, least_share
+from dpcore.experiments.analysis.target_search import value_in_words
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.run_cost import RunCost, cost_of_spec
-from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.pca.sentences import counted, percent
-from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.protocols.register import PROTOCOLS
-from pages.parameters.table import ask
+from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from pages.parameters.use import WANTED
 from pages.server import visitors_jobs
-from pages.server.background_jobs import Parts, Progress, View
-from pages.widgets import session_ledger
+from pages.server.background_jobs import Progress, rows_of
+from pages.use.best.panels import open_way, said_chance
+from pages.use.plan.question import Question, answer_of
 from pages.widgets.messages import big_number
-from pages.widgets.plain_text import said
-from pages.widgets.run_request import start, start_button, starts_by_itself
 
 _COLUMNS = {"epsilon": "ε", "people_per_site": "people per site", "intermediate_dim": "R",
             "sites": "sites"}  # fmt: skip
-MAP_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.05 <= epsilon <= 20)
-# A curve at the smallest δ that goes on to ε = 50 has the noise of every other (ε, δ) in it.
-_CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.05)
-_MAP_PEOPLE = 7
-# Values that a bisection over 120 tries, for the mean, the luckiest and the unluckiest draw.
-_TRIED = 15
-MAP_DRAWS = 3
-# Numbers in a data set up to which an answer is there before one would press a button.
-_AT_ONCE = 200_000
-_POLL_SECONDS = 0.3
 
 
-@dataclass(frozen=True)
-class Question:
-    """A target, what is to be found, and what is held."""
-
-    spec: RunSpec
-    field: str
-    target: float
-    protocol: str
-    people: tuple[int, ...]
-
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        return _covered(self.spec, MAP_EPSILONS)
-
-    def parts(self) -> Parts:
-        """The search; the map over (ε, people), coarser; and one curve through σ."""
-        map_, curve = self._sweeps()
-        options = visitors_jobs.run_options()
-        return {
-            "search": lambda stop: search(
-                self.spec,
-                self.field,
-                self.target,
-                protocol=self.protocol,
-                should_stop=stop,
-                **options,
-            ),
-            "map": visitors_jobs.sweep_part(map_),
-            "curve": visitors_jobs.sweep_part(curve),
-        }
-
-    def cost(self) -> RunCost:
-        """What all of them take."""
-        return cost_of_spec(self.spec).times(_TRIED) + visitors_jobs.cost_of(self._sweeps())
-
-    def _sweeps(self) -> tuple[Sweep, Sweep]:
-        held = replace(self.spec, repetitions=min(self.spec.repetitions, MAP_DRAWS))
-        curve = replace(held, delta=DELTAS[-1])
-        return (
-            iso_energy_sweep(held, self.epsilons, self.people),
-            Sweep(curve, (("epsilon", _covered(curve, _CURVE_EPSILONS)),)),
-        )
-
-
-def choose_question(spec: RunSpec, dataset: DatasetStatus) -> Question:
-    """Draw the page's controls.
-
-    Raises
-    ------
-    ParameterError
-        If the protocol has nothing of what is to be found.
-    """
-    left, middle, right = st.columns(3, gap="large")
-    target = ask("plan_target", left) / 100
-    field = ask("plan_find", middle)
-    protocol = ask("plan_protocol", right)
-    if field == "intermediate_dim" and not PROTOCOLS[protocol].wants_proxies:
-        raise ParameterError("protocol", "DPdisPCA to find R, which no other sends", protocol)
-    each = dataset.n_samples // spec.sites
-    people = sorted({*(n for n in PEOPLE_PER_SITE if n < each), each})[-_MAP_PEOPLE:]
-    return Question(replace(spec, protocols=(protocol,)), field, target, protocol, tuple(people))
-
-
-def watch(
-    page: str,
-    question: Hashable,
-    parts: Callable[[], Parts],
-    cost: RunCost,
-    dataset: DatasetStatus,
-    draw: Callable[[Progress], None],
-    count: Callable[[Progress], str],
-    charge: session_ledger.Planned = None,
-) -> None:
-    """Draw a job again and again while it goes on; small data begin by themselves.
-
-    `charge` gives what all of it is charged; without it nobody knows beforehand.
-    """
-    work = visitors_jobs.find(page, question)
-    if work is None and not session_ledger.has_room(charge):
-        return
-    is_small = dataset.n_samples * dataset.n_features <= _AT_ONCE
-    if work is None and is_small and starts_by_itself(cost):
-        work = start(page, question, parts, charge)
-    if work is not None:
-        session_ledger.follow((page, question), work.rows_so_far)
-    progress = None if work is None else work.progress()
-    if progress is None or progress.state in ("cancelled", "unseen", "failed"):
-        label = "Run" if progress is None else "Go on"
-        caption = f"Real runs on {dataset.title}, which take a while; Stop keeps what arrived"
-        start_button(page, question, parts, cost, charge, label=label, caption=caption)
-    if work is None or progress is None:
-        return
-    every = _POLL_SECONDS if progress.goes_on else None
-    st.fragment(_look, run_every=every)(page, work, draw, count, progress.goes_on)
-
-
-def _look(
-    page: str,
-    work: View,
-    draw: Callable[[Progress], None],
-    count: Callable[[Progress], str],
-    went_on: bool,
-) -> None:
-    progress = work.progress()
-    if progress.state == "failed":
-        st.error(said(progress.sentence), icon="⚠️")
-    draw(progress)
-    if progress.goes_on:
-        words, button = st.columns([5, 1], vertical_alignment="center")
-        is_waiting = progress.state == "waiting"
-        words.caption("Waiting for other runs to end …" if is_waiting else count(progress))
-        button.button("Stop", on_click=work.cancel, key=f"{page}_do_stop")
-    elif went_on:
-        # The whole page once more, so that the fragment stops asking to be run again.
-        st.rerun()
-
-
-def count_of(question: Question, progress: Progress) -> str:
+def count_of(progress: Progress) -> str:
     """How far a plan is."""
-    draws = question.spec.repetitions
-    tried = _tried(progress)
-    words = f"Searching: {counted(len(tried), 'value')} tried, {counted(draws, 'draw')} each"
+    tried = rounds_of(progress)
+    ways = sum(len(each.ranked) for each in tried)
+    words = f"Searching: {counted(len({each.value for each in tried}), 'value')}, "
+    words += f"{counted(ways, 'setting')} tried"
     for part, name in (("map", "map over people"), ("curve", "curve through σ")):
         if events := progress.arrived.get(part):
             words = f"Filling in the {name}: {events[-1].done} of {events[-1].total} draws"
@@ -170,87 +36,158 @@ def count_of(question: Question, progress: Progress) -> str:
 
 
 def answer_shown(question: Question, progress: Progress) -> None:
-    """The answer as the biggest thing, and as a sentence for a slide."""
-    answer, tried = answer_of(progress), _tried(progress)
+    """The answer as the biggest thing, how sure it is, and as a sentence for a slide."""
+    answer, tried = answer_of(progress), rounds_of(progress)
     if answer is None:
-        big_number(
-            "…",
-            f"Looking for {WANTED[question.field]} that keeps {percent(question.target)}: "
-            f"{counted(len(tried), 'value')} tried so far.",
-        )
+        _say_so_far(question, tried)
         return
-    if answer.value is None:
-        best = max(tried, key=lambda one: fmean(one.energies))
+    if answer.best is None:
+        (most,) = answer.most.ranked
         big_number(
-            percent(fmean(best.energies)),
-            f"is the most within reach, at {value_in_words(question.field, best.value)}; "
-            f"the target is {percent(question.target)}.",
+            percent(most.mean),
+            f"is the most within reach, with **{most.way.label}** at "
+            f"{value_in_words(question.field, answer.most.value)}; the target is "
+            f"{percent(question.target)}.",
             "Lower the target, or hold something else: more people, fewer sites, a larger ε.",
         )
     else:
-        (hit,) = (one for one in tried if one.value == answer.value)
-        big_number(
-            f"{answer.value:,.3g}" if question.field == "epsilon" else f"{answer.value:,}",
-            f"is {WANTED[question.field]} that keeps {percent(question.target)} of what exact "
-            f"PCA captures, with **{PROTOCOLS[question.protocol].title}**.",
-            f"There it keeps {percent(fmean(hit.energies))} on average, "
-            f"{percent(min(hit.energies))} to {percent(max(hit.energies))} over "
-            f"{counted(len(hit.energies), 'draw')}.",
-        )
+        _say_answer(question, answer, answer.best)
+        _buttons(answer)
     st.caption("For a slide (click to copy):")
     st.code(answer.sentence, language=None, wrap_lines=True)
 
 
-def tried_table(question: Question, progress: Progress) -> None:
-    """Every value that was run."""
-    tried = _tried(progress)
-    if not tried:
+def _say_so_far(question: Question, tried: list[Round]) -> None:
+    reached = [
+        (each, way)
+        for each in tried
+        for way in each.ranked
+        if way.mean >= question.target
+    ]  # fmt: skip
+    looking = f"Looking for {WANTED[question.field]} that keeps {percent(question.target)}"
+    if not reached:
+        big_number("…", f"{looking}: {counted(len(tried), 'value')} tried so far.")
         return
-    st.expander(f"Every value that was tried: {len(tried)}").dataframe(
-        [
-            {
-                _COLUMNS[question.field]: one.value,
-                "kept on average, %": 100 * fmean(one.energies),
-                "least, %": 100 * min(one.energies),
-                "most, %": 100 * max(one.energies),
-                "reaches the target": fmean(one.energies) >= question.target,
-            }
-            for one in tried
-        ],
-        column_config={
-            name: st.column_config.NumberColumn(format="%.1f")
-            for name in ("kept on average, %", "least, %", "most, %")
-        },
-        hide_index=True,
+    values = [each.value for each, _ in reached]
+    last = max(values) if question.field == "sites" else min(values)
+    labels = [way.way.label for each, way in reached if each.value == last]
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    big_number(
+        f"{_short(question.field, last)} …",
+        f"{looking}. So far it is reached at {value_in_words(question.field, last)}, with "
+        f"**{labels[0]}**{more}.",
     )
 
 
-def answer_of(progress: Progress) -> Answer | None:
-    """The answer, once the search has ended."""
-    steps = progress.arrived.get("search", ())
-    return steps[-1] if steps and isinstance(steps[-1], Answer) else None
+def _say_answer(question: Question, answer: Recommendation, best: Found) -> None:
+    kept = percent(question.target)
+    big_number(
+        _short(question.field, best.value),
+        f"is {WANTED[question.field]} that keeps {kept} of what exact PCA captures: with "
+        f"**{best.ranked.way.label}**.",
+        f"{_trust_and_bytes(best.ranked)} {_how_sure(answer)}",
+    )
+    others = [("Runner-up", answer.runner_up)]
+    if answer.untrusting not in (best, answer.runner_up):
+        others.append(("Trusting nobody", answer.untrusting))
+    for name, found in others:
+        if found is not None:
+            st.markdown(
+                f"**{name}:** {found.ranked.way.label} at "
+                f"{value_in_words(question.field, found.value)}, "
+                f"{percent(found.ranked.mean)} on average. {_trust_and_bytes(found.ranked)}"
+            )
+    st.caption(
+        f"The order: {WANTED[question.field]} first, in steps of the controls; of several that "
+        "reach the target there, whoever trusts least; of those, the fewest bytes a site."
+    )
 
 
-def rows_of(page: str, question: Question) -> list[Row]:
-    """Rows of every run the search has made."""
+def _trust_and_bytes(each: Ranked) -> str:
+    need = "Nobody need" if each.trusted is Trusted.NOBODY else f"{each.trusted} must".capitalize()
+    sent = bytes_in_words(each.bytes_per_site)
+    return f"{need} be trusted; {sent} a site in {counted(each.n_rounds, 'round')}."
+
+
+def _how_sure(answer: Recommendation) -> str:
+    energies = [row["energy_ratio"] for row in answer.fresh]
+    draws, hits = len(energies), sum(energy >= answer.target for energy in energies)
+    words = (
+        f"In {counted(draws, 'fresh draw')} that had no part in the search it keeps "
+        f"{percent(fmean(energies))} on average, {percent(min(energies))} to "
+        f"{percent(max(energies))}, and {hits} of them reach the target: so do at least "
+        f"{percent(least_share(hits, draws))} of all releases, at 95 % confidence."
+    )
+    chance = chance_of_mean_above(energies, answer.target)
+    if chance is not None:
+        words += f" The chance that the average release reaches it is {said_chance(chance)}."
+    return words
+
+
+def _buttons(answer: Recommendation) -> None:
+    found = (answer.best, answer.runner_up, answer.untrusting)
+    shown = {each.ranked.way.label: each for each in found if each is not None}
+    with st.container(horizontal=True):
+        for number, (label, each) in enumerate(shown.items()):
+            st.button(
+                f"Open {label}",
+                help=f"With every control as it was run, at "
+                f"{value_in_words(answer.field, each.value)}.",
+                key=f"plan_do_open_{number}",
+                on_click=open_way,
+                args=(each.ranked,),
+            )
+
+
+def tried_table(question: Question, progress: Progress) -> None:
+    """Every setting that was run, once there is an answer."""
+    lines = [
+        {
+            _COLUMNS[question.field]: each.value,
+            "with": way.way.label,
+            "kept on average, %": 100 * way.mean,
+            "least, %": 100 * min(way.energies),
+            "most, %": 100 * max(way.energies),
+            "draws": len(way.rows),
+            "reaches the target": way.mean >= question.target,
+            "trusted": str(way.trusted),
+            "bytes a site": way.bytes_per_site,
+        }
+        for each in sorted(rounds_of(progress), key=lambda each: each.value)
+        for way in each.ranked
+    ]
+    if not lines:
+        return
+    columns = {
+        name: st.column_config.NumberColumn(format="%.1f")
+        for name in ("kept on average, %", "least, %", "most, %")
+    }
+    st.expander(f"Every setting that was tried: {len(lines)}").dataframe(
+        lines, column_config=columns, hide_index=True
+    )
+    answer = answer_of(progress)
+    if answer is not None and answer.skipped:
+        with st.expander(f"{counted(len(answer.skipped), 'setting')} skipped, and why"):
+            st.dataframe(
+                [{key: str(value) for key, value in row.items()} for row in answer.skipped],
+                hide_index=True,
+            )
+
+
+def rounds_of(progress: Progress) -> list[Round]:
+    """What has been run, in the order in which it was."""
+    return [step for step in progress.arrived.get("search", ()) if isinstance(step, Round)]
+
+
+def found_so_far(page: str, question: Question) -> tuple[Recommendation | None, list[Row]]:
+    """The answer, if there is one, and the rows of every run of the search."""
     work = visitors_jobs.find(page, question)
-    return [] if work is None else [r for t in _tried(work.progress()) for r in t.rows]
+    if work is None:
+        return None, []
+    progress = work.progress()
+    rows = [row for step in progress.arrived.get("search", ()) for row in rows_of(step)]
+    return answer_of(progress), rows
 
 
-def value_in_words(field: str, value: float) -> str:
-    """A value with its name."""
-    return {
-        "epsilon": f"ε = {value:.3g}",
-        "people_per_site": f"{value:,.0f} people",
-        "intermediate_dim": f"R = {value:.0f}",
-        "sites": counted(int(value), "site"),
-    }[field]
-
-
-def _tried(progress: Progress) -> list[Tried]:
-    steps = progress.arrived.get("search", ())
-    return sorted((s for s in steps if isinstance(s, Tried)), key=lambda tried: tried.value)
-
-
-def _covered(spec: RunSpec, epsilons: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(e for e in epsilons if spec.calibration != "classic" or e <= 1)
+def _short(field: str, value: float) -> str:
+    return f"{value:,.3g}" if field == "epsilon" else f"{value:,}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.papers.dpdispca_figures import PaperFigure
 from dpcore.experiments.papers.published_points import published_citation, published_points_of
@@ -32,11 +33,12 @@ def draw(figure: PaperFigure, progress: SweepProgress) -> None:
     """The live curves over the published points, and what becomes of the paper's claims."""
     rows = as_published_rows(progress.rows[0])
     if not rows:
+        published_shown(figure, "The first draws of this lab's own are on their way.")
         return
     number, sentence, caveat = comparison(figure, rows)
     big_number(number, sentence, caveat)
     chart(
-        _panel(figure, progress),
+        _panel(figure, progress.rows),
         key="reproduce_do_panel",
         alt=f"{figure.title}: {number} {sentence}",
     )
@@ -58,12 +60,25 @@ def draw(figure: PaperFigure, progress: SweepProgress) -> None:
     say_across_panels(figure)
 
 
-def _panel(figure: PaperFigure, progress: SweepProgress) -> go.Figure:
+def published_shown(figure: PaperFigure, then: str) -> None:
+    """The authors' own points, and the claim they carry, until there is a run beside them."""
+    st.markdown(f"## The paper claims: {figure.claim}")
+    if published_points_of(figure.name):
+        chart(
+            _panel(figure, ()),
+            key="reproduce_do_panel",
+            alt=f"{figure.title}: the authors' points, with no run of this lab's own beside them.",
+        )
+        then = f"Hollow markers with bars: the authors' ten runs. {then}"
+    st.caption(then)
+
+
+def _panel(figure: PaperFigure, sides: Sequence[Sequence[Row]]) -> go.Figure:
     published = published_points_of(figure.name)
     return energy_panel(
-        as_published_rows(progress.rows[0]),
+        as_published_rows(sides[0]) if sides else (),
         figure.field,
-        others=dict(zip((REPAIRED,), progress.rows[1:], strict=False)),
+        others=dict(zip((REPAIRED,), sides[1:], strict=False)),
         published=[(p.protocol, p.value, p.mean, p.std) for p in published],
         axis_title=figure.axis,
         logarithmic=figure.field not in LINEAR,
@@ -85,6 +100,6 @@ def take_away(figure: PaperFigure, sweeps: Sequence[Sweep], progress: SweepProgr
         commands += [command_of(sweep, n) for n, sweep in enumerate(sweeps, start=1)]
     rows = [row for side in progress.rows for row in side]
     take_away_sweep(
-        "reproduce", tuple(sweeps), rows, {figure.name: _panel(figure, progress)}, commands
+        "reproduce", tuple(sweeps), rows, {figure.name: _panel(figure, progress.rows)}, commands
     )
     st.caption(published_citation())

@@ -57,11 +57,13 @@ def summary(states: Sequence[PanelState]) -> str:
             f" is **{worst.largest:.3f}**."
         )
     untold = len(ran) - agree - fail
-    return (
-        f"**{len(ran)} of {len(states)}** have been run. Every claim of the paper holds on "
-        f"**{agree}**, one fails on {fail}, and on {untold} it cannot be told from luck."
-        f"{closeness}"
+    outcomes = (
+        (agree, "every claim of the paper holds on"),
+        (fail, "a claim fails on"),
+        (untold, "it cannot be told from luck on"),
     )
+    told = "; ".join(f"{words} **{count}**" for count, words in outcomes if count)
+    return f"**{len(ran)} of {len(states)}** have been run: {told}.{closeness}"
 
 
 def _tile(state: PanelState, dark: bool) -> str:

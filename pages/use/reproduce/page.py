@@ -6,14 +6,15 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
+from pages.server.visitors_jobs import SWEEPS
 from pages.sidebar.controls import current
 from pages.use.reproduce import live_panel
 from pages.use.reproduce.overview import overview_shown
-from pages.use.reproduce.panel_run import choose_figure, sweeps_of
+from pages.use.reproduce.panel_run import choose_figure, open_with_figure, sweeps_of
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed
-from pages.widgets.sweep_panel import keep_controls, restore_controls, started_job, watch
+from pages.widgets.sweep_panel import started_job, watch
 
 PAGE = "reproduce"
 
@@ -21,20 +22,19 @@ PAGE = "reproduce"
 answer = st.container()
 with errors_shown():
     with st.container(border=True):
-        restore_controls(PAGE)
         figure, repaired = choose_figure()
-        keep_controls(PAGE)
         if not dataset_ready(dataset_status(figure.base.dataset)):
             with answer:
-                st.markdown(f"## {figure.claim}")
+                live_panel.published_shown(figure, "Without its data nothing can be run here.")
             st.stop()
         sweeps = sweeps_of(figure, repaired)
+        open_with_figure(SWEEPS, sweeps)
         job = started_job(PAGE, sweeps)
     if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
         live_panel.take_away(figure, sweeps, ended)
     with answer:
         if job is None:
-            st.markdown(f"## {figure.claim}\nThat is the paper's claim. Press Run to check it.")
+            live_panel.published_shown(figure, "Press Run for this lab's own curves.")
         else:
             watch(PAGE, job, lambda progress: live_panel.draw(figure, progress))
     dataset = dataset_status(figure.base.dataset)

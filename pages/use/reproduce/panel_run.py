@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import fmean
 
 import streamlit as st
@@ -25,6 +26,8 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.table import ask
 from pages.parameters.use import PANEL_DRAWS, REPAIRED, panel_groups, panel_label
 from pages.server import visitors_jobs
+from pages.server.visitors_jobs import Sweeps
+from pages.widgets.run_request import start_unasked
 
 LINEAR = ("intermediate_ratio",)
 # With fewer, the t test at 0.001 asks for differences far beyond their spread.
@@ -58,6 +61,13 @@ def sweeps_of(figure: PaperFigure, repaired: bool) -> tuple[Sweep, ...]:
         return (figure.sweep,)
     truncations = (("truncation", ("svd", "psd")), *figure.sweep.vary)
     return replace(figure.sweep, vary=truncations), figure.varied(**_REPAIR).sweep
+
+
+def open_with_figure(page: str, sweeps: Sweeps) -> None:
+    """Start what takes a moment, so that nobody meets an empty page."""
+    if visitors_jobs.find_sweeps(sweeps, page) is None:
+        parts = partial(visitors_jobs.parts_of_sweeps, sweeps)
+        start_unasked(page, sweeps, parts, visitors_jobs.cost_of(sweeps))
 
 
 def as_published_rows(rows: Sequence[Row]) -> list[Row]:

@@ -9,6 +9,7 @@ from dpcore.experiments.papers.nips2012_figures import CITATION, FIGURES_2012
 from pages.parameters.table import ask
 from pages.server import visitors_jobs
 from pages.sidebar.controls import current
+from pages.use.reproduce.panel_run import open_with_figure
 from pages.use.reproduce_2012 import panels
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import promised_cards
@@ -26,6 +27,8 @@ with errors_shown():
         figure = FIGURES_2012[name].varied(repetitions=panels.QUICK[name] if quick else None)
         sweeps = (figure.sweep,)
         ready = all([dataset_ready(dataset_status(dataset)) for dataset in figure.datasets])
+        if ready:
+            open_with_figure(PAGE, sweeps)
         start_button(
             PAGE,
             sweeps,
@@ -37,7 +40,8 @@ with errors_shown():
     with answer:
         job = visitors_jobs.find_sweeps(sweeps, PAGE)
         if job is None:
-            st.markdown(f"## {figure.claim}\nThat is the paper's claim. Press Run to check it.")
+            then = "Press Run to check it." if ready else "It takes data that are not here."
+            panels.claimed(figure, then)
         else:
             session_ledger.follow((PAGE, sweeps), job.view.rows_so_far)
             watch(PAGE, job, lambda progress: panels.draw(figure, progress), noun="run")

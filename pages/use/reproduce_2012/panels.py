@@ -26,6 +26,7 @@ def draw(figure: Figure2012, progress: SweepProgress) -> None:
     """What has arrived, and the paper's claims once everything has."""
     (rows,) = progress.rows
     if not rows:
+        claimed(figure, "The first draws are on their way.")
         return
     (_table if figure.field == "task" else _curves)(figure, rows)
     if progress.goes_on:
@@ -35,6 +36,14 @@ def draw(figure: Figure2012, progress: SweepProgress) -> None:
     for verdict in figure.judge(rows) if progress.state == "finished" else ():
         say("on this run", verdict)
     st.download_button("Rows (CSV)", csv_of(rows), f"{figure.name}.csv", on_click="ignore")
+
+
+def claimed(figure: Figure2012, then: str) -> None:
+    """The claim to be checked, and what the paper prints, until there is a run."""
+    st.markdown(f"## The paper claims: {figure.claim}")
+    if figure.published:
+        _table(figure, ())
+    st.caption(then)
 
 
 def _curves(figure: Figure2012, rows: Sequence[Row]) -> None:
@@ -69,9 +78,10 @@ def _curves(figure: Figure2012, rows: Sequence[Row]) -> None:
 def _table(figure: Figure2012, rows: Sequence[Row]) -> None:
     printed = {(row["task"], row["protocol"]): row for row in figure.published}
     lines = []
-    for task in dict.fromkeys(row["task"] for row in rows):
+    known = rows or figure.published
+    for task in dict.fromkeys(row["task"] for row in known):
         line = {"Task": task}
-        for key in dict.fromkeys(row["protocol"] for row in rows):
+        for key in dict.fromkeys(row["protocol"] for row in known):
             found = [
                 row["accuracy"] for row in rows if (row["task"], row["protocol"]) == (task, key)
             ]

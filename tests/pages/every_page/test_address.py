@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pages.parameters.sidebar import DEFAULTS, SIDEBAR
+from pages.sidebar.foot import reachable
+from tests.pages.looking import gone, shared_link
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,55 @@ def test_a_page_that_stops_early_says_it_too(open_page):
 @pytest.mark.parametrize("page", ["explore/central", "explore/sample_complexity"])
 def test_the_link_restores_what_has_been_moved_since_the_page_was_opened(open_page, page):
     at = open_page(page, delta="0.001")
-    at.select_slider(key="epsilon").set_value(0.5)
-    at.session_state["link"] = True
-    (link,) = (block.value for block in at.run().code)
-    assert link.endswith("?delta=0.001&epsilon=0.5")
+    at.select_slider(key="epsilon").set_value(0.5).run()
+    assert shared_link(at) == "/?delta=0.001&epsilon=0.5"
+
+
+# Of the sidebar, of these pages, of others, and of a control that is drawn for histograms alone.
+EVERYWHERE = {
+    "epsilon": "0.5", "sites": "7", "protocols": "Full matrices", "people": "100", "seed": "3",
+    "complexity_gap": "0.1", "plan_target": "60", "stat_bins": "12", "tradeoffs_published": "true",
+    "epsilons": ["2", "0.1"], "promise_prior": "20",
+}  # fmt: skip
+CHEAP = ("learn/start", "learn/promise", "explore/sample_complexity", "use/ledger", "learn/audit")
+
+
+@pytest.mark.parametrize("page", CHEAP)
+def test_a_page_keeps_what_the_address_says_of_others(open_page, page):
+    at = open_page(page, **EVERYWHERE)
+    assert at.query_params == EVERYWHERE
+    assert gone(at, "explore/sample_complexity").query_params == EVERYWHERE
+    assert at.select_slider(key="complexity_gap").value == 0.1
+    at.select_slider(key="complexity_gap").set_value(0.2).run()
+    assert gone(at, page).query_params == EVERYWHERE | {"complexity_gap": "0.2"}
+    assert gone(at, "explore/sample_complexity").select_slider(key="complexity_gap").value == 0.2
+
+
+def test_a_control_that_another_hides_keeps_its_value(open_page):
+    at = open_page("explore/statistics", stat_kind="Histogram", stat_bins="12")
+    at.button_group(key="stat_kind").set_value("mean").run()
+    assert at.query_params == {"stat_bins": "12"}
+    at.button_group(key="stat_kind").set_value("histogram").run()
+    assert at.slider(key="stat_bins").value == 12
+
+
+def test_explanations_open_under_the_present_settings(open_page):
+    at = open_page("explore/statistics", epsilon="5", stat_kind="Variance")
+    told = [element.proto.body for element in at.get("html")]
+    assert any('href="promise?epsilon=5&amp;stat_kind=Variance#asked"' in each for each in told)
+
+
+@pytest.mark.parametrize(
+    ("listens_at", "visited", "shared"),
+    [
+        ("127.0.0.1", "http://localhost:8501/plan", "http://localhost:8501/plan"),
+        (None, "http://localhost:8501/plan", "http://192.0.2.7:8501/plan"),
+        ("0.0.0.0", "http://127.0.0.1:8501", "http://192.0.2.7:8501/"),
+        ("192.0.2.8", "http://localhost:8501/", "http://192.0.2.8:8501/"),
+        ("0.0.0.0", "https://lab.example/app/plan", "https://lab.example/app/plan"),
+    ],
+)
+def test_a_link_carries_an_address_that_others_reach(monkeypatch, listens_at, visited, shared):
+    monkeypatch.setattr(reachable.config, "get_option", {"server.address": listens_at}.get)
+    monkeypatch.setattr(reachable.net_util, "get_internal_ip", lambda: "192.0.2.7")
+    assert reachable.reachable(visited) == shared

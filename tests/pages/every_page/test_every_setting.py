@@ -19,7 +19,7 @@ from pages.parameters.sidebar import DEFAULTS
 from pages.parameters.table import DECLARED, parameters
 from pages.parameters.words import EVERYBODY
 from pages.sidebar.navigation import PAGES
-from pages.use.plan import panels as plan_panels
+from pages.widgets import watched_job
 from tests.pages.looking import assert_whole
 
 EVERYTHING = "DPCORE_EVERY_SETTING" in os.environ
@@ -57,7 +57,7 @@ LARGEST_K = {entry.name: min(entry.n_features, 100) for entry in CATALOG.values(
 
 @pytest.fixture(autouse=True)
 def in_the_foreground(monkeypatch):
-    monkeypatch.setattr(plan_panels, "_AT_ONCE", 0)
+    monkeypatch.setattr(watched_job, "_AT_ONCE", 0)
     monkeypatch.setattr(audit_panels, "_SLICE_SECONDS", 0.0)
 
 

@@ -18,7 +18,7 @@ from pages.learn.audit import panels as audit_panels
 from pages.parameters.kinds import Number, OneOf, Switch
 from pages.parameters.table import parameters
 from pages.sidebar.navigation import PAGES
-from pages.use.plan import panels as plan_panels
+from pages.widgets import watched_job
 from pages.widgets.plain_text import plainly
 from tests.pages.looking import HOSTILE, assert_whole, sentences
 
@@ -100,7 +100,7 @@ def addresses(draw, page: str) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def only_asked(monkeypatch):
     """Nothing goes on in the background, and no attack takes longer than a look at it."""
-    monkeypatch.setattr(plan_panels, "_AT_ONCE", 0)
+    monkeypatch.setattr(watched_job, "_AT_ONCE", 0)
     monkeypatch.setattr(audit_panels, "_SLICE_SECONDS", 0.0)
 
 

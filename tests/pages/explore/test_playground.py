@@ -10,7 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.pca.problem import local_problem
+from dpcore.experiments.pca.self_assessed import assessed
 from dpcore.experiments.pca.sentences import percent, spread_of
+from dpcore.experiments.pca.spec import RunSpec
 from pages.server import result_cache
 from tests.pages import looking
 
@@ -155,6 +158,26 @@ def test_the_published_promise_shows_what_it_really_is():
     at = opened(epsilon="10", calibration="published")
     assert "20.2" in words(at)
     assert "breaks what was asked" in words(at)
+
+
+def test_the_release_says_how_good_it_is_beside_the_truth():
+    at = opened()
+    text = words(at)
+    spec = RunSpec()
+    found = assessed(spec, local_problem(spec.problem_key()))["dpdis"]
+    low, high = (percent(float(end)) for end in found.own.captured_share.interval)
+    assert f"({low} to {high})" in text.replace("\xa0", " ")
+    assert f"the truth is **{percent(found.energy / found.total)}**" in text
+    assert any("asked once more" in caption.value for caption in at.caption)
+    assert "cannot tell" not in text
+    estimate, true = traces(at, -1)
+    assert len(estimate["x"]) == len(true["x"]) == 10
+
+
+def test_a_release_below_the_noise_says_that_nothing_stands_out():
+    at = opened(epsilon="0.01", preparation="published", protocols="Pooled")
+    assert "Nothing stands out of the noise" in words(at)
+    assert "too noisy to tell" in words(at)
 
 
 def test_published_preparation_is_never_called_private():

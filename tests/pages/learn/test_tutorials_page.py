@@ -22,6 +22,10 @@ def test_code_and_what_it_prints(page, key):
     assert "from dpcore" in code and "import numpy" in code
 
 
+def test_one_promise_needs_no_tabs(page):
+    assert not page.tabs and page.main.get("html")
+
+
 def test_epsilon_goes_into_the_code(page):
     page.select_slider(key="tutorial_epsilon").set_value(0.1).run()
     assert any("epsilon = 0.1" in element.value for element in page.code)

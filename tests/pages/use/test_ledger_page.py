@@ -50,6 +50,8 @@ def test_nothing_shown_is_nothing_spent(open_page):
     at = open_page("learn/start")
     at.switch_page(LEDGER).run()
     assert not at.exception
+    # And what one would do about it is a link away.
+    assert len(at.main.get("page_link")) == 4
 
 
 def test_looking_twice_is_paid_once_and_redrawing_again(open_page):
@@ -230,7 +232,7 @@ def test_demonstrations_are_not_entered(open_page):
         at.switch_page(file_of(page)).run()
     at.switch_page(LEDGER).run()
     assert not at.dataframe
-    assert "Nothing private has been shown" in at.info[0].value
+    assert any("Nothing private has been shown" in m.value for m in at.markdown)
 
 
 def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
@@ -245,7 +247,7 @@ def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
     assert len(at.dataframe[0].value) == len(table)
     button(at, "Forget everything").click().run()
     assert not at.dataframe
-    assert "Nothing private has been shown" in at.info[0].value
+    assert any("Nothing private has been shown" in m.value for m in at.markdown)
 
 
 def test_forgetting_empties_the_books_of_one_data_set_whatever_is_in_them(open_page):

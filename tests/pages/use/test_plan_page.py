@@ -8,6 +8,10 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.experiments.analysis import ranking
+from dpcore.experiments.analysis.cheapest_way import find_best
+from dpcore.experiments.pca.spec import RunSpec
+
 
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
@@ -36,39 +40,66 @@ def charts(at: AppTest) -> list[dict]:
 QUICK = {"repetitions": "2", "components": "5"}
 
 
-def test_the_smallest_epsilon_with_both_maps(open_page):
-    at = finished(open_page("use/plan", **QUICK, plan_target="70"))
+@pytest.fixture
+def few_protocols(monkeypatch):
+    """Chains take longer than all the others."""
+    keys = ("dpdis", "full", "pooled", "cape")
+    few = {key: ranking.PROTOCOLS[key] for key in keys}
+    monkeypatch.setattr(ranking, "PROTOCOLS", few)
+
+
+def test_the_cheapest_way_with_its_own_guarantee_and_both_maps(open_page, few_protocols):
+    at = finished(open_page("use/plan", **QUICK, epsilon="20", plan_target="70"))
     assert not at.error
-    assert "is the smallest ε that keeps 70 %" in texts(at)
-    slide = next(block.value for block in at.code if "70 % of the optimum" in block.value)
-    assert "DPdisPCA at 5 sites of 359 people" in slide and "takes ε = " in slide
+    answer = find_best(RunSpec(repetitions=2, components=5, intermediate_dim=20), 0.7)
+    epsilon = answer.best.value
+    assert epsilon < 20
+    assert (
+        f"that keeps 70 % of what exact PCA captures: with **{answer.best.ranked.way.label}**"
+        in (texts(at))
+    )
+    assert "In 2 fresh draws that had no part in the search" in texts(at)
+    assert f"**Runner-up:** {answer.runner_up.ranked.way.label} at ε = " in texts(at)
+    assert [block.value for block in at.code if "70 % of the optimum" in block.value] == [
+        answer.sentence
+    ]
+    # The card is the answer's and not the sidebar's.
+    (card,) = [each.proto.body for each in at.get("html") if "<dl" in each.proto.body]
+    assert f"ε = {epsilon:g}" in card and "ε = 20" not in card
     people, budget = charts(at)
     for figure in (people, budget):
-        assert {"heatmap", "contour"} <= {trace["type"] for trace in figure["data"]}
-        (contour, _) = (t for t in figure["data"] if t["type"] == "contour")
-        assert contour["contours"]["start"] == 0.7
+        assert figure["data"][0]["type"] == "heatmap"
+        assert figure["data"][-1]["name"] == "reaches 70%"
     table = at.dataframe[0].value
     assert table["reaches the target"].any() and not table["reaches the target"].all()
 
 
-def test_out_of_reach_says_the_most_there_is(open_page):
+def test_one_click_opens_the_answer(open_page, few_protocols):
+    at = finished(open_page("use/plan", **QUICK, plan_target="70", preparation="published"))
+    answer = find_best(RunSpec(repetitions=2, components=5, intermediate_dim=20), 0.7)
+    label = f"Open {answer.runner_up.ranked.way.label}"
+    next(button for button in at.button if button.label == label).click().run()
+    assert not at.exception and at.title[0].value == "Playground"
+    way = answer.runner_up.ranked.way
+    asked = {"epsilon": answer.runner_up.value, "protocols": [way.protocol], "seed": 0,
+             "preparation": way.preparation, "knowledge": way.knowledge, "components": 5,
+             "intermediate": 20, "calibration": "analytic", "repetitions": 2}  # fmt: skip
+    assert {name: at.session_state[name] for name in asked} == asked
+
+
+def test_out_of_reach_says_the_most_there_is(open_page, few_protocols):
     at = finished(open_page("use/plan", **QUICK, plan_target="99", plan_find="the smallest R"))
     assert not at.error
-    assert "is the most within reach, at R = " in texts(at)
+    assert "is the most within reach, with **DPdisPCA" in texts(at)
     assert any("is out of reach: the most is" in block.value for block in at.code)
 
 
-def test_only_dpdispca_has_an_r(open_page):
-    at = open_page("use/plan", **QUICK, plan_find="the smallest R", plan_protocol="Full matrices")
-    assert not at.exception
-    assert len(at.error) == 1 and "DPdisPCA to find R" in at.error[0].value
-
-
-def test_budgets_that_a_calibration_does_not_cover(open_page):
-    at = finished(open_page("use/plan", **QUICK, calibration="classic", plan_target="60"))
-    assert not at.exception
-    for figure in charts(at):
-        assert max(float(t) for t in figure["layout"]["xaxis"]["ticktext"]) <= 1
+def test_what_has_no_r_does_not_blank_the_page(open_page, few_protocols):
+    query = QUICK | {"plan_find": "the smallest R", "plan_protocol": "CAPE", "plan_target": "60"}
+    at = finished(open_page("use/plan", **query))
+    assert not at.error
+    assert "CAPE sends no leading directions" in at.warning[0].value
+    assert "is the smallest R that keeps 60 %" in texts(at)
 
 
 def test_larger_data_wait_to_be_asked(open_page):

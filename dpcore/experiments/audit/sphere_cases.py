@@ -1,0 +1,184 @@
+"""Private PCA of rows at length 1 around a private mean, to be audited.
+
+A person is in two releases, the noisy mean and the matrix that is taken around it. Opposite rows
+move the mean the most, and the matrix too where everybody else's mean is at a right angle to them
+and as long (`dpcore.privacy.l2_sensitivity_on_sphere`). Whoever knows everybody else's rows and
+the released mean knows both matrices it may have been, and weighs them by the likelihood ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.arrays import FloatArray
+from dpcore.experiments.audit.pca_cases import (
+    SETTINGS,
+    TOO_LONG,
+    as_prepared,
+    direction_case,
+    is_gaussian,
+    matrix_case,
+    protocol_case,
+    rebuilt,
+    sent,
+    settings_of,
+    with_participants,
+)
+from dpcore.experiments.audit.worst_neighbours import SPHERE, seen_by
+from dpcore.pca import Draw
+from dpcore.pca.protocols.entry import Kind, Protocol, Where
+from dpcore.pca.protocols.register import all_noisy_means
+from dpcore.pca.site import centre_of_sphere
+from dpcore.privacy import Adversary, mean_weight
+from dpcore.privacy.audit import AuditCase
+from dpcore.spectra import SiteRows
+
+_SHARE, _D = 0.1, 3
+WITH_MEAN = replace(SETTINGS, on_sphere=True, mean_share=_SHARE)
+TURN = "One person's row turns around, at a right angle to everybody else's mean."
+# Matrices, the centres they are taken around and the noisy means -> log-likelihood ratios, up to
+# scale.
+Score = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+
+
+def sphere_cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
+    """A case of each adversary of a protocol that reads rows; around zero where no mean is
+    bought."""
+    if entry.noise is None:
+        return ()
+    if entry.neighbours.noisy_mean is None:
+        around_zero = direction_case if entry.kind is Kind.PURE else matrix_case
+        case = around_zero(entry, on_sphere=True)
+        case = replace(case, name=_named(entry), preparation=SPHERE)
+    else:
+        case = sphere_case(entry)
+
+    def by_participant(adversary: Adversary) -> AuditCase:
+        if adversary is Adversary.SITE:
+            return seen_by_second_site_case(entry)
+        # Of one site, whose noise nobody else's hides, the result is the message.
+        return seen_by(adversary, "every site's message and noisy mean", case)
+
+    return with_participants(entry, case, by_participant)
+
+
+def sphere_case(entry: Protocol) -> AuditCase:
+    """A protocol's matrix and the mean that it is taken around, both as released."""
+    n_sites = entry.neighbours.n_sites
+    pair = worst_on_sphere(n_sites)
+    score = likelihood_ratio(pair, 0 if entry.where is Where.FIRST_SITE else None)
+
+    def view(draw: Draw) -> FloatArray:
+        released = entry.release(draw)
+        if released.centre is None:
+            raise ValueError(f"{entry.key} says no centre")
+        return np.column_stack([rebuilt(released), released.centre])
+
+    return protocol_case(
+        entry,
+        replace(settings_of(entry), on_sphere=True, mean_share=_SHARE),
+        pair,
+        view,
+        name=_named(entry),
+        sees="the result, and the mean that rows are taken around",
+        preparation=SPHERE,
+        statistic=lambda views: score(views[:, :, :_D], views[:, :, _D], views[:, :, _D]),
+        is_gaussian=is_gaussian(entry),
+        neighbours=TURN,
+    )
+
+
+def seen_by_second_site_case(entry: Protocol) -> AuditCase:
+    """The first of two sites is attacked by the second, which knows what it sent itself.
+
+    A view is the result, the second site's own part of it, and both noisy means: their average
+    comes back, and its own is known to it.
+    """
+    pair = worst_on_sphere(2)
+    weights, score = pair[0].weights, likelihood_ratio(pair, 0)
+
+    def view(draw: Draw) -> FloatArray:
+        means = all_noisy_means(draw)
+        return np.vstack([rebuilt(entry.release(draw)), sent(entry, draw, 1), means])
+
+    def of_the_first_site(views: FloatArray) -> FloatArray:
+        result, own, means = views[:, :_D], views[:, _D : 2 * _D], views[:, 2 * _D :]
+        centres = [centre_of_sphere(weights @ both) for both in means]
+        return score((result - weights[1] * own) / weights[0], np.array(centres), means[:, 0])
+
+    return protocol_case(
+        entry,
+        WITH_MEAN,
+        pair,
+        view,
+        Adversary.SITE,
+        name=_named(entry),
+        sees="the result, the mean that comes back, its own rows and its own noise",
+        preparation=SPHERE,
+        statistic=of_the_first_site,
+        is_gaussian=True,
+        neighbours=TURN,
+    )
+
+
+def likelihood_ratio(pair: tuple[SiteRows, SiteRows], site: int | None = None) -> Score:
+    """Of a noisy matrix and a noisy mean of a site, or of everybody."""
+    first, second = (rows if site is None else rows.at([site]) for rows in pair)
+    weights, turned = first.weights, turned_mean((first, second))
+
+    def score(matrices: FloatArray, centres: FloatArray, means: FloatArray) -> FloatArray:
+        middles, changes = expected((first, second), centres)
+        middle = np.tensordot(middles, weights, axes=(1, 0))
+        scores: FloatArray = means @ turned + np.einsum("nij,nij->n", matrices - middle, changes)
+        return scores
+
+    return score
+
+
+def turned_mean(pair: tuple[SiteRows, SiteRows]) -> FloatArray:
+    """(D,) change of the first site's mean as it counts beside that of its matrix: its noise is
+    smaller by the weight, and its part in the likelihood ratio larger."""
+    change: FloatArray = pair[0].means[0] - pair[1].means[0]
+    return mean_weight(_SHARE) ** 2 * change
+
+
+def expected(pair: tuple[SiteRows, SiteRows], centres: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What is known of the matrices around released centres, of shape (n, D): those of all sites
+    between the two data sets, (n, S, D, D), and how the first one's changes, (n, D, D)."""
+    exact = np.array([moments_around(pair[0], centre) for centre in centres])
+    turned = np.array([pair[1].around(centre, 0, threads=1) for centre in centres])
+    changes = exact[:, 0] - turned
+    exact[:, 0] -= changes / 2
+    return exact, changes
+
+
+def moments_around(rows: SiteRows, centre: FloatArray) -> FloatArray:
+    """(S, D, D) second moments of the sites."""
+    return np.stack([rows.around(centre, site, threads=1) for site in range(rows.n_sites)])
+
+
+def worst_on_sphere(n_sites: int) -> tuple[SiteRows, SiteRows]:
+    """Sites whose first holds one of two opposite rows.
+
+    The others' rows point along the third axis and a little to all sides, or along it and beyond
+    the bound. Seen from their mean they lie evenly along all axes: no direction drowns in the
+    noise, so that a cut to the leading ones loses nothing.
+    """
+    aside, top = 0.3 * np.eye(_D)[:2], np.eye(_D)[2:]
+    along = math.sqrt(1 - 0.3**2) * top
+    others = np.repeat(np.vstack([along + aside, along - aside, TOO_LONG * top]), 20, axis=0)
+
+    def held(row: FloatArray) -> SiteRows:
+        at_sites = [np.vstack([each, others]) for each in (row, *[top] * (n_sites - 1))]
+        rows = as_prepared(np.vstack(at_sites), "sphere")
+        return SiteRows.of(rows, np.split(np.arange(len(rows)), n_sites))
+
+    return held(np.eye(_D)[:1]), held(-np.eye(_D)[:1])
+
+
+def _named(entry: Protocol) -> str:
+    return f"{entry.title}, on the sphere"

@@ -1,0 +1,133 @@
+"""How good is this release? What it says of itself, beside what only a laboratory knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from dpcore.experiments.pca.self_assessed import Assessed
+from dpcore.experiments.pca.sentences import counted, percent
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.figures.components.variances import variances
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.self_assessment import Estimate
+from pages.server import result_cache
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import not_private
+
+# Of so many features it takes the sites seconds to answer, and they wait until they are asked.
+_LONG_FROM_FEATURES = 256
+
+
+def own_estimate(spec: RunSpec, n_features: int) -> None:
+    """The panel, for the first draw of every protocol of the spec."""
+    st.markdown("## How good is it? (the release's own estimate)")
+    asking = [key for key in spec.protocols if _asks_sites(key)]
+    told = spec.protocols
+    if asking and n_features >= _LONG_FROM_FEATURES and not _sites_asked():
+        told = tuple(key for key in told if key not in asking)
+    found = result_cache.self_assessed(replace(spec, protocols=told)) if told else {}
+    can_tell = [key for key in told if key in found and found[key].own is not None]
+    silent = [PROTOCOLS[key].title for key in told if key not in can_tell]
+    if can_tell:
+        _shown(spec, can_tell[0], {key: found[key] for key in can_tell})
+    if set(can_tell) & set(asking):
+        st.caption(
+            "DPdisPCA's sites cut what they send. So they are asked once more: the average goes "
+            "back to them, and each answers with a few numbers made of its own noisy matrix, "
+            "private already. One more round, no budget."
+        )
+    if silent:
+        st.markdown(
+            f"**{', '.join(silent)}** cannot tell here: an estimate takes a whole noisy matrix "
+            "with noise of a known bell shape, and a chain, a rounding or a choice leaves none."
+        )
+
+
+def _asks_sites(key: str) -> bool:
+    """Whether what its sites cut away has to be asked for."""
+    return PROTOCOLS[key].wants_proxies and PROTOCOLS[key].average is not None
+
+
+def _sites_asked() -> bool:
+    return st.toggle(
+        "Ask the sites of DPdisPCA once more",
+        help="Each decomposes the whole of its noisy matrix: some seconds in all.",
+        key="own_estimate_asks",
+    )
+
+
+def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
+    st.markdown(_sentence(spec, key, found[key]))
+    table, figure = st.columns(2, gap="large")
+    head = ("Protocol", "It says", "True", "Stand out")
+    lines = [head, ("--",) * len(head), *(_line(*each) for each in found.items())]
+    table.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    table.caption(
+        "Shares of all energy in the prepared rows (of a site alone: in its own), in the first "
+        "draw. It costs no budget: the "
+        "noise is known, and so is by how much it flatters the directions it chose. Over many "
+        "draws 9 in 10 intervals hold the truth. The last column counts the components that noise "
+        "alone would not have given."
+    )
+    with table:
+        not_private("True shares", "only a laboratory has them, which holds the rows.")
+    lead, dark = found[key], is_dark()
+    if lead.own is not None and np.isfinite(lead.own.captured.value):
+        of_each, title = lead.own.explained_variance, PROTOCOLS[key].title
+        draw = lambda: variances(  # noqa: E731
+            of_each.value, of_each.interval, lead.variances, protocol=key, dark=dark
+        )
+        with figure:
+            chart(
+                result_cache.shown(("own", replace(spec, repetitions=1), key, dark), draw),
+                key="own_estimate",
+                alt=f"Energy of each component of {title}, estimated with intervals, and true.",
+            )
+
+
+def _sentence(spec: RunSpec, key: str, found: Assessed) -> str:
+    own, title = found.own, PROTOCOLS[key].title
+    if own is None:
+        return ""
+    true = percent(found.energy / found.total)
+    rows = "the first site's rows" if PROTOCOLS[key].is_alone else "the rows"
+    if spec.preparation == "sphere":
+        rows += ", each brought to length 1"
+    said = (
+        f"**{title}** says of itself that its {counted(len(found.variances), 'component')} hold "
+        f"**{_with_interval(own.captured_share)}** of all energy in {rows}; the truth is "
+        f"**{true}**."
+    )
+    if own.n_above_noise == 0:
+        if np.isnan(own.captured.value):
+            return f"Nothing stands out of the noise: **{title}** cannot tell. The truth is {true}."
+        return f"Nothing stands out of the noise. {said}"
+    if own.energy_ratio is not None:
+        said += (
+            f" Of what the best directions hold it says **{_with_interval(own.energy_ratio)}**; "
+            f"the truth is **{percent(found.energy_ratio)}**."
+        )
+    return said
+
+
+def _line(key: str, found: Assessed) -> tuple[str, ...]:
+    own, true = found.own, percent(found.energy / found.total)
+    if own is None:
+        return PROTOCOLS[key].title, "cannot tell", true, ""
+    n_above = own.n_above_noise
+    above = "–" if n_above is None else f"{n_above} of {len(found.variances)}"
+    return PROTOCOLS[key].title, _with_interval(own.captured_share), true, above
+
+
+def _with_interval(share: Estimate) -> str:
+    """ "58 % (54 % to 62 %)", within what a share can be; words where nothing is known."""
+    low, high = (float(end) for end in share.interval)
+    if high - low > 0.9:  # also where the total itself is lost
+        return "too noisy to tell"
+    middle = min(max(float(share.value), low), high)
+    return f"{percent(middle)} ({percent(low)} to {percent(high)})".replace(
+        " %", "\N{NO-BREAK SPACE}%"
+    )

@@ -1,0 +1,51 @@
+"""What is best for my ε? Every private way to the components, ranked by real runs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from dpcore.experiments.ledger.pca_charges import of_plan
+from pages.formulas.plans import HOW_WAYS_ARE_RANKED
+from pages.server import visitors_jobs
+from pages.sidebar.controls import current
+from pages.use.best import panels
+from pages.widgets import session_ledger
+from pages.widgets.downloads import take_away
+from pages.widgets.guarantee_card import promised_cards
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
+from pages.widgets.watched_job import watch
+
+PAGE = "best"
+
+selection = current()
+for note in selection.notes:
+    st.warning(note)
+if not dataset_ready(selection.dataset):
+    st.stop()
+question = panels.question_of(selection.spec)
+with errors_shown():
+    watch(
+        PAGE,
+        question,
+        lambda: visitors_jobs.parts_of_sweeps(question.sweeps),
+        visitors_jobs.cost_of(question.sweeps),
+        selection.dataset,
+        partial(panels.draw, question),
+        panels.count_of,
+        lambda: of_plan(way.spec(question.base) for way in question.ways),
+        is_there=lambda progress: bool(panels.ranking_of(progress)),
+    )
+    found = panels.found_so_far(PAGE, question)
+    leader = found[0].way if found else question.ways[0]
+    promised_cards(
+        leader.spec(question.base),
+        selection.dataset,
+        (leader.protocol,),
+        f"Of {leader.label}. Every other way promises the same ε, to whoever its row says.",
+    )
+    session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
+    take_away(PAGE, [row for each in found for row in each.rows], commands=[question.command])
+not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
+how_computed("best", HOW_WAYS_ARE_RANKED)

@@ -1,0 +1,73 @@
+"""The address is the state: Back, Forward, reload, Undo and a copied link give the same view."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+from tests.browser.conftest import settle
+
+# As on plain http from another machine.
+NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
+
+
+def asked(page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def sites(page) -> str:
+    return page.get_by_role("slider", name="Sites").input_value()
+
+
+def done(page, action) -> dict[str, list[str]]:
+    """What the address says once an action has been followed by a run."""
+    action()
+    settle(page)
+    return asked(page)
+
+
+def test_back_and_forward_go_through_settings_and_pages(server, open_page):
+    page, watched = open_page(f"{server}/?sites=3&epsilons=2")
+    start = {"sites": ["3"], "epsilons": ["2"]}
+    slider = page.get_by_role("slider", name="Sites")
+    assert done(page, lambda: slider.press("ArrowRight")) == start | {"sites": ["4"]}
+    epsilon = page.get_by_role("slider", name="ε")
+    moved = start | {"sites": ["4"], "epsilon": ["2"]}
+    assert done(page, lambda: epsilon.press("ArrowRight")) == moved
+    # A page that draws neither, and one whose own control was set from the start.
+    assert done(page, page.get_by_role("link", name="Start here").first.click) == moved
+    assert done(page, page.get_by_role("link", name="Eigen-images").first.click) == moved
+    assert page.get_by_label("Asked ε, one row each").locator("..").get_by_text("2").count()
+    assert done(page, page.reload) == moved
+    assert done(page, page.go_back) == moved
+    assert done(page, page.go_back) == moved and sites(page) == "4"
+    assert done(page, page.go_back) == start | {"sites": ["4"]}
+    assert done(page, page.go_back) == start and sites(page) == "3"
+    assert done(page, page.go_forward) == start | {"sites": ["4"]} and sites(page) == "4"
+    watched.assert_quiet()
+
+
+def test_undo_takes_one_change_back_and_defaults_take_back_all(server, open_page):
+    page, _ = open_page(f"{server}/?sites=3&calibration=published&plan_target=60")
+    asked_first = asked(page)
+    undo = page.get_by_role("button", name="Undo")
+    assert undo.is_disabled()
+    # Several controls at once are one change.
+    assert done(page, page.get_by_role("button", name="Back to defaults").click) == {}
+    assert sites(page) == "5"
+    assert done(page, undo.click) == asked_first
+    assert sites(page) == "3" and undo.is_disabled()
+
+
+def test_the_shared_link_restores_every_control_without_a_clipboard(server, open_page):
+    query = "epsilon=0.5&sites=3&calibration=published&noise=triangle&repetitions=4&seed=9"
+    page, _ = open_page(f"{server}/?{query}")
+    page.evaluate(NO_CLIPBOARD)
+    page.get_by_role("button", name="Share this view").click()
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.get_by_role("img", name="A QR code").is_visible()
+    link = page.get_by_role("textbox", name="Link to this view").input_value()
+    again, _ = open_page(link)
+    assert asked(again) == parse_qs(query)
+    answer = again.locator(".answer").inner_text()
+    assert "over 4 draws" in answer and answer == page.locator(".answer").inner_text()
