@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
@@ -27,7 +26,6 @@ from dpcore.pca.noise_edge import noise_edge
 from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
-from dpcore.spectra.site_rows import SiteRows
 from dpcore.streams import Repetition
 from pages.parameters.table import ask
 from pages.server import result_cache
@@ -96,26 +94,6 @@ def knowledge_of(spec: RunSpec, problem: Problem, dataset: DatasetStatus) -> Non
     )
 
 
-def eigenvalues_before_noise(problem: Problem, spec: RunSpec) -> FloatArray:
-    """Eigenvalues of the matrix that the noise is added to, descending: in its units.
-
-    On the sphere every row has length one, seen from the mean; the energies that a page compares
-    are of rows as they are.
-    """
-    rows = problem.moments
-    if not isinstance(rows, SiteRows):
-        return problem.exact_eigenvalues
-    found: FloatArray = result_cache.shown(
-        ("before noise", spec.problem_key()),
-        partial(_descending, rows, problem.centre),
-    )
-    return found
-
-
-def _descending(rows: SiteRows, centre: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.eigvalsh(rows.around(centre))[::-1])
-
-
 def scree_of(
     specs: Mapping[float, RunSpec], method: str, problem: Problem, say: Callable[[float], str]
 ) -> None:
@@ -143,7 +121,9 @@ def scree_of(
         noise="wishart" if method == "wishart" else strictest.noise,
     )
     figure: go.Figure = scree(
-        eigenvalues_before_noise(problem, strictest)[:count],
+        result_cache.shown(
+            ("before noise", strictest.problem_key()), problem.eigenvalues_before_noise
+        )[:count],
         private,
         edge,
         protocol=method,
