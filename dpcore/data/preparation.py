@@ -91,19 +91,16 @@ def prepare(
     mode : {"sphere", "bounded", "none", "published"}
         "published": subtract the mean of all rows, divide by the largest row norm (Imtiaz &
         Sarwate 2018, section 4). Both are read from the people's rows: not private.
-        "bounded": clip values to their columns' limits, subtract the public centre of
+        "bounded": clip values to their columns' limits, subtract the centre of
         `dataset.public_ball`, divide by a public bound and clip longer rows. No row influences
-        another, so replacing one person changes one row of X. Nothing is centred by the rows
-        here: a private mean is released beside the second moment, and its outer product
-        subtracted afterwards.
-        "sphere": the same, but shorten nothing. Every row gets length 1 around a
-        private mean, which has to be drawn first (`dpcore.spectra.SiteRows`); the bound is what
-        that mean reads rows up to. No row influences another here.
+        another: replacing one person changes one row of X. A private mean is released beside the
+        second moment, and its outer product subtracted afterwards.
+        "sphere": the same, but shorten nothing. Every row gets length 1 around a private mean,
+        drawn first (`dpcore.spectra.SiteRows`) of rows read up to the bound.
         "none": rows as they are, without any bound.
     norm_bound : float, optional
-        For "sphere" and "bounded", in the units of the data, of a row about the public centre;
-        the radius of `dataset.public_ball` if not given. It must be chosen without looking at the
-        rows.
+        For "sphere" and "bounded", in the units of the data, of a row about that centre; the
+        radius of `dataset.public_ball` if not given. Chosen without looking at the rows.
     in_place : bool
         Write into the rows of `dataset`, which nobody may use any more, where they can be
         written to; a large data set then needs its memory once.

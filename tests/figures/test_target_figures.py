@@ -28,8 +28,9 @@ def test_line_and_frame_run_between_the_cells():
             assert (start[0] == end[0]) != (start[1] == end[1])
     (frame,) = figure.layout.shapes
     assert frame.x0 < np.log10(0.2) < frame.x1 and frame.y0 < np.log10(20) < frame.y1
-    # (0, 1) | (0, 2); (1, 0) | (1, 1); either side of the cell nobody knows; three floors.
-    assert sum(x is None for x in lines[0].x) == 4 + 3
+    # Reached: ..xx, .x.x, xxxx, the cell that nobody knows counting as not. Upright sides: one,
+    # three and none; level ones: two and two.
+    assert sum(x is None for x in lines[0].x) == 4 + 4
 
 
 @dataclass(frozen=True)

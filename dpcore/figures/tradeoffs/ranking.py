@@ -97,6 +97,7 @@ def _named(x: float, name: str, dark: bool) -> dict[str, object]:
         "x": x,
         "y": 1,
         "yref": "paper",
+        "xanchor": "right" if x == 1 else "center",  # whole on a telephone too
         "yanchor": "bottom",
         "text": name,
         "showarrow": False,

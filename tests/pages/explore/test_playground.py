@@ -175,7 +175,7 @@ def test_the_release_says_how_good_it_is_beside_the_truth():
 
 
 def test_a_release_below_the_noise_says_that_nothing_stands_out():
-    at = opened(epsilon="0.01", preparation="published", protocols="Pooled")
+    at = opened(epsilon="0.01", preparation="published", protocols="One site alone")
     assert "Nothing stands out of the noise" in words(at)
     assert "too noisy to tell" in words(at)
 
@@ -194,6 +194,8 @@ def test_every_other_preparation_is_private(asked, shown):
     assert not at.exception
     assert "preparation not private" not in words(at)
     assert at.session_state["preparation"] == shown
+    # Of pixels the limits are public, and said beside the choice.
+    assert any("A value lies between 0 and 16" in caption.value for caption in at.caption)
 
 
 def test_eigen_images_have_a_row_for_each_epsilon():
