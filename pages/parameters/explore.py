@@ -31,7 +31,7 @@ CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 EIGEN_IMAGES: dict[str, Parameter] = {
     "method": OneOf(
-        control="segmented_control",
+        control="pills",
         title="Found by",
         default="ag",
         options=of_matrices,
@@ -40,7 +40,7 @@ EIGEN_IMAGES: dict[str, Parameter] = {
     "epsilons": OneOf(
         control="multiselect",
         title="Asked ε, one row each",
-        default=[math.inf, 10.0, 2.0, 0.1],
+        default=[10.0, 2.0, 0.1],
         options=(math.inf, *reversed(EPSILONS)),
         label=or_infinity,
         several=True,
@@ -127,9 +127,7 @@ CCA: dict[str, Parameter] = {
         control="selectbox", title="Two views of", default="digits", options=(*CATALOG, SYNTHETIC)
     ),
     **{
-        key: OneOf(
-            control="segmented_control", title="Cut into", default=options[0], options=options
-        )
+        key: OneOf(control="pills", title="Cut into", default=options[0], options=options)
         for key, options in (("cca_cut", CUT_NAMES), ("cca_table", CUT_NAMES[2:]))
     },
     **{
