@@ -25,6 +25,9 @@ def show_page() -> None:
     from pages.sidebar import address, controls, url_check
     from pages.sidebar.foot import foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
+    from pages.stories import telling
+    from pages.widgets.figure_tools.small_type import forget_promises
+    from pages.widgets.figure_tools.under_charts import figure_tools
 
     st.set_page_config(
         page_title="DP-PCA Lab",
@@ -36,10 +39,15 @@ def show_page() -> None:
         address.read()
         asked = url_check.corrected()
         here = PAGES[page.url_path or DEFAULT_PAGE]
+        forget_promises()
+        telling.follow(here)
         controls.remember(controls.choose(here))
-        with foot.shown(here), url_check.checked(asked):
-            store_trouble.say_trouble()
-            page.run()
+        try:
+            with foot.shown(here), url_check.checked(asked):
+                store_trouble.say_trouble()
+                page.run()
+        finally:  # a page that stops has charts too
+            figure_tools(here)
 
 
 if __name__ == "__main__":

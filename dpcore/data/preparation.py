@@ -20,6 +20,12 @@ LONGEST_ON_SPHERE = 1e15
 
 _BLOCK_BYTES = 1 << 24
 
+# What is as true of a data set once it is prepared.
+_KEPT = (
+    *("name", "title", "labels", "label_names", "feature_names", "image_shape"),
+    *("default_components", "provenance", "is_part", "views", "label_columns"),
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -91,19 +97,16 @@ def prepare(
     mode : {"sphere", "bounded", "none", "published"}
         "published": subtract the mean of all rows, divide by the largest row norm (Imtiaz &
         Sarwate 2018, section 4). Both are read from the people's rows: not private.
-        "bounded": clip values to their columns' limits, subtract the public centre of
+        "bounded": clip values to their columns' limits, subtract the centre of
         `dataset.public_ball`, divide by a public bound and clip longer rows. No row influences
-        another, so replacing one person changes one row of X. Nothing is centred by the rows
-        here: a private mean is released beside the second moment, and its outer product
-        subtracted afterwards.
-        "sphere": the same, but shorten nothing. Every row gets length 1 around a
-        private mean, which has to be drawn first (`dpcore.spectra.SiteRows`); the bound is what
-        that mean reads rows up to. No row influences another here.
+        another: replacing one person changes one row of X. A private mean is released beside the
+        second moment, and its outer product subtracted afterwards.
+        "sphere": the same, but shorten nothing. Every row gets length 1 around a private mean,
+        drawn first (`dpcore.spectra.SiteRows`) of rows read up to the bound.
         "none": rows as they are, without any bound.
     norm_bound : float, optional
-        For "sphere" and "bounded", in the units of the data, of a row about the public centre;
-        the radius of `dataset.public_ball` if not given. It must be chosen without looking at the
-        rows.
+        For "sphere" and "bounded", in the units of the data, of a row about that centre; the
+        radius of `dataset.public_ball` if not given. Chosen without looking at the rows.
     in_place : bool
         Write into the rows of `dataset`, which nobody may use any more, where they can be
         written to; a large data set then needs its memory once.
@@ -140,24 +143,14 @@ def prepare(
         statement = "Rows as they are, without a bound on their norm: no guarantee can be given."
     out.flags.writeable = False
     return Prepared(
-        name=dataset.name,
-        title=dataset.title,
         X=out,
-        labels=dataset.labels,
-        label_names=dataset.label_names,
-        feature_names=dataset.feature_names,
-        image_shape=dataset.image_shape,
-        default_components=dataset.default_components,
-        provenance=dataset.provenance,
-        is_part=dataset.is_part,
         mode=mode,
         is_private=mode in ("sphere", "bounded"),
         scale=float(scale),
         mean=mean,
         n_clipped=n_clipped,
         statement=statement,
-        views=dataset.views,
-        label_columns=dataset.label_columns,
+        **{name: getattr(dataset, name) for name in _KEPT},
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures on a page: readable in both themes, with a camera that saves them."""
+"""Figures on a page: readable in both themes; `figure_tools` adds their tables and pictures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.figures.style import ink
 
-# The camera in a chart's corner saves it as a vector image, in the browser.
-_CONFIG = {
-    "displaylogo": False,
-    "modeBarButtons": [["toImage"]],
-    "toImageButtonOptions": {"format": "svg", "filename": "dp-pca-lab"},
-}
+# The table and the pictures below a chart are ours, so that they have settings and a promise.
+_CONFIG = {"displayModeBar": False}
 
 
 def is_dark() -> bool:
@@ -26,11 +22,11 @@ def is_dark() -> bool:
 def chart(
     figure: go.Figure, *, key: str, alt: str, place: DeltaGenerator | None = None, **options: Any
 ) -> None:
-    """A figure with readable labels, and a camera that saves it.
+    """A figure with readable labels.
 
     Streamlit's own chart theme draws axis labels in a grey of less than AA contrast.
     """
-    if figure.layout.font.color is None:
+    if figure.layout.xaxis.tickfont.color is None:
         colour = ink(is_dark())
         figure.update_layout(font={"color": colour}, legend={"font": {"color": colour}})
         for axes in (figure.update_xaxes, figure.update_yaxes):

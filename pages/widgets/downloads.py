@@ -32,7 +32,6 @@ def take_away(
     commands : sequence of str
         Command lines that give the same rows.
     """
-    st.markdown("## Take it away")
     offered: list[tuple[str, Callable[[], str], str, str]] = []
     if rows:
         offered.append(("Rows (CSV)", partial(csv_of, rows), "rows.csv", "text/csv"))
@@ -49,14 +48,17 @@ def take_away(
         offered.append(("Script (Python)", script, "run.py", "text/x-python"))
     if notebook is not None:
         offered.append(("Notebook", notebook, "run.ipynb", "application/x-ipynb+json"))
-    with st.container(horizontal=True):
-        for label, data, ending, mime in offered:
-            file = f"{name}-{ending}"
-            st.download_button(label, data, file, mime, on_click="ignore", key=f"save_{file}")
-    st.caption("The camera in a chart's corner saves it as SVG.")
-    if commands:
-        st.caption("The same rows from the command line:")
-        st.code("\n".join(commands), language=None, wrap_lines=True)
+    # Paper leaves it out.
+    with st.container(key=f"take_away_{name}"):
+        st.markdown("## Take it away")
+        with st.container(horizontal=True):
+            for label, data, ending, mime in offered:
+                file = f"{name}-{ending}"
+                st.download_button(label, data, file, mime, on_click="ignore", key=f"save_{file}")
+        st.caption("Below each chart: its table, and a picture for slides (16:9) as PNG or SVG.")
+        if commands:
+            st.caption("The same rows from the command line:")
+            st.code("\n".join(commands), language=None, wrap_lines=True)
 
 
 def _html(figure: go.Figure | Callable[[], go.Figure]) -> str:

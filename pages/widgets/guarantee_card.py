@@ -18,6 +18,7 @@ from dpcore.privacy.card import Badge, CardRow
 from pages.server import result_cache
 from pages.sidebar.address import query
 from pages.sidebar.navigation import PAGES
+from pages.widgets.figure_tools.small_type import promise
 
 _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 
@@ -28,6 +29,11 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "sphere") -> None
     Under the published preparation the card says that centring and scaling came before the
     promise and are not part of it.
     """
+    promise(guarantee, preparation)
+    _card(guarantee, preparation)
+
+
+def _card(guarantee: Guarantee, preparation: str) -> None:
     card = result_cache.shown(guarantee, lambda: describe(guarantee))
     badges, said = card.badges, card.headline
     if preparation == "published" and guarantee.is_private:
@@ -74,7 +80,7 @@ def _definitions(rows: Sequence[CardRow]) -> str:
     entries = "".join(
         f'<div><dt style="display:inline"><a href="{escape(_address(row.explanation))}" '
         f'target="_blank" title="{escape(EXPLANATIONS[row.explanation])}" style="color:inherit;'
-        f'text-decoration:underline dotted">{escape(row.label)}</a></dt>: '
+        f'text-decoration:underline dotted">{escape(row.label)}</a>: </dt>'
         f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
         for row in rows
     )
@@ -87,11 +93,13 @@ def guarantee_tabs(
     guarantees: Mapping[str, Guarantee], *, preparation: str = "sphere", key: str
 ) -> None:
     """The cards of several releases, a tab each. Only the open one is drawn."""
+    for title, guarantee in guarantees.items():
+        promise(guarantee, preparation, title)
     tabs = st.tabs(list(guarantees), on_change="rerun", key=key)
     for tab, guarantee in zip(tabs, guarantees.values(), strict=True):
         if tab.open:
             with tab:
-                guarantee_card(guarantee, preparation=preparation)
+                _card(guarantee, preparation)
 
 
 def promised_cards(

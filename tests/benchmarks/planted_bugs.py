@@ -182,7 +182,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "counts-in-a-private-sentence",
         "a sentence that says private says nothing of the rows",
         "dpcore/data/preparation.py",
-        'statement = _as_bounded(scale) if mode == "bounded" else _on_sphere(scale)',
+        "statement = _within(scale, mode, about_middle=limits is not None)",
         'statement = f"{n_clipped} rows are clipped: this step is private."',
         ("tests/data/test_preparation.py",),
     ),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from pages.sidebar.navigation import PAGES
 from tests.browser.conftest import pages_of, settle
+from tests.browser.reachable import faults
 
 NAMES = [place.address for place in PAGES.values()]
 # As the browser's own back button does, which loads nothing again.
@@ -43,6 +46,9 @@ def test_opens_quietly_with_every_picture_described(name, server, open_page):
     header = page.locator("[data-testid=stHeader]").bounding_box()
     title = page.get_by_role("heading", level=1).bounding_box()
     assert title["y"] >= header["y"] + header["height"] - 1
+    # Every chart has its table below it.
+    assert page.locator(".figure-tools").count() == page.locator(".stPlotlyChart").count()
+    assert faults(page) == []
     watched.assert_quiet()
 
 
@@ -68,4 +74,43 @@ def test_fits_a_phone_in_the_dark(place, phone):
         "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
     )
     assert max(int(part) for part in background.strip("rgb()").split(",")) < 60
+    assert faults(page) == []
     watched.assert_quiet()
+
+
+def _saved(page, button) -> Path:
+    with page.expect_download() as download:
+        button.click()
+    return Path(download.value.path())
+
+
+def test_a_chart_is_taken_away_as_a_table_and_as_pictures_with_its_guarantee(phone):
+    page, watched = phone
+    page.evaluate(GO_THERE, "/promise?epsilon=2")
+    settle(page)
+    tools = page.locator(".figure-tools").first
+    tools.get_by_text("As a table").press("Enter")
+    plotted = page.locator(".js-plotly-plot").first.evaluate(
+        "plot => plot._fullData.flatMap(trace => [...trace.x]).length"
+    )
+    assert 0 < tools.locator("tr").count() - 1 <= plotted
+    drawn = ElementTree.parse(_saved(page, tools.get_by_role("button", name="SVG"))).getroot()
+    assert drawn.get("viewBox") == "0 0 1600 900"
+    said = " ".join(drawn.itertext())
+    assert "ε (smaller is more private): 2" in said and "taken alone" in said
+    assert page.locator(".stPlotlyChart").first.get_attribute("aria-label") in said
+    png = _saved(page, tools.get_by_role("button", name="PNG")).read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert [int.from_bytes(png[at : at + 4], "big") for at in (16, 20)] == [1600, 900]
+    watched.assert_quiet()
+
+
+def test_paper_has_the_whole_page_and_nothing_to_press(phone):
+    page, _ = phone
+    assert page.pdf().count(b"/Type /Page\n") > 1
+    page.emulate_media(media="print")
+    for part in ("stSidebar", "stHeader", "stTopNavLink", "stBaseButton-secondary"):
+        assert not any(each.is_visible() for each in page.get_by_test_id(part).all()), part
+    split = "figure => getComputedStyle(figure).breakInside"
+    assert page.locator(".stPlotlyChart").first.evaluate(split) == "avoid"
+    page.emulate_media(media="screen")

@@ -19,6 +19,7 @@ from pages.widgets.messages import not_private
 
 # Of so many features it takes the sites seconds to answer, and they wait until they are asked.
 _LONG_FROM_FEATURES = 256
+_TOO_NOISY = "too noisy to tell"
 
 
 def own_estimate(spec: RunSpec, n_features: int) -> None:
@@ -66,11 +67,11 @@ def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
     lines = [head, ("--",) * len(head), *(_line(*each) for each in found.items())]
     table.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
     table.caption(
-        "Shares of all energy in the prepared rows (of a site alone: in its own), in the first "
-        "draw. It costs no budget: the "
-        "noise is known, and so is by how much it flatters the directions it chose. Over many "
-        "draws 9 in 10 intervals hold the truth. The last column counts the components that noise "
-        "alone would not have given."
+        "Energy is the rows' variation, after their preparation, here as a share of all of it (for "
+        "a site alone: of its own rows), in the first draw. Whoever gets a release cannot look at "
+        "the rows. But the noise's law is public, and so is by how much it flatters the directions "
+        "it chose: taking that off costs no budget. Over many draws 9 in 10 intervals hold the "
+        "truth. The last column counts the components that noise alone would not have given."
     )
     with table:
         not_private("True shares", "only a laboratory has them, which holds the rows.")
@@ -95,15 +96,16 @@ def _sentence(spec: RunSpec, key: str, found: Assessed) -> str:
     true = percent(found.energy / found.total)
     rows = "the first site's rows" if PROTOCOLS[key].is_alone else "the rows"
     if spec.preparation == "sphere":
-        rows += ", each brought to length 1"
-    said = (
-        f"**{title}** says of itself that its {counted(len(found.variances), 'component')} hold "
-        f"**{_with_interval(own.captured_share)}** of all energy in {rows}; the truth is "
-        f"**{true}**."
+        rows += ", each brought to length 1 so that it counts by its direction alone"
+    share = _with_interval(own.captured_share)
+    said = f"**{title}** says of itself that "
+    said += (
+        f"its components are {share}; the truth is **{true}** of all energy in {rows}."
+        if share == _TOO_NOISY
+        else f"its {counted(len(found.variances), 'component')} hold **{share}** of all energy in "
+        f"{rows}; the truth is **{true}**."
     )
     if own.n_above_noise == 0:
-        if np.isnan(own.captured.value):
-            return f"Nothing stands out of the noise: **{title}** cannot tell. The truth is {true}."
         return f"Nothing stands out of the noise. {said}"
     if own.energy_ratio is not None:
         said += (
@@ -114,7 +116,7 @@ def _sentence(spec: RunSpec, key: str, found: Assessed) -> str:
 
 
 def _line(key: str, found: Assessed) -> tuple[str, ...]:
-    own, true = found.own, percent(found.energy / found.total)
+    own, true = found.own, _unbroken(percent(found.energy / found.total))
     if own is None:
         return PROTOCOLS[key].title, "cannot tell", true, ""
     n_above = own.n_above_noise
@@ -126,8 +128,10 @@ def _with_interval(share: Estimate) -> str:
     """ "58 % (54 % to 62 %)", within what a share can be; words where nothing is known."""
     low, high = (float(end) for end in share.interval)
     if high - low > 0.9:  # also where the total itself is lost
-        return "too noisy to tell"
+        return _TOO_NOISY
     middle = min(max(float(share.value), low), high)
-    return f"{percent(middle)} ({percent(low)} to {percent(high)})".replace(
-        " %", "\N{NO-BREAK SPACE}%"
-    )
+    return _unbroken(f"{percent(middle)} ({percent(low)} to {percent(high)})")
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")

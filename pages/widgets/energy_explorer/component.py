@@ -28,7 +28,8 @@ _TICK_SECONDS = 0.4
 
 
 def _written(*names: str) -> str:
-    return "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+    here = Path(__file__).parent
+    return "\n".join((here / name).read_text(encoding="utf-8") for name in names)
 
 
 _slider = st.components.v2.component(
@@ -41,7 +42,7 @@ _picture = st.components.v2.component(
     "energy_picture",
     html=_written("explorer.html"),
     css=_written("explorer.css"),
-    js=_written("explorer.js", "streamlit_explorer.js"),
+    js=_written("../figure_tools/picture.js", "explorer.js", "streamlit_explorer.js"),
 )
 _frames = st.components.v2.component("energy_frames", js=_written("streamlit_frames.js"))
 

@@ -70,7 +70,7 @@ class Explorer {
   constructor(root) {
     const find = (selector) => root.querySelector(selector);
     this.section = find(".explorer");
-    this.svg = find("svg");
+    this.svg = find(".curve > svg");
     this.select = find("select");
     this.find = find;
     this.frames = new Map(); // by ε
@@ -88,6 +88,13 @@ class Explorer {
   }
 
   listen() {
+    const keys = () => [...this.section.querySelectorAll(".legend li")].map((item) => (
+      { swatch: item.firstElementChild, label: item.textContent }
+    ));
+    const told = () => this.svg.getAttribute("aria-label");
+    this.find(".pictures").append(
+      ...saveButtons(() => "dp-pca-lab-energy", () => [this.svg], told, keys), // of picture.js
+    );
     this.select.addEventListener("change", () => this.paint());
     let held = false;
     const go = (event) => { if (held) this.control.go(this.nearest(event)); };

@@ -1,0 +1,46 @@
+"""What axe-core and our own measure of charts find wrong with a page for whoever needs more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Rule and a part of the element, each with why it can't be mended from here.
+ACCEPTED: tuple[tuple[str, str], ...] = ()
+
+OPTIONS = "{resultTypes: ['violations'], preload: false, iframes: false}"
+# axe-core does not look at letters in a drawing: a chart's axes, titles and legend.
+PALE = r"""() => {
+    const parse = colour => colour.match(/[\d.]+/g).map(Number)
+    const light = rgb => {
+        const [r, g, b] = rgb.map(part => part / 255).map(
+            part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+    const app = getComputedStyle(document.querySelector('[data-testid=stApp]'))
+    const page = parse(app.backgroundColor)
+    const letters = '.xtick text, .ytick text, .legendtext, [class*=title] text, text[class*=title]'
+    return [...document.querySelectorAll('.js-plotly-plot :is(' + letters + ')')].filter(text => {
+        const style = getComputedStyle(text)
+        const [r, g, b, alpha = 1] = parse(style.fill)
+        const shown = alpha * style.fillOpacity * style.opacity
+        const ink = [r, g, b].map((part, k) => part * shown + page[k] * (1 - shown))
+        const [low, high] = [light(ink), light(page)].sort((x, y) => x - y)
+        return (high + 0.05) / (low + 0.05) < 4.5
+    }).map(text => text.textContent)
+}"""
+
+
+def faults(page: Any) -> list[str]:
+    """Serious and critical breaches of axe-core, and letters in charts that are too pale."""
+    from axe_playwright_python.base import AXE_SCRIPT
+
+    page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(f"axe.run({OPTIONS})")["violations"]
+    serious = [
+        f"{rule['id']}: {node['html'][:200]} ({' '.join(map(str, node['target']))})"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+        if not any(rule["id"] == name and part in node["html"] for name, part in ACCEPTED)
+    ]
+    return serious + [f"pale: {text}" for text in page.evaluate(PALE)]
