@@ -25,6 +25,7 @@ def show_page() -> None:
     from pages.sidebar import address, controls, url_check
     from pages.sidebar.foot import foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
+    from pages.stories import telling
     from pages.widgets.figure_tools.small_type import forget_promises
     from pages.widgets.figure_tools.under_charts import figure_tools
 
@@ -39,6 +40,7 @@ def show_page() -> None:
         asked = url_check.corrected()
         here = PAGES[page.url_path or DEFAULT_PAGE]
         forget_promises()
+        telling.follow(here)
         controls.remember(controls.choose(here))
         try:
             with foot.shown(here), url_check.checked(asked):

@@ -23,6 +23,7 @@ from pages.parameters.words import (
     plain,
     title_of,
 )
+from pages.stories.lessons import NO_STORY, STORIES
 
 CUT_NAMES = ("top and bottom", "left and right", "halves of the columns", "chosen columns")
 MOST_PAIRS, USUAL_PAIRS = 10, 3
@@ -30,7 +31,7 @@ CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 EIGEN_IMAGES: dict[str, Parameter] = {
     "method": OneOf(
-        control="segmented_control",
+        control="pills",
         title="Found by",
         default="ag",
         options=of_matrices,
@@ -39,7 +40,7 @@ EIGEN_IMAGES: dict[str, Parameter] = {
     "epsilons": OneOf(
         control="multiselect",
         title="Asked ε, one row each",
-        default=[math.inf, 10.0, 2.0, 0.1],
+        default=[10.0, 2.0, 0.1],
         options=(math.inf, *reversed(EPSILONS)),
         label=or_infinity,
         several=True,
@@ -126,9 +127,7 @@ CCA: dict[str, Parameter] = {
         control="selectbox", title="Two views of", default="digits", options=(*CATALOG, SYNTHETIC)
     ),
     **{
-        key: OneOf(
-            control="segmented_control", title="Cut into", default=options[0], options=options
-        )
+        key: OneOf(control="pills", title="Cut into", default=options[0], options=options)
         for key, options in (("cca_cut", CUT_NAMES), ("cca_table", CUT_NAMES[2:]))
     },
     **{
@@ -261,8 +260,18 @@ TRADEOFFS: dict[str, Parameter] = {
         for name, (title, options) in SETTINGS.items()
     },
 }
+PLAYGROUND: dict[str, Parameter] = {
+    "story": OneOf(
+        control="selectbox",
+        title="Story",
+        default=NO_STORY,
+        options=(NO_STORY, *STORIES),
+        words=f"{NO_STORY} or one of {', '.join(STORIES)}",
+    )
+}
 EXPLORE = (
-    of_page("eigen_images", EIGEN_IMAGES)
+    of_page("playground", PLAYGROUND)
+    | of_page("eigen_images", EIGEN_IMAGES)
     | of_page("sample_complexity", SAMPLE_COMPLEXITY)
     | of_page("statistics", STATISTICS)
     | of_page("cca", CCA)

@@ -38,12 +38,17 @@ def batch(spec: CentralSpec) -> Batch:
 
 
 def rows(specs: Sequence[CentralSpec]) -> list[CentralRow]:
-    """Rows of all draws of some specs; a counting bar appears if it takes longer than a moment."""
+    """Rows of all draws of some specs, counted while one waits for them."""
     return [
         row
-        for spec in result_cache.counted_out(specs, "algorithms")
-        for row in central_rows(spec, batch(spec))
+        for number, spec in enumerate(specs)
+        for row in central_rows(spec, _waited_for(spec, f"{number} of {len(specs)} algorithms …"))
     ]
+
+
+def _waited_for(spec: CentralSpec, saying: str) -> Batch:
+    problem(spec.problem_key())
+    return result_cache.waited_for(_batches, spec, saying=saying)
 
 
 def _run_batch(spec: CentralSpec) -> Batch:

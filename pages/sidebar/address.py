@@ -57,7 +57,9 @@ def write() -> None:
 
 def query() -> str:
     """What restores every control, as the address has it; where they are usual is left out."""
-    said: Written = st.session_state.get(_ELSEWHERE, {}) | moved()
+    # What the address asked for and could not have is not in it any more.
+    with get_session_state().query_params() as address:
+        said = _of_others(address) | moved()
     return urlencode(sorted(said.items()), doseq=True)
 
 

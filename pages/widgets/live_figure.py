@@ -10,6 +10,7 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress, Sweeps, SweepsView
+from pages.widgets import last_answer
 from pages.widgets.plain_text import said
 
 _POLL_SECONDS = 0.2
@@ -20,8 +21,8 @@ def live_figure(
 ) -> None:
     """Compute sweeps beside the page from now on, and draw their rows as they arrive.
 
-    They begin by themselves and go on where they were, from the rows on disk; what the figure of
-    this name showed before gives way.
+    They begin by themselves and go on where they were, from the rows on disk. What the figure of
+    this name showed before stays, greyed, until half of the new one is there.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def _look(
     name: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str, went_on: bool
 ) -> None:
     progress = job.progress()
-    draw(progress)
+    last_answer.drawn(name, progress, draw)
     if progress.goes_on or progress.state == "cancelled":
         bar, button = st.columns([5, 1], vertical_alignment="center")
         bar.progress(

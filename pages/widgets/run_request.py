@@ -23,6 +23,7 @@ _ASKED_SECONDS, _MOST_SECONDS = 60, 2 * 3600
 _MOST_ROWS = 100_000
 # So short that a page had rather open with its figure than ask.
 _UNASKED_SECONDS = 3
+_UNASKED = "_unasked"
 
 
 def start_button(
@@ -117,10 +118,12 @@ def start_unasked(page: str, question: Hashable, parts: Callable[[], Parts], cos
     """Start a run of a moment, so that a page opens with its figure.
 
     Whoever has a cap spends by hand, and a run that goes on elsewhere does not give way to one
-    that nobody asked for.
+    that nobody asked for, unless nobody asked for it either.
     """
     is_short = _seconds(cost) <= _UNASKED_SECONDS and not too_much(cost)
-    if is_short and session_ledger.cap() is None and not session_ledger.is_going_on():
+    before = st.session_state.get(_UNASKED)
+    if is_short and session_ledger.cap() is None and not session_ledger.is_going_on(before):
+        st.session_state[_UNASKED] = question
         start(page, question, parts, None)
 
 

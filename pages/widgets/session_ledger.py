@@ -168,10 +168,10 @@ def follow(key: Hashable, look: Look) -> None:
             raise
 
 
-def is_going_on() -> bool:
-    """Whether some run of this visitor is still to be paid for."""
+def is_going_on(besides: Hashable = None) -> bool:
+    """Whether some run of this visitor is still to be paid for, besides that of one question."""
     _look_at_followed()
-    return bool(st.session_state.get(_FOLLOWED))
+    return any(besides not in key for key in st.session_state.get(_FOLLOWED, ()))
 
 
 def uncovered(dataset: str, what: str, why: str) -> None:

@@ -17,10 +17,10 @@ from pages.explore.tradeoffs.sweep_controls import command_of
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SCHEDULER_VARIABLE, SweepProgress, SweepsView
 from pages.sidebar.navigation import page_path
-from pages.widgets import session_ledger
+from pages.widgets import last_answer, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.plain_text import said
-from pages.widgets.run_request import start_button, time_in_words, too_much
+from pages.widgets.run_request import start_button, start_unasked, time_in_words, too_much
 
 _POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"
@@ -30,19 +30,27 @@ _HELP_ON_CLUSTERS = (
 )
 
 
-def started_job(page: str, sweeps: tuple[Sweep, ...]) -> SweepsView | None:
-    """The Run button, and the run of these sweeps if there is one."""
-    job = visitors_jobs.find_sweeps(sweeps)
-    if job is not None:
-        session_ledger.follow((page, sweeps), job.view.rows_so_far)
+def started_job(
+    page: str, sweeps: tuple[Sweep, ...], *, by_itself: bool = False
+) -> SweepsView | None:
+    """The Run button, and the run of these sweeps if there is one.
+
+    A short one may begin by itself, but under a cap, which pays for nothing that nobody asked for.
+    """
     cells = [cell for sweep in sweeps for cell in sweep.cells()]
     cost = visitors_jobs.cost_of(sweeps)
     specs = [cell.spec for cell in cells if cell.spec is not None]
     skipped = len(cells) - len(specs)
+    asked = sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps)
+    job = visitors_jobs.find_sweeps(sweeps)
+    if by_itself and job is None and cost.draws:
+        start_unasked(visitors_jobs.SWEEPS, *asked, cost)
+        job = visitors_jobs.find_sweeps(sweeps)
+    if job is not None:
+        session_ledger.follow((page, sweeps), job.view.rows_so_far)
     start_button(
         visitors_jobs.SWEEPS,
-        sweeps,
-        lambda: visitors_jobs.parts_of_sweeps(sweeps),
+        *asked,
         cost,
         lambda: of_plan(specs),
         disabled=not cost.draws,
@@ -98,7 +106,7 @@ def _watch(
         # Instead of coming back in a while: the first rows are drawn the moment they are there.
         job.view.wait_for_rows(_POLL_SECONDS)
         progress = job.progress()
-    draw(progress)
+    last_answer.drawn(page, progress, draw)
     if progress.done and not progress.goes_on:
         st.caption(_origin(job, progress, noun))
     _skipped_table(progress.skipped)

@@ -89,16 +89,27 @@ def _output_of(script: Path) -> str:
     return done.stdout
 
 
-def test_a_story_hides_the_answer_until_somebody_predicts(server, open_page):
-    page, _ = open_page(server)
-    page.get_by_role("button", name="Free energy").click()
+def test_a_story_hides_the_answer_until_somebody_guesses_and_gives_the_controls_back(
+    server, open_page
+):
+    page, watched = open_page(f"{server}/?epsilon=0.5&sites=7")
+    before = headline(page)
+    page.get_by_role("button", name="Stories").click()
+    page.get_by_role("menuitem", name="Free energy").click()
+    page.get_by_role("button", name="More than 8 points more").wait_for()
     settle(page)
     assert page.locator(".number").count() == 0
-    page.get_by_role("button", name="More than ten points").click()
+    assert "story=free-energy" in page.url
+    page.get_by_role("button", name="More than 8 points more").click()
+    page.locator(".number").wait_for()
     settle(page)
-    assert "You said" in page.locator("[data-testid=stMain]").inner_text()
-    assert "points" in page.locator("[data-testid=stMain]").inner_text()
-    assert page.locator(".number").is_visible()
+    assert "10 of 10 draws" in page.locator(".st-key-story_card").inner_text()
+    page.get_by_role("button", name="Back to my own settings").click()
+    page.locator(".st-key-story_card").wait_for(state="detached")
+    settle(page)
+    assert headline(page) == before
+    assert "sites=7" in page.url and "story" not in page.url
+    watched.assert_quiet()
 
 
 def test_an_absent_data_set_says_where_its_files_go_and_the_rest_goes_on(server, open_page):

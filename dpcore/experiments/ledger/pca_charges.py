@@ -168,10 +168,15 @@ def matrix_of(cell: Cell, key: str) -> str:
 
 
 def label_of(cell: Cell, key: str, matrix: str) -> str:
-    """What a person would call draws of one noise."""
+    """What a person would call draws of one noise; the usual preparation goes without saying."""
     reads = noise_of(cell, key).settings
     settings = [cell[name] for name in ("calibration", "noise") if name in reads]
-    told = ", ".join([*settings, f"seed {cell['seed']}"])
+    prepared = [
+        said
+        for name, usual in (("preparation", "sphere"), ("knowledge", NO_KNOWLEDGE))
+        if (said := cell.get(name, usual)) != usual
+    ]
+    told = ", ".join([*settings, *prepared, f"seed {cell['seed']}"])
     return f"{matrix}, {cell['samples']:,} people, ε = {cell['epsilon']:g}, {told}"
 
 

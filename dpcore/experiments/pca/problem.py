@@ -93,6 +93,13 @@ class Problem:
         moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
         return moments.pooled()
 
+    def eigenvalues_before_noise(self) -> FloatArray:
+        """Eigenvalues, descending, of the matrix that noise is added to: on the sphere of rows at
+        length 1, seen from the exact mean. `exact_eigenvalues` are of rows as they are."""
+        if not isinstance(self.moments, SiteRows):
+            return self.exact_eigenvalues
+        return np.asarray(np.linalg.eigvalsh(self.moments.around(self.centre))[::-1])
+
     @property
     def n_samples(self) -> int:
         return int(self.moments.n_samples.sum())

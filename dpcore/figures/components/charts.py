@@ -22,6 +22,7 @@ _ON_DARK = (
     "#e0659c", "#55c9b6", "#c2c25a", "#d37fc6", "#b5b5b5",
 )  # fmt: skip
 _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up")
+_DASHES = ("solid", "dot", "longdash", "dashdot")
 _REACH = 3.6
 
 
@@ -44,7 +45,7 @@ def scree(
     edge : float
         Edge of the spectrum of pure noise for the last of them.
     protocol : str
-        Whose colour the private ones take.
+        Whose colour the last of them takes; the others' differ from it and from each other.
     """
     figure = base_figure(380)
     exact_look, look = look_of("exact", dark=dark), look_of(protocol, dark=dark)
@@ -57,14 +58,16 @@ def scree(
         line={"color": exact_look.colour, "dash": exact_look.dash, "width": 2},
         hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>exact</extra>",
     )
-    for number, (label, eigenvalues) in enumerate(private.items(), start=1):
+    # One hue would not tell them apart: the protocol's own for the strongest promise alone.
+    shades = (look.colour, *(_ON_DARK if dark else _ON_LIGHT))
+    for number, (label, eigenvalues) in enumerate(reversed(private.items())):
         figure.add_scatter(
             x=ranks[: len(eigenvalues)],
             y=eigenvalues,
             name=label,
             mode="lines+markers",
-            line={"color": faded(look.colour, 0.35 + 0.65 * number / len(private))},
-            marker={"size": 6, "symbol": look.symbol},
+            line={"color": shades[number % len(shades)], "dash": _DASHES[number % len(_DASHES)]},
+            marker={"size": 7, "symbol": _SYMBOLS[number % len(_SYMBOLS)], "maxdisplayed": 12},
             hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>" + label + "</extra>",
         )
     if edge > 0:

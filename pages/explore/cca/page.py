@@ -28,9 +28,11 @@ with errors_shown():
         views = cca_cache.views(source)
         selection = choose_run(shared.spec, source, views)
     spec, lead = selection.spec, selection.lead
-    problem = cca_cache.problem(spec)
-    panels.pay(spec, problem)
-    draws = {key: cca_cache.found(spec, key) for key in spec.protocols}
+    # In a place of its own: what stands below stays, greyed, until its successor is there.
+    with st.container():
+        problem = cca_cache.problem(spec)
+        panels.pay(spec, problem)
+        draws = {key: cca_cache.found(spec, key) for key in spec.protocols}
     rows = [row for found in draws.values() for _, row in found]
     private = [found for found, _ in draws[lead]]
     exact = cca_cache.exact(spec)
@@ -49,40 +51,35 @@ with errors_shown():
                 f"{published[0][1]['exact_epsilon']:.2g}."
             )
 
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("## Correlations found")
+    # One idea a tab.
+    found, directions, people, curves, promised = st.tabs(
+        ["Correlations", "Directions", "People", "More ε, people, δ", "What it promises"]
+    )
+    with found:
         figure = panels.correlations(private, problem, lead)
-    with right:
-        st.markdown("## What it promises")
+    with directions:
+        panels.directions(views, exact, private[0], lead)
+    with people:
+        if selection.only_directions:
+            st.info(ONLY_DIRECTIONS, icon="🔒")
+        else:
+            not_private(
+                "Projecting and clustering people",
+                "the directions are private, people's own scores along them are not. "
+                "“Release only the directions” above leaves them out.",
+            )
+            panels.people(views, cca_cache.people(spec, None), cca_cache.people(spec, lead), lead)
+            session_ledger.uncovered(
+                dataset_of(source),
+                "People's scores along directions",
+                "they are computed from rows",
+            )
+    with curves:
+        if session_ledger.curves(dataset_of(source)):
+            three_curves(selection, problem.random_share)
+    with promised:
         panels.promises(draws, spec)
-
-    st.markdown("## The directions")
-    panels.directions(views, exact, private[0], lead)
-
-    if selection.only_directions:
-        st.info(ONLY_DIRECTIONS, icon="🔒")
-    else:
-        st.markdown("## The same people along exact and along private directions")
-        not_private(
-            "Projecting and clustering people",
-            "the directions are private, people's own scores along them are not. "
-            "“Release only the directions” above leaves them out.",
-        )
-        panels.people(
-            views,
-            cca_cache.people(spec, None),
-            cca_cache.people(spec, lead),
-            lead,
-        )
-        session_ledger.uncovered(
-            dataset_of(source), "People's scores along directions", "they are computed from rows"
-        )
     panels.so_far(source, shared.spec.delta)
-
-    st.markdown("## More ε, more people, more δ")
-    if session_ledger.curves(dataset_of(source)):
-        three_curves(selection, problem.random_share)
 
     not_private(
         "Exact correlations, the captured share and the agreement of directions",

@@ -24,7 +24,9 @@ if not dataset_ready(dataset):
 with errors_shown():
     spec = replace(central_spec(selection.spec), samples=None)
     specs = panels.feasible(spec, dataset, tuple(VARIANTS))
-    rows = central_cache.rows(tuple(specs.values()))
+    # In a place of its own: what stands below stays, greyed, until its successor is there.
+    with st.container():
+        rows = central_cache.rows(tuple(specs.values()))
     session_ledger.pay_rows(rows)
     panels.answer(rows, spec)
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")

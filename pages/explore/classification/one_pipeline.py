@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data.held_out import Halves
 from dpcore.experiments.learning.classification_problem import LearningProblem
 from dpcore.experiments.learning.classification_runs import Outcome
 from dpcore.experiments.learning.classification_spec import EXACT, ClassificationSpec
 from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
-from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.figures.components.images import component_strip, picture_strip
 from dpcore.figures.families.classification import confusion, decision_plane
 from dpcore.spectra import align_signs
@@ -24,19 +26,24 @@ from pages.widgets.messages import big_number, not_private
 _SHOWN = 10
 
 
-def inside(spec: ClassificationSpec, halves: Halves) -> ClassificationSpec:
+def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> ClassificationSpec:
     """One trained pipeline: its components, its mistakes, its plane; returns which."""
     pipeline = ask("class_pipeline")
     spec = replace(spec, pipeline=pipeline)
-    panels.pay(replace(one, repetitions=1) for one in (spec, replace(spec, components=2)))
+    panels.pay([spec, replace(spec, components=2, repetitions=1)])
     outcome = learning_cache.outcome(spec)
     problem = learning_cache.problem(spec.key())
     wrong = round(outcome.test_error * len(problem.test_X))
-    big_number(
-        f"{wrong:,}",
-        f"of {len(problem.test_X):,} test people are taken for another class in this draw "
-        f"at ε\u00a0=\u00a0{spec.epsilon:g}: {percent(outcome.test_error)}.",
-    )
+    # The number that the error curve has, so that one setting has one number.
+    with answer:
+        mean = fmean(row["test_error"] for row in learning_cache.rows([spec]))
+        big_number(
+            percent(mean),
+            f"of {len(problem.test_X):,} test people are taken for another class at "
+            f"**ε\u00a0=\u00a0{spec.epsilon:g}**.",
+            f"The mean of {counted(spec.repetitions, 'draw')}. One of them is looked into below: "
+            f"{percent(outcome.test_error)} wrong, {wrong:,} people.",
+        )
     if halves.image_shape is not None:
         _pictures(spec, outcome, problem, halves.image_shape)
     left, right = st.columns(2, gap="large")

@@ -23,11 +23,15 @@ if not dataset_ready(selection.dataset):
 with errors_shown():
     halves = learning_cache.halves(selection.spec.dataset)
     view = ask("class_view", label_visibility="collapsed")
-    spec = choose_spec(selection, halves)
+    # In places of their own: the answer first, and what stood stays while it is worked out.
+    answer, controls = st.container(), st.container(border=True)
+    with controls:
+        spec = choose_spec(selection, halves)
     if view == ERROR_VIEW:
         panels.pay(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
-        panels.answer(spec)
-        redraw_button()
+        with answer:
+            panels.answer(spec)
+            redraw_button()
         st.markdown("## Test error at every ε")
         if session_ledger.curves(spec.dataset):
             panels.curves(spec)
@@ -37,13 +41,14 @@ with errors_shown():
     elif view == SPLIT_VIEW:
         panels.pay([replace(spec, pipeline=PRIVATE)])
         if session_ledger.curves(spec.dataset):
-            budget_split.two_parts(spec)
+            with answer:
+                budget_split.two_parts(spec)
             budget_split.how_it_moves(spec)
             budget_split.three_parts(spec)
         st.markdown("## What it promises")
         panels.promises(spec)
     else:
-        shown = one_pipeline.inside(spec, halves)
+        shown = one_pipeline.inside(spec, halves, answer)
         redraw_button()
         st.markdown("## What it promises")
         panels.cards(shown)

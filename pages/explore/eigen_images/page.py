@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 import streamlit as st
 
-from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca.sentences import counted, percent
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.eigen_images import spectrum_panels
 from pages.parameters.table import ask
 from pages.parameters.words import or_infinity as say
 from pages.server import result_cache
 from pages.sidebar.controls import current
+from pages.sidebar.selection import n_components_of
 from pages.widgets import component_images, session_ledger
+from pages.widgets.component_images import MOST_SHOWN
 from pages.widgets.guarantee_card import guarantee_tabs
-from pages.widgets.messages import dataset_ready, errors_shown, not_private
+from pages.widgets.messages import big_number, dataset_ready, errors_shown, not_private
+
+
+def headline(spec: RunSpec, method: str) -> None:
+    """What is kept on average at the strictest ε, as every page says it, and in the draw shown."""
+    kept = [row["energy_ratio"] for row in result_cache.rows(spec)]
+    big_number(
+        percent(fmean(kept)),
+        f"of the energy that exact PCA captures is kept by **{PROTOCOLS[method].title}** at "
+        f"**ε\u00a0=\u00a0{say(spec.epsilon)}**.",
+        f"The mean of {counted(len(kept), 'draw')}; the one shown keeps {percent(kept[0])}.",
+    )
+
 
 selection = current()
 dataset = selection.dataset
-# Not in columns: there, what has no room in a line is cut off.
-method = ask("method")
-epsilons = ask("epsilons")
+answer = st.container()
+# The controls follow the answer; with pills, what has no room in a line begins another.
+controls = st.container(border=True)
+method = ask("method", controls)
+epsilons = ask("epsilons", controls)
 for note in selection.notes:
     st.warning(note)
 if not dataset_ready(dataset):
@@ -33,17 +51,16 @@ with errors_shown():
         for epsilon in sorted(epsilons, reverse=True)
     }
     problem = result_cache.problem(selection.spec.problem_key())
-    for spec in specs.values():
-        session_ledger.pay_run(spec, what=("components", "eigenvalues"))
+    for epsilon, spec in specs.items():
+        # On top is the mean of all draws at the strictest.
+        draws = spec.repetitions if epsilon == min(specs) else 1
+        session_ledger.pay_run(spec, draws, what=("components", "eigenvalues"))
     found = {epsilon: result_cache.subspaces(spec)[method] for epsilon, spec in specs.items()}
     session_ledger.so_far(dataset.name, dataset.title, selection.spec.delta)
     if specs:
         strictest = min(specs)
-        kept = result_cache.rows(replace(specs[strictest], repetitions=1))[0]["energy_ratio"]
-        st.markdown(
-            f"## At ε = {say(strictest)}, {PROTOCOLS[method].title} keeps {percent(kept)} of the "
-            "energy of exact PCA."
-        )
+        with answer:
+            headline(specs[strictest], method)
     rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
     component_images.component_rows(
         {"Exact PCA": problem.exact_components[:10]} | rows,
@@ -52,7 +69,12 @@ with errors_shown():
         result_cache.feature_names(selection.spec),
         protocol=method,
     )
-    st.caption("Under each picture, its |cosine| to the exact one. One draw of the noise.")
+    n_components = n_components_of(selection.spec.components, dataset)
+    of_all = f"The first {MOST_SHOWN} of {n_components} components. " * (n_components > MOST_SHOWN)
+    st.caption(
+        f"{of_all}Under each picture, its |cosine| to the exact one. One draw of the noise; the "
+        "number on top is the mean of all."
+    )
 
     st.markdown("## Rebuild somebody from the first k components")
     spectrum_panels.rebuilt_rows(selection.spec, found, problem, dataset, say)

@@ -121,7 +121,13 @@ def scree_of(
         noise="wishart" if method == "wishart" else strictest.noise,
     )
     figure: go.Figure = scree(
-        problem.exact_eigenvalues[:count], private, edge, protocol=method, dark=is_dark()
+        result_cache.shown(
+            ("before noise", strictest.problem_key()), problem.eigenvalues_before_noise
+        )[:count],
+        private,
+        edge,
+        protocol=method,
+        dark=is_dark(),
     )
     chart(
         figure,
@@ -129,6 +135,8 @@ def scree_of(
         alt=f"Exact and private eigenvalues by rank; noise alone reaches {edge:.2g}.",
     )
     st.caption(
-        f"Shaded: what noise alone gives at ε = {say(min(specs))}, out to the edge of its "
+        "All of one matrix, the one that noise was added to"
+        + (", with every row at length one. " if strictest.preparation == "sphere" else ". ")
+        + f"Shaded: what noise alone gives at ε = {say(min(specs))}, out to the edge of its "
         "spectrum. Eigenvalues inside it say nothing about the data."
     )

@@ -11,14 +11,15 @@ from dpcore.experiments.pca.runs import reference_bytes
 from dpcore.experiments.pca.sentences import spread_of
 from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.explore.playground import as_printed, presets
+from pages.explore.playground import as_printed
 from pages.explore.playground.message_sizes import travelled
 from pages.explore.playground.own_estimate import own_estimate
 from pages.explore.playground.tour import tour
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server import page_lock, result_cache
-from pages.sidebar.controls import current
+from pages.sidebar.controls import current, redraw_noise
 from pages.sidebar.page_top import beside_title
+from pages.stories import story_card
 from pages.widgets import component_images, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.draws_to_come import make_the_rest
@@ -34,13 +35,14 @@ with beside_title():
     epsilon_slider(spec)
 for note in selection.notes:
     st.warning(note)
-story = presets.told()
-if story is not None and not presets.predicted(story):
+if not story_card.answered(selection):
     st.stop()
 if not dataset_ready(dataset):
     st.stop()
 
-tour()
+with st.container(horizontal=True, vertical_alignment="center", key="tour"):
+    tour()
+    story_card.menu()
 energy_picture()
 with errors_shown():
     session_ledger.pay_run(spec, spec.repetitions)
@@ -54,7 +56,12 @@ with errors_shown():
         lead = spread_of(rows, spec.protocols[0])
         st.markdown(as_printed.against_published(spec, lead.mean))
 
-    presets.picker()
+    st.button(
+        "Redraw noise",
+        on_click=redraw_noise,
+        type="primary",
+        help="New noise under the same settings: how much was luck?",
+    )
     if "local" in spec.protocols[1:]:
         # The other end of the scale, for whoever chose to see it.
         component_images.component_rows(

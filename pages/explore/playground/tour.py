@@ -8,7 +8,7 @@ _STEP = "_tour"
 STEPS = (
     (
         "**DP-PCA Lab** finds what many people's records have in common without giving any one of "
-        "them away. Move ε to the left: more privacy, less of the pattern."
+        "them away. Move ε to the left: less of it is left."
     ),
     (
         "The upper row of pictures is the truth, the lower what privacy leaves of it. The curve "
@@ -16,7 +16,7 @@ STEPS = (
     ),
     (
         "The controls at the side change whose data these are: more people hide one another "
-        "better. Further down: who is protected, from whom, and a few stories."
+        "better. Further down: who is protected, and from whom. Stories ask, and you guess."
     ),
 )
 
@@ -27,12 +27,11 @@ def tour() -> None:
     if step >= len(STEPS):
         return
     is_last = step + 1 == len(STEPS)
-    with st.container(horizontal=True, vertical_alignment="center", key="tour"):
-        st.markdown(f":small[:gray-badge[{step + 1} of {len(STEPS)}] {STEPS[step]}]")
-        st.button("Done" if is_last else "Next", on_click=_go, args=(step + 1,), key="tour_next")
-        if not is_last:
-            skip = len(STEPS)
-            st.button("Skip", on_click=_go, args=(skip,), key="tour_skip", type="tertiary")
+    st.markdown(f":small[:gray-badge[{step + 1} of {len(STEPS)}] {STEPS[step]}]")
+    st.button("Done" if is_last else "Next", on_click=_go, args=(step + 1,), key="tour_next")
+    if not is_last:
+        skip = len(STEPS)
+        st.button("Skip", on_click=_go, args=(skip,), key="tour_skip", type="tertiary")
 
 
 def _go(step: int) -> None:

@@ -45,10 +45,14 @@ def headline(spec: ComplexitySpec, place: DeltaGenerator) -> None:
             )
             return
         last = {row["protocol"]: row["samples"] for row in rows}
+        times = last["modsulq"] / last["ppca"]
         big_number(
-            f"{last['modsulq'] / last['ppca']:.1f}×",
+            f"{times:,.0f} ×" if times >= 10 else f"{times:.1f} ×",
             f"as many people are needed by **MOD-SuLQ** as by **PPCA** at d = {DIMENSIONS[-1]}, "
             f"for a correlation of {spec.correlation:g} at ε = {plain(spec.epsilon)}.",
+            f"A hospital that measures {DIMENSIONS[-1]} things of everybody needs about "
+            f"**{last['ppca']:,.0f}** patients with PPCA and **{last['modsulq']:,.0f}** with "
+            "MOD-SuLQ. "
             f"People needed grow as $d^{{{slopes['ppca']:.2f}}}$ with PPCA and as "
             f"$d^{{{slopes['modsulq']:.2f}}}$ with MOD-SuLQ; the theorems say $d$ and "
             "$d^{3/2}$, up to logarithms.",

@@ -15,11 +15,14 @@ from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
 selection = current()
-source = panels.choose_source()
+answer = st.container()
+controls = st.container(border=True)
+with controls:
+    source = panels.choose_source()
 if source == panels.COLUMN and not dataset_ready(selection.dataset):
     st.stop()
 data = spec = None
-with errors_shown():
+with errors_shown(), controls:
     data = panels.choose_values(source, selection.dataset)
     spec = panels.choose_spec(selection.spec, data) if data is not None else None
 if data is None or spec is None:
@@ -28,8 +31,9 @@ if data is None or spec is None:
 with errors_shown():
     release = statistic_runs.release(data.values, spec)
     panels.pay(data, spec, release)
-    panels.answer(data, spec, release)
-    st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
+    with answer:
+        panels.answer(data, spec, release)
+        st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
     if spec.kind == HISTOGRAM:
         panels.histogram(data, spec, release)
     left, right = st.columns(2, gap="large")

@@ -111,9 +111,10 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
         moves = "One person moves two counts by one each"
     else:
         words = big_number(
-            f"{release.value:.5g}",
+            f"{release.value:.4g}",
             f"is the private {spec.kind} of **{plainly(data.name)}** over {n:,} people at "
-            f"**ε\u00a0=\u00a0{spec.epsilon:g}**. The true one is {exact:.5g}: an error of "
+            f"**ε\u00a0=\u00a0{spec.epsilon:g}**. This is one draw; the "
+            f"true one is {exact:.4g}: an error of "
             f"{release.value - exact:+.2g}.",
         )
         moves = f"One person can move it by at most {release.sensitivity:.3g}"

@@ -29,6 +29,13 @@ class Axis:
     grows: bool = True
     least: float = math.ulp(0.0)
 
+    def told(self, value: float) -> str:
+        """A value with its name."""
+        words = self.at.format(value)
+        if value == 1:
+            words = words.replace(" sites", " site").replace(" people", " person")
+        return words
+
     @property
     def kind(self) -> type:
         return int if self.whole else float

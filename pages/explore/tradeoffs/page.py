@@ -7,12 +7,11 @@ from functools import partial
 import streamlit as st
 
 from dpcore.experiments.engine.sweep import Sweep
-from pages.explore.tradeoffs.panels import Sides, draw_panels, figures_of
+from pages.explore.tradeoffs.panels import draw_panels, figures_of, nothing_yet
 from pages.explore.tradeoffs.sweep_controls import choose_sweeps, command_of, rows_by_dataset
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.sidebar.controls import current
-from pages.widgets import session_ledger
-from pages.widgets.charts import chart
+from pages.widgets import last_answer, session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 from pages.widgets.sweep_panel import (
@@ -34,28 +33,25 @@ def choose() -> tuple[Sweep, ...]:
 
 selection = current()
 answer = st.container()
+sweeps: tuple[Sweep, ...] = ()
+job = None
 for note in selection.notes:
     st.warning(note)
 with errors_shown():
     with st.container(border=True):
         sweeps = choose()
-        job = started_job(PAGE, sweeps)
+        job = started_job(PAGE, sweeps, by_itself=True)
     if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
         commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
         rows = [row for side in ended.rows for row in side]
         take_away_sweep(PAGE, sweeps, rows, figures_of(sweeps, rows_by_dataset(ended)), commands)
-    with answer:
-        if job is None:
-            st.markdown(
-                "## What does privacy cost as one thing changes?\n"
-                "Choose what varies and press Run; everything else is held as the sidebar says."
-            )
-            # The empty axes say what will be drawn, and have the chart library loaded by then.
-            nothing: dict[str, Sides] = {selection.dataset.name: ([],) * len(sweeps)}
-            empty = figures_of(sweeps, nothing)[selection.dataset.name]
-            chart(empty, key=f"{PAGE}_do_empty", alt="The axes of the curves to come.")
-        else:
-            watch(PAGE, job, partial(draw_panels, sweeps))
+with answer:
+    if job is not None:
+        watch(PAGE, job, partial(draw_panels, sweeps))
+    elif not last_answer.stands(PAGE) and sweeps:
+        st.markdown("Press Run; everything but what varies is held as the sidebar says.")
+        nothing_yet(sweeps)
+with errors_shown():
     promised_cards(
         selection.spec,
         selection.dataset,

@@ -35,6 +35,7 @@ def draw_panels(sweeps: Sequence[Sweep], progress: SweepProgress) -> None:
     """The finding, and under it one panel a data set, side by side, on one scale."""
     sides = rows_by_dataset(progress)
     if not sides:
+        nothing_yet(sweeps)
         return
     field, others = field_of(sweeps[0]), names_of_others(sweeps)
     ours, *theirs = next(iter(sides.values()))
@@ -64,6 +65,15 @@ def draw_panels(sweeps: Sequence[Sweep], progress: SweepProgress) -> None:
         "Bands are the spread of the draws. Click a point to open it in the Playground, at the "
         "nearest settings its controls have."
     )
+
+
+def nothing_yet(sweeps: Sequence[Sweep]) -> None:
+    """The question over empty axes, which have the chart library loaded by the first curve."""
+    st.markdown("## What does privacy cost as one thing changes?")
+    _, names = sweeps[0].vary[0]
+    nothing: dict[str, Sides] = {names[0]: ([],) * len(sweeps)}
+    empty = figures_of(sweeps, nothing)[names[0]]
+    chart(empty, key="tradeoffs_do_empty", alt="The axes of the curves to come.")
 
 
 def names_of_others(sweeps: Sequence[Sweep]) -> list[str]:

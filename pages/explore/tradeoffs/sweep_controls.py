@@ -168,8 +168,8 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
     first, last = values[0], values[-1]
     sentence = (
         f"of the energy that exact PCA captures is kept by **{title}** on "
-        f"{rows[0]['dataset']} at **{axis.at.format(last)}**, and "
-        f"{percent(curves.mean(lead, first))} at {axis.at.format(first)}."
+        f"{rows[0]['dataset']} at **{axis.told(last)}**, and "
+        f"{percent(curves.mean(lead, first))} at {axis.told(first)}."
     )
     reached = crossing(curves, lead, TARGET) if axis.grows else None
     if reached is not None and reached > first:
@@ -195,7 +195,7 @@ def _against(name: str, rows: Sequence[Row], other_rows: Sequence[Row], field: s
     at = max(gains, key=lambda value: abs(gains[value]))
     return (
         f"Against {'the ' if name == PUBLISHED else ''}{name} that is "
-        f"**{100 * gains[at]:+.0f} points** where it matters most, at {AXES[field].at.format(at)}."
+        f"**{100 * gains[at]:+.0f} points** where it matters most, at {AXES[field].told(at)}."
     )
 
 

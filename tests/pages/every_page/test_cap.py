@@ -66,7 +66,8 @@ def refusal(at: AppTest) -> str:
 
 def said(at: AppTest) -> str:
     words = (each.value for each in (*at.markdown, *at.caption))
-    return "\n".join((*words, *(each.proto.body for each in at.get("html"))))
+    bodies = (each.proto.body for each in at.get("html"))
+    return "\n".join((*words, *(body for body in bodies if not body.startswith("<style>"))))
 
 
 def paid(at: AppTest) -> int:

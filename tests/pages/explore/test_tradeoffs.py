@@ -11,8 +11,10 @@ from streamlit.testing.v1 import AppTest
 from dpcore.command_line.sweeping import parse_vary
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca.spec import RunSpec
+from pages.explore.tradeoffs.axes import AXES
 from pages.explore.tradeoffs.sweep_controls import command_of
 from pages.server import result_cache, visitors_jobs
+from pages.server.background_jobs import Progress, View
 from pages.server.job_queue import Jobs
 from pages.server.visitors_jobs import (
     SWEEPS,
@@ -33,7 +35,6 @@ def button(at: AppTest, label: str):
 
 
 def run_to_the_end(at: AppTest) -> AppTest:
-    button(at, "Run").click().run()
     for _ in range(150):
         if not any(each.label == "Cancel" for each in at.button):
             return at
@@ -56,7 +57,7 @@ QUICK = {"repetitions": "2", "components": "5"}
 def test_a_sweep_runs_to_its_end_and_is_there_on_coming_back(open_page):
     at = open_page("explore/tradeoffs", **QUICK, tradeoffs_values_epsilon="0.1, 1, 10",
                    tradeoffs_published="true")  # fmt: skip
-    assert not at.exception and "press Run" in texts(at)
+    assert not at.exception
     run_to_the_end(at)
     assert not at.exception and not at.error
     assert "of the energy that exact PCA captures is kept by **DPdisPCA** on digits" in texts(at)
@@ -70,6 +71,27 @@ def test_a_sweep_runs_to_its_end_and_is_there_on_coming_back(open_page):
     at.switch_page("pages/explore/tradeoffs/page.py").run()
     assert not at.exception
     assert "at **ε = 10**" in texts(at)
+
+
+def test_what_stood_stays_until_half_of_its_successor_is_there(open_page, monkeypatch):
+    at = run_to_the_end(open_page("explore/tradeoffs", **QUICK, tradeoffs_values_epsilon="1, 10"))
+    before = [(trace.get("name"), trace.get("y")) for trace in traces(at)]
+    assert before and "%" in texts(at)
+    # Bad input: its sentence, and the last answer.
+    at.text_input(key="tradeoffs_values_epsilon").set_value("1, two").run()
+    assert [error.value for error in at.error] and not at.exception
+    assert [(trace.get("name"), trace.get("y")) for trace in traces(at)] == before
+    # Another sweep, of which nothing has arrived.
+    monkeypatch.setattr("pages.server.visitors_jobs.run_sweep", lambda *_, **__: iter(()))
+    monkeypatch.setattr(View, "progress", lambda self: Progress({}, "running"))
+    at.text_input(key="tradeoffs_values_epsilon").set_value("2, 20").run()
+    assert not at.exception and not at.error
+    assert [(trace.get("name"), trace.get("y")) for trace in traces(at)] == before
+    assert any("0 of" in bar.proto.text for bar in at.get("progress"))
+
+
+def test_one_site_is_one_site():
+    assert AXES["sites"].told(1) == "1 site" and AXES["sites"].told(2) == "2 sites"
 
 
 @pytest.mark.parametrize(
