@@ -6,14 +6,11 @@ import pytest
 
 from dpcore.experiments.pca.sentences import (
     bytes_in_words,
-    comparison,
     counted,
-    headline,
+    in_plain_words,
     percent,
     spread_of,
 )
-
-TITLES = {"dpdis": "DPdisPCA", "local": "One site alone"}
 
 
 def rows_of(**ratios):
@@ -36,18 +33,9 @@ def test_spread_is_of_one_protocols_draws():
     assert (spread.mean, spread.least, spread.greatest, spread.draws) == (0.5, 0.2, 0.9, 3)
 
 
-def test_the_headline_is_about_the_first_protocol():
-    rows = rows_of(dpdis=[0.4, 0.6], local=[0.1, 0.3])
-    sentence = headline(rows, TITLES)
-    assert sentence.startswith("of the energy that exact PCA captures is kept by **DPdisPCA**")
-    assert "**ε = 0.5** with 4 sites of 1,001 people (40 % to 60 % over 2 draws)." in sentence
-    assert comparison(rows, TITLES) == "One site alone 20 % · A random subspace 8.0 %"
-
-
-def test_one_draw_has_no_spread_and_one_protocol_no_company():
-    rows = rows_of(dpdis=[0.5])
-    assert "draws" not in headline(rows, TITLES)
-    assert comparison(rows, TITLES) == "A random subspace 8.0 %"
+def test_the_number_in_plain_words_has_the_floor_beside_it():
+    words = in_plain_words(rows_of(dpdis=[0.4, 0.6], local=[0.1, 0.3]))
+    assert "Pure chance would keep 8.0 %" in words
 
 
 @pytest.mark.parametrize(
