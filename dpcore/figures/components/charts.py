@@ -60,7 +60,7 @@ def scree(
     )
     # One hue would not tell them apart: the protocol's own for the strongest promise alone.
     shades = (look.colour, *(_ON_DARK if dark else _ON_LIGHT))
-    for number, (label, eigenvalues) in enumerate(reversed(list(private.items()))):
+    for number, (label, eigenvalues) in enumerate(list(private.items())[::-1]):
         figure.add_scatter(
             x=ranks[: len(eigenvalues)],
             y=eigenvalues,
