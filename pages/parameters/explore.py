@@ -260,7 +260,8 @@ TRADEOFFS: dict[str, Parameter] = {
         for name, (title, options) in SETTINGS.items()
     },
 }
-PLAYGROUND: dict[str, Parameter] = {
+# Followed on every page.
+STORY: dict[str, Parameter] = {
     "story": OneOf(
         control="selectbox",
         title="Story",
@@ -270,7 +271,7 @@ PLAYGROUND: dict[str, Parameter] = {
     )
 }
 EXPLORE = (
-    of_page("playground", PLAYGROUND)
+    STORY
     | of_page("eigen_images", EIGEN_IMAGES)
     | of_page("sample_complexity", SAMPLE_COMPLEXITY)
     | of_page("statistics", STATISTICS)

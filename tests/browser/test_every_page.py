@@ -63,8 +63,7 @@ def test_fits_a_phone_in_the_dark(place, phone):
     page, watched = phone
     page.evaluate(GO_THERE, f"/{place.address}")
     settle(page)
-    here = page.locator("[data-testid=stSidebarNavLink][aria-current=page]")
-    assert place.title in here.text_content()
+    assert page.get_by_role("heading", level=1).text_content() == place.title
     assert page.locator("[data-testid=stException]").count() == 0
     wider = page.evaluate(
         "() => document.querySelector('[data-testid=stMain]').scrollWidth - window.innerWidth"

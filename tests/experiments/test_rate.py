@@ -16,7 +16,7 @@ def points_of(spec, **choices):
 
 
 def test_points_are_means_over_draws_with_real_lengths():
-    spec = RunSpec(repetitions=2, truncation="psd", noise="isometric")
+    spec = RunSpec(repetitions=2, preparation="published")
     points = {p.label: p for p in points_of(spec, ratios=(1, 2), precisions=("float32", "int8"),
                                             steps=(1,))}  # fmt: skip
     assert set(points) == {
@@ -46,7 +46,7 @@ def test_the_frontier_has_no_point_that_another_beats():
 def test_on_mnist_rounding_beats_truncation_with_a_quarter_of_the_bytes(datasets_home, monkeypatch):
     """N = 60000, S = 10, K = 50, epsilon = 1, isometric, psd: a step of one sigma, R = 100."""
     monkeypatch.setenv("DPCORE_DATA", str(datasets_home))
-    spec = RunSpec(dataset="mnist", sites=10, noise="isometric", truncation="psd", repetitions=1)
+    spec = RunSpec(dataset="mnist", sites=10, preparation="published", repetitions=1)
     points = {p.label: p for p in points_of(spec, ratios=(2,), precisions=("float32",), steps=(1,))}
     proxy, rounded = points["R = 100, float32"], points["step 1 σ"]
     assert proxy.bytes_per_site == pytest.approx(313_636, abs=100)

@@ -53,7 +53,7 @@ def epsilon(account: Account) -> float:
 
 
 def test_protocols_that_read_the_same_noise_share_a_payment():
-    spec = replace(SPEC, protocols=("dpdis", "full", "local"))
+    spec = replace(SPEC, protocols=("dpdis", "full", "local"), preparation="bounded")
     account = shown(spec)
     assert account.n_releases == 1
     assert epsilon(account) == pytest.approx(1.0, rel=1e-6)
@@ -114,8 +114,15 @@ def test_a_site_alone_spares_the_people_of_the_others():
     assert account.rows(DELTA)[0]["who_pays"] == "people of site 1"
 
 
+def test_a_site_alone_around_its_own_mean_reads_noise_of_its_own():
+    """On the sphere; else one release could be subtracted from the other."""
+    account = shown(replace(SPEC, protocols=("dpdis", "local"), preparation="sphere"))
+    assert account.n_releases == 2
+
+
 def test_a_site_alone_costs_nothing_more_once_all_have_sent():
-    alone, together = (replace(SPEC, protocols=(key,)) for key in ("local", "dpdis"))
+    bounded = replace(SPEC, preparation="bounded")
+    alone, together = (replace(bounded, protocols=(key,)) for key in ("local", "dpdis"))
     for order in ((alone, together), (together, alone)):
         account = shown(*order)
         assert account.n_releases == 1

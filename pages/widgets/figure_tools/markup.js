@@ -6,7 +6,7 @@ function mend() {
     else part.removeAttribute("tabindex");
   }
   // Its list of pages has a division between each list and its items, and is no list to anybody.
-  const list = "[data-testid=stSidebarNavItems]:not([role])";
+  const list = "[data-testid=stSidebarNavItems]";
   for (const part of document.querySelectorAll(`${list}, ${list} li`)) part.role = "presentation";
 }
 

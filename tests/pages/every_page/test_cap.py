@@ -97,9 +97,10 @@ def test_what_would_exceed_the_cap_is_neither_shown_nor_paid(open_page, page):
 def test_the_sentence_says_what_was_asked_what_is_left_and_the_cap(open_page):
     at = set_cap(open_page("learn/start", **SHORT), 1.0)
     visit(at, "explore/playground")
-    # Two draws of the sites' noise and two of the pooled, at ε = 1 each: μ = 2 · 0.5325.
+    # Two draws each of the sites' noise, of the first site's and of the pooled, at ε = 1 each:
+    # μ = √6 · 0.5325.
     assert refusal(at) == (
-        "Not drawn. This asks for ε = 2.53, and ε = 1 is left of the cap of ε = 1 at δ = 0.01."
+        "Not drawn. This asks for ε = 3.32, and ε = 1 is left of the cap of ε = 1 at δ = 0.01."
     )
 
 
@@ -127,7 +128,8 @@ def test_what_is_paid_stays_when_nothing_is_left(open_page):
 def test_curves_nobody_asked_for_are_left_out_under_a_cap(open_page):
     at = set_cap(open_page("learn/start", repetitions="1", protocols="DPdisPCA"), 5.0)
     visit(at, "explore/playground").run()
-    handed_over = json.loads(at.get("bidi_component")[-1].proto.json)
+    parts = {part.proto.component_name: part.proto for part in at.get("bidi_component")}
+    handed_over = json.loads(parts["energy_frames"].json)
     assert [frame["epsilon"] for frame in handed_over["frames"]] == [1.0]
     assert "Left out under a cap" in said(at)
 
@@ -195,7 +197,7 @@ def test_the_words_are_those_of_a_plan_and_of_whoever_stops(open_page):
     assert "a plan of exactly these, fixed beforehand, would have cost each" in foot
     assert "For whoever stops when it suits: ε = **" in foot
     visit(at, "use/ledger")
-    assert "a plan of exactly these 4 releases, fixed beforehand, would have cost" in said(at)
+    assert "a plan of exactly these 6 releases, fixed beforehand, would have cost" in said(at)
     assert "For whoever stops when it suits: ε = " in said(at)
 
 

@@ -90,7 +90,12 @@ def of_batch(found, spec) -> list[Charge]:
 # What each function hands over that has to be paid.
 RESULTS: dict[str, Callable[..., list[Charge]]] = {
     "result_cache.rows": lambda found, spec: of_rows(found),
+    "result_cache.first_rows": lambda found, spec: of_rows(found[0]),
     "result_cache.subspaces": of_subspaces,
+    # What releases say of themselves is made of what they are.
+    "result_cache.self_assessed": lambda found, spec: of_subspaces(
+        result_cache.subspaces(spec), spec
+    ),
     "frames_cache.frame": lambda found, *_: of_rows(found.rows),
     "steps_cache.steps": of_walk,
     "central_cache.rows": lambda found, specs, **_: of_rows(found),
@@ -147,7 +152,7 @@ FREE = {
     "result_cache.prepared", "result_cache.problem", "result_cache.feature_names",
     "result_cache.statement", "result_cache.person",
     "result_cache.as_measured", "result_cache.shown", "result_cache.dataset_statuses",
-    "result_cache.cells", "frames_cache.exact_pictures", "frames_cache.features_of",
+    "result_cache.cells", "result_cache.of_one_draw", "frames_cache.exact_pictures", "frames_cache.features_of",
     "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
     "central_cache.problem", "learning_cache.different",
     "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
