@@ -202,8 +202,7 @@ class Draw:
         return np.tensordot(weights, own, axes=1) if site is None else own[site]
 
     def first(self) -> Spectrum:
-        """The first site's noisy second moment, around its own noisy mean: no other site has a
-        part in it."""
+        """The first site's noisy second moment, around its own noisy mean, and no other site's."""
         return self.once(Draw._gathered)[0]
 
     def proxies(self) -> Inbox:
@@ -227,17 +226,19 @@ class Draw:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
         # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
         workers = min(len(sites), self._threads or os.cpu_count() or 1)
-        if self.moments.n_features < THREADED_FROM_FEATURES or workers < 2:
-            return map(self._at_site, sites)
-        return self._in_threads(sites, workers)
+        if workers > 1 and self.moments.n_features >= THREADED_FROM_FEATURES:
+            return self._in_threads(sites, workers)
+        return map(self._sent_by, sites, map(self.noisy_site, sites))
 
     def _in_threads(self, sites: range, workers: int) -> Iterator[tuple[list[Spectrum], Arrived]]:
         with ThreadPoolExecutor(workers) as pool:
             for start in range(0, len(sites), 4 * workers):
-                yield from pool.map(self._at_site, sites[start : start + 4 * workers])
+                chunk = sites[start : start + 4 * workers]
+                yield from pool.map(lambda site: self._sent_by(site, self.noisy_site(site)), chunk)
 
     def noisy_site(self, site: int) -> NoisySite:
         """A site as its noise left it, the same at every call."""
+        self._checkpoint()
         sigma = self.scales[site].moment
         noisy = noisy_second_moment(
             self.moment_around(self.centre, site),
@@ -247,9 +248,8 @@ class Draw:
         )
         return NoisySite(noisy, int(self.moments.n_samples[site]), sigma)
 
-    def _at_site(self, site: int) -> tuple[list[Spectrum], Arrived]:
-        self._checkpoint()
-        centred = alone = drawn = self.noisy_site(site)
+    def _sent_by(self, site: int, drawn: NoisySite) -> tuple[list[Spectrum], Arrived]:
+        centred = alone = drawn
         if self.noisy_means is not None and self.centre is None:
             own = self.noisy_means[site]
             alone = drawn.centred(own, own) if site == 0 else drawn

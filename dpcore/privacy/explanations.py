@@ -155,8 +155,9 @@ ASSUMED: dict[Assumption, Explained] = {
         "Replacing a person is taken to replace one row and to leave the others as they are. A "
         "scaler, a mean, a vocabulary or an imputer that was fitted to everybody's rows makes each "
         "row depend on everybody: one person moves them all. With a StandardScaler in front of "
-        "Analyze Gauss on rows that are clipped and not centred, a single row of extreme values among "
-        "the 1,797 digits makes ε 3,752 under a card that says 1. Scale by numbers that were public beforehand. The estimators warn "
+        "Analyze Gauss on rows that are clipped and not centred, a single row of extreme values "
+        "among the 1,797 digits makes ε 3,752 under a card that says 1. Scale by numbers that were "
+        "public beforehand. The estimators warn "
         "where a scikit-learn pipeline fits something before them. What was done to the rows by "
         "hand they cannot see.",
     ),

@@ -191,8 +191,8 @@ def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
 
 def self_assessed(spec: RunSpec) -> dict[str, Assessed]:
     """What the first draw's releases say of themselves, of protocols that can."""
-    problem(spec.problem_key())
-    return _self_assessed(replace(spec, repetitions=1))
+    alone = of_one_draw(spec)
+    return _self_assessed(alone, make=partial(assessed, alone, problem(spec.problem_key())))
 
 
 def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]:
@@ -278,15 +278,11 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
 
 
-def _assess(spec: RunSpec) -> dict[str, Assessed]:
-    return assessed(spec, problems(spec.problem_key()))
-
-
 # What visitors who move sliders fill in minutes; what is let go of is computed anew in as long.
 _ROW_BYTES = 24 * 1024**2
 _rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
 _subspaces = OnceCache(_draw, keep=64, most_bytes=_ROW_BYTES)
-_self_assessed = OnceCache(_assess, keep=256, most_bytes=_ROW_BYTES)
+_self_assessed: OnceCache[dict[str, Assessed]] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
 _shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)

@@ -65,12 +65,12 @@ def assessed(spec: RunSpec, problem: Problem, repetition: int = 0) -> dict[str, 
         proxies=any(each.wants_proxies for each in entries if each.average is not None),
         average=any(each.wants_average for each in entries),
     )
+    found = {}
     with one_blas_thread():
-        return {
-            each.key: _of(each, each.average(draw), draw)
-            for each in entries
-            if each.average is not None
-        }
+        for each in entries:
+            if each.average is not None:
+                found[each.key] = _of(each, each.average(draw), draw)
+    return found
 
 
 def _of(entry: Protocol, average: NoisyAverage, draw: Draw) -> Assessed:
