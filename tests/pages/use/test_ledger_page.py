@@ -194,10 +194,10 @@ def until(at: AppTest, is_over) -> AppTest:
 def test_a_sweep_is_paid_also_by_somebody_who_does_not_wait_for_it(open_page):
     at = open_page("explore/tradeoffs", **FEW, tradeoffs_values_epsilon="0.5, 1, 2")
     at.switch_page(LEDGER).run()
-    until(at, lambda at: at.dataframe and at.dataframe[0].value["draws"].sum() == 12)
+    until(at, lambda at: at.dataframe and at.dataframe[0].value["draws"].sum() == 18)
     table = at.dataframe[0].value
     # On so many lines as looks it arrived in.
-    assert table.groupby("epsilon")["draws"].sum().to_dict() == {0.5: 4, 1: 4, 2: 4}
+    assert table.groupby("epsilon")["draws"].sum().to_dict() == {0.5: 6, 1: 6, 2: 6}
     everything = spent(at)
     # The Playground at the middle value shows draws of the sweep.
     at.switch_page("pages/explore/playground/page.py").run()
