@@ -134,3 +134,11 @@ def test_a_subspace_that_says_nothing_about_the_rows_is_one_sentence(dataset, kn
 def test_no_more_directions_are_asked_for_than_are_left():
     with pytest.raises(ParameterError, match=r"components must be .* \[1, n_features=4\], got 5"):
         RunSpec(knowledge="dct:5").settings(64, 5)
+
+
+def test_the_spectrum_under_public_knowledge_is_that_of_the_projected_rows():
+    spec = RunSpec(knowledge="dct:20", preparation="sphere")
+    found = local_problem(spec.problem_key()).eigenvalues_before_noise()
+    assert len(found) == local_problem(spec.problem_key()).moments.n_features
+    # Every projected row has length 1, so that the trace is 1.
+    assert found.sum() == pytest.approx(1.0, abs=1e-6)

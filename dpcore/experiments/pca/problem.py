@@ -98,7 +98,8 @@ class Problem:
         length 1, seen from the exact mean. `exact_eigenvalues` are of rows as they are."""
         if not isinstance(self.moments, SiteRows):
             return self.exact_eigenvalues
-        return np.asarray(np.linalg.eigvalsh(self.moments.around(self.centre))[::-1])
+        centre = self.centre if self.basis is None else self.basis @ self.centre
+        return np.asarray(np.linalg.eigvalsh(self.moments.around(centre))[::-1])
 
     @property
     def n_samples(self) -> int:
