@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any
@@ -19,6 +19,10 @@ from dpcore.spectra.moments import BLOCK_ROWS, SiteMoments, check_sites, row_blo
 # Nearer to the centre than this, in units of the bound, a row has no direction: its square may
 # have lost digits.
 _NOWHERE = 1e-15
+
+# What of a row gets a length of its own, in columns, and which: squares of lengths add up to 1.
+Parts = tuple[tuple[slice, float], ...]
+WHOLE: Parts = ((slice(None), 1.0),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +38,18 @@ class SiteRows:
     means : ndarray of shape (n_sites, n_features), float64
         Of each site's rows, longer ones shortened to 1: what a private mean is released of.
     n_samples : ndarray of shape (n_sites,), int64
+    parts : Parts
+        The views of a person, where each gets a length of its own; else the whole row gets 1.
     """
 
     rows: FloatArray
     sites: tuple[IntArray, ...]
     means: FloatArray
     n_samples: IntArray
+    parts: Parts = WHOLE
 
     @classmethod
-    def of(cls, rows: FloatArray, sites: Sequence[IntArray]) -> SiteRows:
+    def of(cls, rows: FloatArray, sites: Sequence[IntArray], *, parts: Parts = WHOLE) -> SiteRows:
         """Rows that are read, and not copied, whenever moments are asked for.
 
         Raises
@@ -53,7 +60,7 @@ class SiteRows:
         check_sites(sites, len(rows))
         means = np.stack([_mean_within_bound(rows, np.sort(site)) for site in sites])
         counts = np.array([len(site) for site in sites], dtype=np.int64)
-        return cls(rows, tuple(np.sort(site) for site in sites), means, counts)
+        return cls(rows, tuple(np.sort(site) for site in sites), means, counts, parts)
 
     @property
     def n_sites(self) -> int:
@@ -80,7 +87,8 @@ class SiteRows:
             return self
         chosen = list(sites)
         members = tuple(self.sites[site] for site in chosen)
-        return SiteRows(self.rows, members, self.means[chosen], self.n_samples[chosen])
+        people = self.n_samples[chosen]
+        return replace(self, sites=members, means=self.means[chosen], n_samples=people)
 
     @cached_property
     def as_they_are(self) -> SiteMoments:
@@ -90,17 +98,16 @@ class SiteRows:
 
     def around_public_middle(self) -> SiteMoments:
         """Moments of the rows at length 1 around zero, which takes no private mean."""
-        middle = np.zeros(self.n_features)
+        middle = np.zeros(self.n_features, dtype=self.dtype)
         moments = [self.around(middle, site) for site in range(self.n_sites)]
-        means = [
-            directions(self.rows[own], middle.astype(self.dtype)).mean(axis=0) for own in self.sites
-        ]
+        means = [directions(self.rows[own], middle, self.parts).mean(axis=0) for own in self.sites]
         return SiteMoments(np.stack(moments), np.stack(means), self.n_samples)
 
     def around(
         self, centre: FloatArray, site: int | None = None, *, threads: int | None = None
     ) -> FloatArray:
-        """Second moment of (x - m) / |x - m|, the spatial sign matrix around m.
+        """Second moment of (x - m) / |x - m|, the spatial sign matrix around m; part by part where
+        there are several.
 
         No row is longer than 1 afterwards, the rounding of its own normalisation included, so
         that replacing one of n moves the moment by at most sqrt(2) / n wherever m is. A row that
@@ -121,7 +128,9 @@ class SiteRows:
         """
         sites = self.sites if site is None else self.sites[site : site + 1]
         blocks = (block for own in sites for block in row_blocks(self.rows, own, BLOCK_ROWS))
-        product = partial(_product_of_directions, centre=centre.astype(self.dtype))
+        product = partial(
+            _product_of_directions, centre=centre.astype(self.dtype), parts=self.parts
+        )
         total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
         workers = min(threads or os.cpu_count() or 1, -(-n_rows // BLOCK_ROWS))
@@ -130,23 +139,27 @@ class SiteRows:
         return (total / n_rows).astype(self.dtype)
 
 
-def directions(rows: FloatArray, centre: FloatArray) -> FloatArray:
+def directions(rows: FloatArray, centre: FloatArray, parts: Parts = WHOLE) -> FloatArray:
     """(x - m) / |x - m| for each row, never longer than 1; zero where x is m.
+
+    Of several parts each gets its own length so, and zero where it is that part of m.
 
     A sum of D squares is off by at most D + 1 roundings, in whatever order it is added up; its
     root, the quotient and the product take two more each. Rows are shortened by all of them.
     """
     shifted: FloatArray = rows - centre
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        lengths = np.sqrt(np.einsum("nd,nd->n", shifted, shifted))
-        slack = (rows.shape[1] + 8) * np.finfo(rows.dtype).eps
-        factors = np.where(lengths > _NOWHERE, (1 - slack) / lengths, 0).astype(rows.dtype)
-        shifted *= factors[:, None]
+    slack = (rows.shape[1] + 8) * np.finfo(rows.dtype).eps
+    for columns, length in parts:
+        part = shifted[:, columns]
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            lengths = np.sqrt(np.einsum("nd,nd->n", part, part)) / length
+            factors = np.where(lengths > _NOWHERE, (1 - slack) / lengths, 0).astype(rows.dtype)
+            part *= factors[:, None]
     return shifted
 
 
-def _product_of_directions(rows: FloatArray, centre: FloatArray) -> FloatArray:
-    own = directions(rows, centre)
+def _product_of_directions(rows: FloatArray, centre: FloatArray, parts: Parts) -> FloatArray:
+    own = directions(rows, centre, parts)
     product: FloatArray = own.T @ own  # NumPy sees the transpose and calls syrk
     return product
 

@@ -309,9 +309,13 @@ def pairs(spec: CcaSpec = PAIRS, source=SOURCE):
 
 
 def test_protocols_that_read_the_same_joint_moments_share_a_payment():
-    charges = pairs()
+    charges = pairs(replace(PAIRS, preparation="bounded"))
     assert [charge.draws for charge in charges] == [2, 2, 2]
     assert charges[1].seen == ("CCA: Proxies", "CCA: Full moments", "CCA: One site alone")
+    # On the sphere a site alone centres by a mean of its own: another moment.
+    alone = pairs()[2]
+    assert pairs()[1].seen == ("CCA: Proxies", "CCA: Full moments")
+    assert alone.seen == ("CCA: One site alone",)
     assert all(charge.what == ("canonical pairs",) for charge in charges)
     assert all(charge.release.dataset == "digits" for charge in charges)
 
@@ -321,7 +325,10 @@ def test_pairs_of_the_same_joint_moment_are_free(change):
     assert keys(pairs(replace(PAIRS, **change))) == keys(pairs())
 
 
-@pytest.mark.parametrize("change", [{"x_share": 0.3}, {"seed": 1}, {"epsilon": 2.0}])
+@pytest.mark.parametrize(
+    "change",
+    [{"x_share": 0.3}, {"seed": 1}, {"epsilon": 2.0}, {"preparation": "none"}, {"mean_share": 0.2}],
+)
 def test_other_joint_moments_are_not(change):
     assert not keys(pairs(replace(PAIRS, **change))) & keys(pairs())
 
