@@ -235,7 +235,7 @@ def test_pure_and_gaussian_releases_compose_as_google_says():
     assert totals[-1] == pytest.approx(expected, rel=1e-3)
 
 
-PIPELINE = ClassificationSpec(repetitions=3, components=5)
+PIPELINE = ClassificationSpec(repetitions=3, components=5, centring_share=0.0)
 
 
 def pipeline(spec: ClassificationSpec):
@@ -253,7 +253,7 @@ def test_both_stages_of_a_private_classifier_are_paid():
     assert pca.draws == training.draws == 3
 
 
-@pytest.mark.parametrize("centring_share", [0.0, 0.2])
+@pytest.mark.parametrize("centring_share", [0.0, 0.2, None])
 @pytest.mark.parametrize("protocol", ["ag", "dpdis", "ppca"])
 def test_one_draw_costs_what_its_card_says(protocol, centring_share):
     spec = replace(
