@@ -36,6 +36,7 @@ from dpcore.pca.protocols.distributed import (
 )
 from dpcore.pca.protocols.entry import Kind, Look, Neighbours, NoiseIdentity, Protocol, Where
 from dpcore.pca.protocols.guarantees import data_independent_guarantee, no_guarantee
+from dpcore.pca.protocols.secure_sum import BY_SUMMANDS, promised_by_summands, secure_sum
 from dpcore.pca.protocols.sequential import promised_in_a_chain, sequential
 from dpcore.pca.protocols.trusted import (
     modsulq,
@@ -182,6 +183,23 @@ for _entry in (
             noisy_mean=noisy_mean_of_messages,
             has_own_cases=True,
         ),
+    ),
+    Protocol(
+        "securesum",
+        "Secure sum",
+        "Sites send whole numbers under pairwise masks: the aggregator sees only their sum.",
+        secure_sum,
+        promised_by_summands,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        NoiseIdentity(
+            "secure sum",
+            "the sum of the moments of {sites}",
+            (*GAUSSIAN, "honest_sites", "dropped_sites"),
+        ),
+        average=BY_SUMMANDS.average,
+        look=Look("#117733", "hexagon", "dashdot"),
+        neighbours=Neighbours(n_sites=4, noisy_mean=BY_SUMMANDS.mean, has_own_cases=True),
     ),
     Protocol(
         "sequential",
