@@ -8,7 +8,7 @@ import tempfile
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpcore.command_line.options import Commands
 from dpcore.command_line.output import ASIDE
@@ -43,7 +43,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add("--join-seconds", type=float, default=600.0, help="how long it waits for sites to join")
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, object]:
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     names = "epsilon", "delta", "protocol", "fewest", "round_seconds", "join_seconds"
     values = {name: getattr(arguments, name) for name in names}
     return values | {"n_components": arguments.components}
@@ -148,13 +148,9 @@ def _site(arguments: argparse.Namespace) -> int:
     join = read_join_file(arguments.join)
     cap = None if arguments.cap is None else tuple(arguments.cap)
     plan = plan_from(join.plan)
-    guard = Guard(
-        plan,
-        join.site,
-        arguments.data,
-        Project(arguments.project, cap),
-        **({"approve": _approve} if arguments.ask else {}),
-    )
+    approve = _approve if arguments.ask else lambda _: True
+    project = Project(arguments.project, cap)
+    guard = Guard(plan, join.site, arguments.data, project, approve=approve)
     print(f"dpcore: {join.site}: {_promise(plan)}; public key {guard.public_key}", file=ASIDE)
     try:
         phase = Courier(guard, join, say=lambda what: print(f"dpcore: {what}", file=ASIDE)).run()

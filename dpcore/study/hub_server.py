@@ -83,8 +83,8 @@ class HubServer:
             content = json.loads(await _body(http, _LONGEST_SMALL_BODY))
         except ValueError:
             raise _Unwelcome(400, "a join that is no JSON") from None
-        key = content.get("key") if isinstance(content, dict) else None
-        await run_in_threadpool(self.hub.join, site, key)
+        key = content.get("key") if isinstance(content, dict) else ""
+        await run_in_threadpool(self.hub.join, site, str(key))
         return JSONResponse({"study": self.hub.plan.digest})
 
     async def _ask(self, http: HttpRequest) -> Response:

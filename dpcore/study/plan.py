@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
-from numbers import Real
 from typing import Any
 
 from dpcore.errors import ParameterError
@@ -110,7 +109,7 @@ class StudyPlan:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
         for name in ("round_seconds", "join_seconds"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 < value <= _LONGEST:
+            if not isinstance(value, int | float) or not 0 < value <= _LONGEST:
                 raise ParameterError(name, "above 0 and at most a week of seconds", value)
 
     @property

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
@@ -141,6 +142,19 @@ def shared_centre(draw: Draw) -> FloatArray | None:
         return draw.centre
     average: FloatArray = draw.moments.weights @ draw.noisy_means
     return average
+
+
+def all_noisy_means(draw: Draw) -> FloatArray:
+    """(S, D) means that the sites release, where they are bought."""
+    if draw.noisy_means is None:
+        raise ParameterError("mean_share", "greater than 0", draw.of_sites.mean_share)
+    return draw.noisy_means
+
+
+def first_noisy_mean(draw: Draw) -> FloatArray:
+    """(D,) mean that the first site releases, where one is bought."""
+    first: FloatArray = all_noisy_means(draw)[0]
+    return first
 
 
 def first_site_alone(draw: Draw) -> NoisyAverage:

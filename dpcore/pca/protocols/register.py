@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.cape import (
     cape,
     masked_average,
@@ -23,6 +21,7 @@ from dpcore.pca.protocols.distributed import (
     average_of_proxies,
     dpdis,
     exact,
+    first_noisy_mean,
     first_site_alone,
     full,
     local,
@@ -94,19 +93,6 @@ FIRST_MOMENT = replace(
     on_sphere=replace(_ON_SPHERE, name="first site", words="the moment of the first of {sites}"),
 )
 POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))
-
-
-def all_noisy_means(draw: Draw) -> FloatArray:
-    """(S, D) means that the sites release, where they are bought."""
-    if draw.noisy_means is None:
-        raise ParameterError("mean_share", "greater than 0", draw.of_sites.mean_share)
-    return draw.noisy_means
-
-
-def first_noisy_mean(draw: Draw) -> FloatArray:
-    """(D,) mean that the first site releases, where one is bought."""
-    first: FloatArray = all_noisy_means(draw)[0]
-    return first
 
 
 for _entry in (
