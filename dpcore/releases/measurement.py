@@ -97,13 +97,30 @@ def measure(
     """
     noisy = noisy_sum(total, scales.sum_sigma)
     n_rows = float(noisy[-1]) / scales.count_weight
-    centre = _centre(noisy[:-1], n_rows, scales.sum_sigma)
-    reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
-    rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
-    exact = exact_second_moment(rows, dictionary.n_features)
+    centre = centre_of(noisy[:-1], n_rows, scales.sum_sigma)
+    exact = moment_around(table, dictionary, scales, centre, preparation)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
     eigenvalues, components = leading_eigenpairs(moment, n_components)
     return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)))
+
+
+def moment_around(
+    table: Table, dictionary: Dictionary, scales: Scales, centre: FloatArray, preparation: str
+) -> IntArray:
+    """The exact second moment of rows prepared around a centre. Not for publication.
+
+    Parameters
+    ----------
+    table : Table
+    dictionary : Dictionary
+    scales : Scales
+    centre : ndarray of whole float64, shape (n_features,)
+        On the grid.
+    preparation : {"sphere", "bounded"}
+    """
+    reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
+    rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
+    return exact_second_moment(rows, dictionary.n_features)
 
 
 def _bounded(
@@ -116,7 +133,7 @@ def _bounded(
         yield rows if is_bounded else of_length(rows, bound, bound)
 
 
-def _centre(noisy: IntArray, n_rows: float, sigma: int) -> FloatArray:
+def centre_of(noisy: IntArray, n_rows: float, sigma: float) -> FloatArray:
     """The noisy mean on the grid, drawn to the middle by as much as noise has lengthened it.
 
     The positive part of James & Stein (1961): of less mean squared error than the mean itself,

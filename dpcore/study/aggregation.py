@@ -1,0 +1,64 @@
+"""What a hub makes of what sites sent: a centre, then components. All of it is post-processing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from dpcore.arrays import AnyArray, FloatArray, IntArray
+from dpcore.releases.exact.integer_rows import LENGTH
+from dpcore.releases.measurement import Measured, centre_of
+from dpcore.spectra import leading_eigenpairs
+from dpcore.study.masks import added_up
+from dpcore.study.plan import StudyPlan
+
+
+def centre_and_count(
+    plan: StudyPlan, sums: Mapping[str, IntArray]
+) -> tuple[tuple[int, ...], float]:
+    """The centre on the grid and the noisy number of rows, from the sums of sites that answered.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    sums : mapping of str to ndarray of int64, shape (n_features + 1,)
+    """
+    noisy = added_up(list(sums.values()))
+    n_rows = float(noisy[-1]) / plan.scales.count_weight
+    sigma = math.sqrt(len(sums)) * plan.scales.sum_sigma
+    centre = centre_of(noisy[:-1], n_rows, sigma)
+    return tuple(int(each) for each in centre), n_rows
+
+
+def components(
+    plan: StudyPlan, moments: Mapping[str, AnyArray], centre: tuple[int, ...], n_rows: float
+) -> Measured:
+    """The leading directions of what the sites' moments add up to.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    moments : mapping of str to ndarray
+        Upper triangles of noisy moments, or the directions of `dpdis`, of which P P^T goes with a
+        site's rows.
+    centre, n_rows
+        From `centre_and_count`.
+    """
+    if plan.protocol == "dpdis":
+        moment = sum(each @ each.T for each in moments.values())
+    else:
+        moment = _square(added_up(list(moments.values())), plan.n_features) / LENGTH**2
+    moment = np.asarray(moment)
+    eigenvalues, vectors = leading_eigenpairs(moment, plan.n_components)
+    on_grid = np.array(centre, dtype=np.float64)
+    return Measured(on_grid, n_rows, vectors, eigenvalues, float(np.trace(moment)))
+
+
+def _square(upper: IntArray, n_features: int) -> FloatArray:
+    moment = np.zeros((n_features, n_features))
+    above = np.triu_indices(n_features)
+    moment[above] = upper
+    moment.T[above] = upper
+    return moment
