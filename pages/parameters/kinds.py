@@ -12,6 +12,8 @@ from dpcore.errors import ParameterError
 
 # Words of more options than these would be longer than the page's own sentences.
 _MOST_TOLD = 8
+# What is longer stays out of the address, in the session alone.
+LONGEST_WRITTEN = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
