@@ -76,7 +76,8 @@ def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, 
         name, _, ends = part.rpartition("=")
         if name not in found:
             raise ParameterError("limits", "of columns that there are, as in name=0:1", part)
-        found[name] = replace(found[name], **_ends(part, ends))
+        lower, upper = _ends(part, ends)
+        found[name] = replace(found[name], lower=lower, upper=upper)
     changed = tuple(found.values())
     widths = [each.upper - each.lower for each in changed]
     if text and max(widths, default=0.0) < _NARROWEST:
@@ -90,9 +91,9 @@ def written_limits(ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) 
     return "; ".join(str(each) for each, before in pairs if each != before)
 
 
-def _ends(part: str, ends: str) -> dict[str, float]:
+def _ends(part: str, ends: str) -> tuple[float, float]:
     if not ends:
-        return {"lower": -math.inf, "upper": math.inf}
+        return -math.inf, math.inf
     lower, _, upper = ends.partition(":")
     try:
         low, high = float(lower), float(upper)
@@ -102,4 +103,4 @@ def _ends(part: str, ends: str) -> dict[str, float]:
         raise ParameterError("limits", f"finite, up to {_FARTHEST:g}", part)
     if low > high:
         raise ParameterError("limits", "the lower one first", part)
-    return {"lower": low, "upper": high}
+    return low, high

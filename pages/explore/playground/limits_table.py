@@ -62,10 +62,10 @@ def edited(ranges: Sequence[ColumnRange], edits: Edits, usual: Sequence[ColumnRa
 
 
 def _written(each: ColumnRange, edit: Mapping[str, float | None]) -> str:
-    ends = {_LOWEST: each.lower, _HIGHEST: each.upper} if each.is_limited else {}
+    known = (each.lower, each.upper) if each.is_limited else (None, None)
     texts = [
-        "" if (end := (ends | edit).get(name)) is None else f"{end:.15g}"
-        for name in (_LOWEST, _HIGHEST)
+        "" if (end := edit.get(name, before)) is None else f"{end:.15g}"
+        for name, before in zip((_LOWEST, _HIGHEST), known, strict=True)
     ]
     return f"{each.name}={':'.join(texts) if any(texts) else ''}"
 
