@@ -15,6 +15,8 @@ from dpcore.errors import ParameterError
 _MOST_TOLD = 8
 # Numbers or words, separated by commas.
 _LIST = re.compile(r"(?:[^\W_]|[\s.,+%/∞-])*")
+# What is longer stays out of the address, in the session alone.
+LONGEST_WRITTEN = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)

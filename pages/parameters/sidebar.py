@@ -13,7 +13,7 @@ from dpcore.experiments.engine.control_ranges import (
 )
 from dpcore.experiments.pca.public_knowledge import CHOICES, NO_KNOWLEDGE, say_knowledge
 from dpcore.experiments.pca.spec import PREPARATIONS, SPLITS
-from pages.parameters.kinds import Number, OneOf, Parameter, Switch
+from pages.parameters.kinds import LONGEST_WRITTEN, Number, OneOf, Parameter, Switch, Text
 from pages.parameters.words import (
     EVERYBODY,
     MOST_FEATURES,
@@ -177,7 +177,17 @@ DRAWS: dict[str, Parameter] = {
     ),
     "compare": Switch(title="Compare with the published choices"),
 }
-SIDEBAR = FIRST | ADVANCED | DRAWS
+# The address's part of the table on the Playground: never drawn where one can see it.
+LIMITS: dict[str, Parameter] = {
+    "limits": Text(
+        control="text_input",
+        title="Limits of columns",
+        default="",
+        longest=LONGEST_WRITTEN,
+        words="limits as in name=0:1, of columns that the data set has",
+    )
+}
+SIDEBAR = FIRST | ADVANCED | DRAWS | LIMITS
 DEFAULTS = {
     name: parameter.default for name, parameter in SIDEBAR.items() if parameter.default is not None
 }

@@ -38,6 +38,7 @@ RUN_NOISE = {
     "noise": "isometric",
     "preparation": "published",
     "norm_bound": 3.0,
+    "limits": "pixels=0:8",
     "mean_share": 0.2,
     "knowledge": "dct:50",
     "split": "equal",

@@ -31,7 +31,6 @@ from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import (
     Calibrate,
     NoiseScales,
-    centre_of_sphere,
     noise_of_sites,
     noise_scales,
     noisy_mean,
@@ -192,10 +191,9 @@ def noisy_mean_of_first(draw: Draw) -> FloatArray:
     return noisy_mean(draw.moments.means[0], draw.once(_scales_of_first).mean, rng=rng)
 
 
-def _centre_of_first(draw: Draw) -> FloatArray:
-    if not _settings_of_first(draw).mean_share:
-        return np.zeros(draw.moments.n_features)
-    return centre_of_sphere(noisy_mean_of_first(draw))
+def _centre_of_first(draw: Draw) -> FloatArray | None:
+    buys = _settings_of_first(draw).mean_share
+    return pooled_centre(draw, noisy_mean_of_first(draw) if buys else None)
 
 
 def _first_on_sphere(draw: Draw) -> Spectrum:

@@ -93,7 +93,9 @@ def pooled_centre(draw: Draw, mean: FloatArray | None) -> FloatArray | None:
     """(D,) what everybody's rows are centred by, from a noisy mean where one has been bought."""
     if not isinstance(draw.moments, SiteRows):
         return mean
-    return np.zeros(draw.moments.n_features) if mean is None else centre_of_sphere(mean)
+    if mean is None:
+        return np.zeros(draw.moments.n_features)
+    return centre_of_sphere(mean, draw.moments.half_widths)
 
 
 def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:

@@ -196,6 +196,8 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        silent_because="each site cuts what it is handed before it hands it on, and nobody holds "
+        "the whole noisy matrix",
         wants_proxies=True,
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),
@@ -214,6 +216,8 @@ for _entry in (
             "the pooled moment, by a Wishart difference",
             ("mean_share", "dropped_sites"),
         ),
+        silent_because="its noise is not Gaussian, and of no other is it known how much it "
+        "flatters the directions it chose",
         look=Look("#44AA99", "hexagram", "longdash"),
         neighbours=Neighbours(epsilon=3.0, noisy_mean=noisy_mean_of_wishart),
     ),
@@ -289,6 +293,8 @@ for _entry in (
         NoiseIdentity(
             "ppca", "the choice of a subspace", ("components", "chains", "dropped_sites")
         ),
+        silent_because="it draws a subspace and releases nothing else: nothing in it says how good "
+        "it is, and an estimate would take a budget of its own",
         look=Look("#AA4499", "star"),
     ),
 ):
