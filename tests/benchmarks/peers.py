@@ -2,8 +2,9 @@
 
     INTERPRETER tests/benchmarks/peers.py diffprivlib asked.npz found.npz
 
-`bench_peers.py` calls it. Rows come in units of the public bound, about the middle of public
-limits; components of so many draws go back, or why there are none.
+`bench_peers.py` calls it, and `bench_exact_noise.py` for OpenDP's discrete Gaussian. Rows come in
+units of the public bound, about the middle of public limits; components of so many draws go back,
+or why there are none.
 
 Both libraries draw each component with the sampler of Kent, Ganeiban and Mardia (2018), and divide
 by a factor of the chance of acceptance where the paper has it multiplied. The law is then another
@@ -99,9 +100,29 @@ def with_opendp(asked: Any) -> np.ndarray:
     return model.fit(rows).components_
 
 
+def discrete_gaussian(asked: Any) -> dict[str, Any]:
+    """Draws of OpenDP's discrete Gaussian, the processor's seconds for them, and the epsilon that
+    it promises for this scale and a sensitivity, by way of zero-concentrated privacy."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=dp.i64)
+    noise = dp.m.make_gaussian(*space, scale=float(asked["sigma"]))
+    curve = dp.c.make_zCDP_to_approxDP(noise)
+    start = time.process_time()
+    draws = np.array(noise([0] * int(asked["size"])))
+    seconds = time.process_time() - start
+    sensitivity = int(asked["sensitivity"])
+    epsilon = curve.map(sensitivity).epsilon(float(asked["delta"])) if sensitivity else np.nan
+    return {"draws": draws, "seconds": seconds, "epsilon": epsilon}
+
+
 def main() -> None:
     name, asked_from, found_to = sys.argv[1:]
     asked = np.load(asked_from)
+    if name == "discrete-gaussian":
+        np.savez(found_to, versions=version("opendp"), **discrete_gaussian(asked))
+        return
     if asked["is_mended"]:
         mend(name)
     draw = {"diffprivlib": with_diffprivlib, "opendp": with_opendp}[name]
