@@ -211,7 +211,9 @@ def main() -> None:
     parser.add_argument("--epsilons", default="0.3,1,3")
     parser.add_argument("--components", type=int, help="the data set's own by default")
     parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=60, help="a peer's draw may take")
+    parser.add_argument(
+        "--seconds", type=float, default=60, help="of the processor, that a peer's draw may take"
+    )
     asked = parser.parse_args()
     for name in asked.datasets.split(","):
         for epsilon in map(float, asked.epsilons.split(",")):
