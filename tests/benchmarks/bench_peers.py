@@ -48,7 +48,7 @@ from dpcore.spectra import captured_energy, leading_eigenpairs
 
 DELTA = 1e-5
 _GRID = 5e-6
-_PAIRS_AT_ONCE = 1 << 26
+_PAIRS_AT_ONCE = 1 << 24
 _OURS = {
     "this project, `sphere`": ("pooled", "sphere"),
     "this project, `bounded`": ("pooled", "bounded"),
@@ -62,17 +62,22 @@ def spherical_kendall(rows: FloatArray) -> FloatArray:
     With w_ij = 1 / |x_i - x_j|^2 the sum is X^T (diag(w 1) - w) X. The package refuses tables with
     two equal rows, which tells of them; here such a pair counts as zero.
     """
-    n_rows, n_features = rows.shape
-    squared = np.einsum("nd,nd->n", rows, rows)
-    total = np.zeros((n_features, n_features))
-    at_once = max(1, _PAIRS_AT_ONCE // n_rows)
-    for start in range(0, n_rows, at_once):
-        own = rows[start : start + at_once]
-        distance = squared[start : start + at_once, None] + squared - 2 * (own @ rows.T)
-        with np.errstate(divide="ignore"):
-            weight = np.where(distance > 1e-6, 1 / distance, 0).astype(rows.dtype)
-        total += (own * weight.sum(axis=1)[:, None]).T @ own - own.T @ (weight @ rows)
-    return total / (n_rows * (n_rows - 1))
+    n_rows = len(rows)
+    squared, weights, start = np.einsum("nd,nd->n", rows, rows), np.zeros(n_rows), 0
+    crossed = np.zeros((rows.shape[1],) * 2)
+    while start < n_rows:
+        own, others = rows[start : start + max(1, _PAIRS_AT_ONCE // (n_rows - start))], rows[start:]
+        distance = own @ others.T
+        distance *= -2
+        distance += squared[start : start + len(own), None] + squared[start:]
+        weight = np.divide(1, distance, out=np.zeros_like(distance), where=distance > 1e-5)
+        weight[:, : len(own)] /= 2  # pairs within the block are met twice
+        weights[start : start + len(own)] += weight.sum(axis=1)
+        weights[start:] += weight.sum(axis=0)
+        crossed += own.T @ (weight @ others)
+        start += len(own)
+    total = (rows * weights[:, None].astype(rows.dtype)).T @ rows - crossed - crossed.T
+    return total * (2 / (n_rows * (n_rows - 1)))
 
 
 def with_dppca(
