@@ -10,6 +10,7 @@ from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.views import SYNTHETIC
 from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_BOUND
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, KINDS, MEAN, usual_bounds
+from dpcore.pca.messages.names import PRECISIONS
 from dpcore.statistics import MECHANISMS
 from pages.explore.tradeoffs.axes import AXES, SETTINGS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text, of_page
@@ -54,6 +55,16 @@ EIGEN_IMAGES: dict[str, Parameter] = {
         default=0,
         words="a whole number below the number of people",
     ),
+    "rebuilt_from": Number(
+        control="slider",
+        title="From the first k components",
+        low=1,
+        high=100,
+        words="a whole number from 1 to K",
+    ),
+    "component_shown": OneOf(
+        control="segmented_control", title="Component", default=1, options=range(1, 11)
+    ),
 }
 SAMPLE_COMPLEXITY: dict[str, Parameter] = {
     "complexity_correlation": OneOf(
@@ -76,6 +87,13 @@ STATISTICS: dict[str, Parameter] = {
         default="column",
         options=("column", "typed"),
         label={"column": "A column of the data set", "typed": "Typed numbers"}.__getitem__,
+    ),
+    "stat_numbers": Text(
+        control="text_area",
+        title="One number a person",
+        help="They stand in the address, like everything here: whoever gets the link gets them.",
+        default="23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50",
+        longest=10_000,
     ),
     "stat_kind": OneOf(
         control="segmented_control",
@@ -227,6 +245,7 @@ TRADEOFFS: dict[str, Parameter] = {
         default="epsilon",
         options=tuple(AXES),
         label=lambda name: AXES[name].title,
+        renamed={"r / k": "intermediate_ratio"},
     ),
     **{
         f"tradeoffs_values_{name}": Text(
@@ -261,6 +280,17 @@ TRADEOFFS: dict[str, Parameter] = {
         for name, (title, options) in SETTINGS.items()
     },
 }
+BYTES: dict[str, Parameter] = {
+    "bytes_precisions": OneOf(
+        control="pills",
+        title="Proxies shown in",
+        help="How many bits each number of a proxy is sent in. All are computed.",
+        default=["float32", "int8"],
+        options=PRECISIONS,
+        label=lambda name: "8 bits" if name == "int8" else name,
+        several=True,
+    ),
+}
 # Followed on every page.
 STORY: dict[str, Parameter] = {
     "story": OneOf(
@@ -278,4 +308,5 @@ EXPLORE = (
     | of_page("statistics", STATISTICS)
     | of_page("cca", CCA)
     | of_page("tradeoffs", TRADEOFFS)
+    | of_page("bytes", BYTES)
 )

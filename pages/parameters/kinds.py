@@ -204,7 +204,7 @@ class Text(Parameter):
         return [str(one) for one in value] or [""] if self.several else [str(value)]
 
     def arguments(self) -> dict[str, Any]:
-        if self.control != "text_input":
+        if not self.control.startswith("text_"):
             # Its options are the data's to give.
             return {}
         return {"value": self.default, "max_chars": self.longest}
