@@ -95,15 +95,42 @@ def measure(
     n_components : int
     preparation : {"sphere", "bounded"}
     """
-    noisy = noisy_sum(total, scales.sum_sigma)
-    n_rows = float(noisy[-1]) / scales.count_weight
-    centre = _centre(noisy[:-1], n_rows, scales.sum_sigma)
-    reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
-    rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
-    exact = exact_second_moment(rows, dictionary.n_features)
+    centre, n_rows = noisy_centre(total, scales)
+    exact = exact_moment(table, dictionary, scales, centre, preparation)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
     eigenvalues, components = leading_eigenpairs(moment, n_components)
     return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)))
+
+
+def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
+    """The centre on the grid, and the number of rows, from their noisy sum and count.
+
+    Parameters
+    ----------
+    total : ndarray of int64, shape (n_features + 1,)
+    scales : Scales
+    """
+    noisy = noisy_sum(total, scales.sum_sigma)
+    n_rows = float(noisy[-1]) / scales.count_weight
+    return _centre(noisy[:-1], n_rows, scales.sum_sigma), n_rows
+
+
+def exact_moment(
+    table: Table, dictionary: Dictionary, scales: Scales, centre: FloatArray, preparation: str
+) -> IntArray:
+    """The exact second moment of the prepared rows around a centre. Not for publication.
+
+    Parameters
+    ----------
+    table : Table
+    dictionary : Dictionary
+    scales : Scales
+    centre : ndarray of whole float64, shape (n_features,)
+    preparation : {"sphere", "bounded"}
+    """
+    reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
+    rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
+    return exact_second_moment(rows, dictionary.n_features)
 
 
 def _bounded(
