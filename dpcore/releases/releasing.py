@@ -63,7 +63,7 @@ def release(
     reading : Reading, optional
         Filled with what was met in the table, for the holder alone.
     watch : callable
-        Told the stage ("centre", then "components") and what share of the table it has read.
+        Told the stage ("centre", then "components") and the share of the table it has read.
 
     Returns
     -------
@@ -80,12 +80,7 @@ def release(
         If a file cannot be read or written. What was charged stays charged.
     """
     dictionary = _as_dictionary(dictionary)
-    if preparation not in PREPARATIONS:
-        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
-    if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
-        raise ParameterError(
-            "n_components", f"from 1 to the {dictionary.n_features} features", n_components
-        )
+    _check(dictionary, preparation, n_components)
     scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=mean_share)
     exact = scales.epsilon(delta, epsilon)
     table = Table(data, dictionary.keys, dictionary.n_features)
@@ -93,10 +88,8 @@ def release(
         project = Project(project, cap)
     # Before the table is read, which may take long; decided for good with the charge.
     project.require_room(name, scales)
-    total = sum_and_count(
-        table, dictionary, scales, Reading() if reading is None else reading,
-        partial(watch, "centre"),
-    )  # fmt: skip
+    reading = Reading() if reading is None else reading
+    total = sum_and_count(table, dictionary, scales, reading, partial(watch, "centre"))
     spent = project.charge(name, scales, exact, delta)
     measured = measure(
         table, dictionary, scales, total, n_components=int(n_components), preparation=preparation,
@@ -107,6 +100,15 @@ def release(
         asked=(epsilon, delta), epsilon=exact, total=spent,
     )  # fmt: skip
     return load_release(project.publish(name, files_of(certificate, dictionary, measured)))
+
+
+def _check(dictionary: Dictionary, preparation: str, n_components: int) -> None:
+    if preparation not in PREPARATIONS:
+        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
+    if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
+        raise ParameterError(
+            "n_components", f"from 1 to the {dictionary.n_features} features", n_components
+        )
 
 
 def _as_dictionary(given: Dictionary | Mapping[str, Any] | Path | str) -> Dictionary:

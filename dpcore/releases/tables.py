@@ -12,6 +12,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -81,7 +82,7 @@ class Table:
         with self._one_sentence():
             if self._path is not None:
                 self._path.open("rb").close()
-            if self._ending.startswith(".np"):
+            if self._path is not None and self._ending.startswith(".np"):
                 data = _unpacked(self._path)
             is_streamed = self._ending in (".csv", ".parquet")
             self._parts = [] if is_streamed else list(self._parts_of(data))
@@ -161,11 +162,14 @@ class Table:
         elif hasattr(data, "columns"):
             self._check([str(name) for name in data.columns])
             for part in data[self._keys].partitions:
-                yield lambda part=part: self._columns_of(part.compute())
+                yield partial(self._computed, part)
         else:
             whole_rows = data.rechunk({1: -1})
             for number in range(whole_rows.numblocks[0]):
-                yield lambda part=whole_rows.blocks[number]: self._columns_of(part.compute())
+                yield partial(self._computed, whole_rows.blocks[number])
+
+    def _computed(self, part: Any) -> Block:
+        return self._columns_of(part.compute())
 
     def _columns_of(self, data: Any) -> Block:
         if isinstance(data, Mapping) and set(data) == {"X"} != set(self._keys):
@@ -214,8 +218,9 @@ class Table:
 
 def _let_go(matrix: Any) -> None:
     """Pages of a file that were read need not stay in this process's memory."""
-    if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
-        matrix._mmap.madvise(mmap.MADV_DONTNEED)  # noqa: SLF001 (numpy has no other name for it)
+    mapped = getattr(matrix, "_mmap", None)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _unpacked(path: Path) -> Any:

@@ -109,7 +109,8 @@ def test_blocks_of_any_source_add_up_to_the_table(ending, tmp_path, monkeypatch)
         assert len(blocks) >= 3 and table.share_read == 1.0
         assert shares == sorted(shares) and 0 <= shares[0] < 1
         assert reading.n_rows == 20 and reading.clipped == {"a": 4}
-        rows = np.stack([(np.minimum(matrix[:, 0], 30) - 15) / 15, (matrix[:, 1] - 20) / 40], 1)
+        a, b = matrix.T.astype(float)
+        rows = np.stack([(np.minimum(a, 30) - 15) / 15, (b - 20) / 40], axis=1)
         np.testing.assert_array_equal(np.concatenate(blocks), np.rint(GRID * rows))
 
 
