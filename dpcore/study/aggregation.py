@@ -9,8 +9,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.releases.exact.integer_rows import LENGTH
-from dpcore.releases.measurement import Measured, centre_of
-from dpcore.spectra import leading_eigenpairs
+from dpcore.releases.measurement import Measured, centre_of, leading_of
 from dpcore.study.masks import added_up
 from dpcore.study.plan import StudyPlan
 
@@ -46,14 +45,13 @@ def components(
     centre, n_rows
         From `centre_and_count`.
     """
-    if plan.protocol == "dpdis":
-        moment = sum(each @ each.T for each in moments.values())
-    else:
-        moment = _square(added_up(list(moments.values())), plan.n_features) / LENGTH**2
-    moment = np.asarray(moment)
-    eigenvalues, vectors = leading_eigenpairs(moment, plan.n_components)
     on_grid = np.array(centre, dtype=np.float64)
-    return Measured(on_grid, n_rows, vectors, eigenvalues, float(np.trace(moment)))
+    if plan.protocol == "dpdis":
+        moment = np.sum([each @ each.T for each in moments.values()], axis=0)
+        return leading_of(moment, plan.n_components, on_grid, n_rows, None)
+    moment = _square(added_up(list(moments.values())), plan.n_features) / LENGTH**2
+    sigma = math.sqrt(len(moments)) * plan.scales.diagonal_sigma / LENGTH**2
+    return leading_of(moment, plan.n_components, on_grid, n_rows, sigma)
 
 
 def _square(upper: IntArray, n_features: int) -> FloatArray:

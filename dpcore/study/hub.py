@@ -19,6 +19,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
+from dpcore.releases.measurement import TOLD, told_of
 from dpcore.study.aggregation import centre_and_count, components
 from dpcore.study.frames import (
     MOMENT,
@@ -239,11 +240,12 @@ class Hub:
         found = components(self.plan, self._values(there), state.centre, state.n_rows)
         path = self.folder / RESULT
         partial = path.with_suffix(".partial.npz")
-        np.savez(
-            partial, components=found.components, eigenvalues=found.eigenvalues,
-            centre=found.centre, n_rows=found.n_rows, sites=np.array(there),
-            features=np.array(self.plan.dictionary.features),
-        )  # fmt: skip
+        arrays: dict[str, Any] = {name: told_of(found, name) for name in TOLD} | {
+            "components": found.components, "eigenvalues": found.eigenvalues,
+            "centre": found.centre, "n_rows": found.n_rows, "sites": np.array(there),
+            "features": np.array(self.plan.dictionary.features),
+        }  # fmt: skip
+        np.savez(partial, **arrays)
         os.replace(partial, path)
         self._change(f"components from {len(there)} sites", phase=DONE, answered=there)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parties import NAMES
 
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.project import Project
@@ -11,7 +12,6 @@ from dpcore.study.guard import Guard
 from dpcore.study.hub import Hub
 from dpcore.study.plan import StudyPlan
 
-NAMES = ("one", "two", "three", "four")
 COLUMNS = tuple(Column(name, -1, 1) for name in "wxyz")
 
 
@@ -70,10 +70,3 @@ def joined(hub_of, guard_of):
         return hub, guards
 
     return make
-
-
-def serve(hub: Hub, guards: dict[str, Guard], sites=NAMES) -> None:
-    """Everybody of these who is asked something answers, once."""
-    for site in sites:
-        if request := hub.asks(site):
-            hub.receive(site, request.id, guards[site].answer(request.json()))

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import NAMES, serve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from parties import NAMES, serve
 from scipy import stats
 
 from dpcore.releases.dictionary import Column, Dictionary

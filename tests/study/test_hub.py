@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from conftest import NAMES, serve
+from parties import NAMES, serve
 
 from dpcore.errors import ParameterError
 from dpcore.study.aggregation import centre_and_count, components

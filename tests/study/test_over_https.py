@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import NAMES
+from parties import NAMES
 
 from dpcore.study.courier import Courier
 from dpcore.study.frames import FrameError

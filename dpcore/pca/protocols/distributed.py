@@ -25,7 +25,7 @@ from dpcore.pca.protocols.guarantees import (
     no_guarantee,
     noise_guarantee,
 )
-from dpcore.pca.protocols.pooling import AddedOnce
+from dpcore.pca.protocols.pooling import AddedOnce, pooled_centre
 from dpcore.pca.protocols.traffic import raw_row_bytes, traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import (
