@@ -116,8 +116,9 @@ def _what_follows(ranges: Sequence[ColumnRange], about: About) -> None:
         st.markdown("Not every column has limits, so that a row's bound does not follow from them.")
     else:
         st.markdown(
-            f"Half the diagonal between all limits is **{half_diagonal(limits):.4g}**. Rows are centred at their "
-            "middle and divided by it, unless the bound that the catalogue has is smaller."
+            f"Half the diagonal between all limits is **{half_diagonal(limits):.4g}**. Rows "
+            "are centred at their middle and divided by it, unless the bound that the catalogue "
+            "has is smaller."
         )
     st.markdown(about.statement)
     not_private(
