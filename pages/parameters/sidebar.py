@@ -190,7 +190,7 @@ LIMITS: dict[str, Parameter] = {
         title="Limits of columns",
         default="",
         longest=LONGEST_WRITTEN,
-        words="limits as in name=0:1, of columns that the data set has",
+        words="of columns that there are, a lower limit before an upper, as in name=0:1",
     )
 }
 SIDEBAR = FIRST | ADVANCED | DRAWS | LIMITS
