@@ -13,7 +13,6 @@ from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.privacy import CALIBRATIONS
-from dpcore.releases.dictionary import read_dictionary
 
 # Where a command hangs itself on the parser.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001, there is no public name
@@ -56,8 +55,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--limits",
         default=default.limits,
-        help="public limits of columns in place of the data set's own, as in 'pixels=0:16' or in "
-        "a TOML file of the kind that 'release' reads",
+        help="public limits of columns, as in 'pixels=0:16' or in a TOML file as for 'release'",
     )
     add(
         "--mean-share",
@@ -106,6 +104,9 @@ def _limits(written: str) -> str:
     """As a spec has them: written out, or in a data dictionary."""
     if not written.endswith(".toml"):
         return written
+    # Brings what reads tables, and few runs have limits in a file.
+    from dpcore.releases import read_dictionary
+
     columns = read_dictionary(written).columns
     return "; ".join(str(ColumnRange(each.name, 1, each.lower, each.upper)) for each in columns)
 

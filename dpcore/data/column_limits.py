@@ -55,6 +55,11 @@ def limits_of(ranges: Sequence[ColumnRange]) -> FloatArray | None:
     )
 
 
+def half_diagonal(limits: FloatArray) -> float:
+    """How far from the middle between them limits of shape (n_features, 2) let a row be."""
+    return float(np.linalg.norm(np.ptp(limits, axis=1))) / 2
+
+
 def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, ...]:
     """The ranges, with the limits that a text gives in place of their own.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
-from dpcore.data.column_limits import ColumnRange
+from dpcore.data.column_limits import ColumnRange, half_diagonal
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -101,13 +101,13 @@ class Dataset:
         if self.limits_in_use is None:
             return np.zeros(self.n_features), self.public_norm_bound
         low, high = self.limits_in_use.T
-        return (low + high) / 2, float(np.linalg.norm(high - low)) / 2
+        return (low + high) / 2, half_diagonal(self.limits_in_use)
 
     @property
     def limits_in_use(self) -> FloatArray | None:
         """The columns' limits where they make the smaller ball, of shape (n_features, 2)."""
         limits = self.column_limits
-        if limits is None or np.linalg.norm(np.ptp(limits, axis=1)) / 2 >= self.public_norm_bound:
+        if limits is None or half_diagonal(limits) >= self.public_norm_bound:
             return None
         return limits
 

@@ -13,7 +13,14 @@ from dpcore.experiments.engine.control_ranges import (
 )
 from dpcore.experiments.pca.public_knowledge import CHOICES, NO_KNOWLEDGE, say_knowledge
 from dpcore.experiments.pca.spec import PREPARATIONS, SPLITS
-from pages.parameters.kinds import LONGEST_WRITTEN, Number, OneOf, Parameter, Switch, Text
+from pages.parameters.kinds import (
+    LONGEST_WRITTEN,
+    Limits,
+    Number,
+    OneOf,
+    Parameter,
+    Switch,
+)
 from pages.parameters.words import (
     EVERYBODY,
     MOST_FEATURES,
@@ -179,12 +186,12 @@ DRAWS: dict[str, Parameter] = {
 }
 # The address's part of the table on the Playground: never drawn where one can see it.
 LIMITS: dict[str, Parameter] = {
-    "limits": Text(
+    "limits": Limits(
         control="text_input",
         title="Limits of columns",
         default="",
         longest=LONGEST_WRITTEN,
-        words="limits as in name=0:1, of columns that the data set has",
+        words="of columns that there are, a lower limit before an upper, as in name=0:1",
     )
 }
 SIDEBAR = FIRST | ADVANCED | DRAWS | LIMITS

@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from dpcore.data.column_limits import ColumnRange, limits_of, read_limits, written_limits
+from dpcore.data.column_limits import (
+    ColumnRange,
+    half_diagonal,
+    limits_of,
+    read_limits,
+    written_limits,
+)
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.site_data import About
@@ -109,10 +115,10 @@ def _what_follows(ranges: Sequence[ColumnRange], about: About) -> None:
     if limits is None:
         st.markdown("Not every column has limits, so that a row's bound does not follow from them.")
     else:
-        reach = float(np.linalg.norm(np.ptp(limits, axis=1))) / 2
         st.markdown(
-            f"Half the diagonal between all limits is **{reach:.4g}**. Rows are centred at their "
-            "middle and divided by it, unless the bound that the catalogue has is smaller."
+            f"Half the diagonal between all limits is **{half_diagonal(limits):.4g}**. Rows "
+            "are centred at their middle and divided by it, unless the bound that the catalogue "
+            "has is smaller."
         )
     st.markdown(about.statement)
     not_private(

@@ -249,6 +249,16 @@ def test_limits_of_columns_centre_and_scale_and_a_bound_follows():
     assert "Not every column has limits" in words(at)
 
 
+def test_limits_that_make_no_sense_are_one_sentence_and_not_carried_along():
+    at = opened(limits="pixels=8:1")
+    assert "a lower limit before an upper" in at.warning[0].value
+    assert "its default is used" in at.warning[0].value and len(at.warning) == 1
+    assert "limits" not in looking.shared_link(at)
+    # Right, and of another data set's columns.
+    at = opened(limits="Aspect=0:90")
+    assert "catalogue's own limits" in at.warning[0].value
+
+
 def test_limits_too_long_for_the_address_stay_in_the_session():
     names = [each.name for each in CATALOG["census"].ranges if each.n_columns > 1]
     long = "; ".join(f"{name}=0:2" for name in names[:32])
