@@ -15,7 +15,7 @@ from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.explore.eigen_images.falling.component import falling
+from pages.explore.eigen_images.falling import falling
 from pages.parameters.words import or_infinity as say
 from pages.server import result_cache
 from pages.widgets import session_ledger

@@ -17,7 +17,7 @@ from pages.server.frames_cache import Frame, Pictures
 from pages.widgets.energy_explorer.frames import along_epsilon, control
 
 _HERE = Path(__file__).parent
-_CONTROL = _HERE.parents[2] / "widgets" / "energy_explorer"
+_CONTROL = _HERE.parents[1] / "widgets" / "energy_explorer"
 _SLICE_SECONDS, _TICK_SECONDS = 0.2, 0.4
 
 
