@@ -196,8 +196,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
-        silent_because="each site cuts what it is handed before it hands it on, and nobody holds "
-        "the whole noisy matrix",
+        silent_because="each site cuts what it is handed, and nobody holds the noisy matrix",
         wants_proxies=True,
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),
@@ -216,8 +215,7 @@ for _entry in (
             "the pooled moment, by a Wishart difference",
             ("mean_share", "dropped_sites"),
         ),
-        silent_because="its noise is not Gaussian, and of no other is it known how much it "
-        "flatters the directions it chose",
+        silent_because="how much noise that is not Gaussian flatters its choice is not known",
         look=Look("#44AA99", "hexagram", "longdash"),
         neighbours=Neighbours(epsilon=3.0, noisy_mean=noisy_mean_of_wishart),
     ),
