@@ -25,10 +25,8 @@ from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteMoments, SiteRows
 from dpcore.streams import Repetition
 
-# Of rows held by sites, and of whose protocol a noisy average is left.
-PROTOCOLS = tuple(
-    key for key, entry in REGISTERED.items() if entry.has_sites and entry.average is not None
-)
+# Of the register of PCA, those of which a noisy average of joint moments is left.
+PROTOCOLS = ("dpdis", "full", "local", "pooled", "cape")
 
 
 @dataclass(frozen=True, eq=False)

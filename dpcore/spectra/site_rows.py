@@ -38,6 +38,9 @@ class SiteRows:
     means : ndarray of shape (n_sites, n_features), float64
         Of each site's rows, longer ones shortened to 1: what a private mean is released of.
     n_samples : ndarray of shape (n_sites,), int64
+    half_widths : ndarray of shape (n_features,), or None
+        Public: how far from 0 an entry of a row may be; farther ones are brought there before a
+        mean is taken. None where only the length is bounded.
     parts : Parts
         The views of a person, where each gets a length of its own; else the whole row gets 1.
     """
@@ -46,10 +49,18 @@ class SiteRows:
     sites: tuple[IntArray, ...]
     means: FloatArray
     n_samples: IntArray
+    half_widths: FloatArray | None = None
     parts: Parts = WHOLE
 
     @classmethod
-    def of(cls, rows: FloatArray, sites: Sequence[IntArray], *, parts: Parts = WHOLE) -> SiteRows:
+    def of(
+        cls,
+        rows: FloatArray,
+        sites: Sequence[IntArray],
+        half_widths: FloatArray | None = None,
+        *,
+        parts: Parts = WHOLE,
+    ) -> SiteRows:
         """Rows that are read, and not copied, whenever moments are asked for.
 
         Raises
@@ -58,9 +69,10 @@ class SiteRows:
             If a site holds fewer than 2 people, or a row number is out of range or appears twice.
         """
         check_sites(sites, len(rows))
-        means = np.stack([_mean_within_bound(rows, np.sort(site)) for site in sites])
+        box = None if half_widths is None else half_widths.astype(rows.dtype)
+        means = np.stack([_mean_within_bound(rows, np.sort(site), box) for site in sites])
         counts = np.array([len(site) for site in sites], dtype=np.int64)
-        return cls(rows, tuple(np.sort(site) for site in sites), means, counts, parts)
+        return cls(rows, tuple(np.sort(site) for site in sites), means, counts, box, parts)
 
     @property
     def n_sites(self) -> int:
@@ -178,8 +190,10 @@ def _mapped(
         yield from (each.result() for each in waiting)
 
 
-def _mean_within_bound(rows: FloatArray, members: IntArray) -> FloatArray:
+def _mean_within_bound(rows: FloatArray, members: IntArray, box: FloatArray | None) -> FloatArray:
     total = np.zeros(rows.shape[1])
     for block in row_blocks(rows, members, BLOCK_ROWS):
-        total += shorten(block, 1.0)[0].sum(axis=0, dtype=np.float64)
+        within = shorten(block, 1.0)[0]
+        within = within if box is None else np.clip(within, -box, box)
+        total += within.sum(axis=0, dtype=np.float64)
     return total / len(members)
