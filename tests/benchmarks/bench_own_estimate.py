@@ -4,8 +4,8 @@
         [--preparations published,private,sphere] [--protocols pooled,dpdis] [--sharing 10]
 
 On the sphere every draw has a mean of its own, and moments around it that take longer than all the
-rest. With --sharing k each mean serves k draws, whose noise is their own: of each draw the law is
-what it was, so that coverage stays what it is on average, but draws of one mean have that in common.
+rest. With --sharing k each mean serves k draws, whose noise is their own. The law of each draw is
+what it was, and so is coverage on average; draws of one mean have that in common.
 
 Every data set at hand, epsilon 0.1, 0.3, 1 and 3 at delta = 1e-5. A line a cell: the true share of
 the total and what the release says of it on average, how many of the stated 90 % intervals hold
