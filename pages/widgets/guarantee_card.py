@@ -63,7 +63,8 @@ def assumed(assumption: Assumption) -> str:
 
 
 def _link(words: str, key: str) -> str:
-    return f"[{words}]({_address(key)})"
+    # Of an address that is part of a sentence two underscores would be emphasis to some readers.
+    return f"[{words}]({_address(key).replace('_', '%5F')})"
 
 
 def _address(key: str) -> str:
