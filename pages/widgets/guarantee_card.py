@@ -63,8 +63,7 @@ def assumed(assumption: Assumption) -> str:
 
 
 def _link(words: str, key: str) -> str:
-    # Of an address that is part of a sentence two underscores would be emphasis to some readers.
-    return f"[{words}]({_address(key).replace('_', '%5F')})"
+    return f"[{words}]({_address(key)})"
 
 
 def _address(key: str) -> str:
