@@ -10,7 +10,7 @@ import pytest
 
 from pages.sidebar.navigation import PAGES
 from tests.browser.conftest import pages_of, settle
-from tests.browser.reachable import faults
+from tests.browser.reachable import faults, unseen
 
 # As the browser's own back button does, which loads nothing again.
 GO_THERE = """path => {
@@ -69,6 +69,7 @@ def test_is_quiet_with_every_picture_described(place, desk):
     # Every chart has its table below it.
     assert page.locator(".figure-tools").count() == page.locator(".stPlotlyChart").count()
     assert faults(page) == []
+    assert unseen(page) == []
     watched.assert_quiet()
 
 
