@@ -15,10 +15,10 @@ from dpcore.errors import ParameterError
 
 # Words of more options than these would be longer than the page's own sentences.
 _MOST_TOLD = 8
-# What is longer stays out of the address, in the session alone.
-LONGEST_WRITTEN = 1_000
 # Numbers or words, separated by commas.
 _LIST = re.compile(r"(?:[^\W_]|[\s.,+%/∞-])*")
+# What is longer stays out of the address, in the session alone.
+LONGEST_WRITTEN = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +206,7 @@ class Text(Parameter):
         return [str(one) for one in value] or [""] if self.several else [str(value)]
 
     def arguments(self) -> dict[str, Any]:
-        if self.control != "text_input":
+        if not self.control.startswith("text_"):
             # Its options are the data's to give.
             return {}
         return {"value": self.default, "max_chars": self.longest}

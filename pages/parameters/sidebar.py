@@ -163,7 +163,8 @@ ADVANCED: dict[str, Parameter] = {
     "dropped_sites": Number(
         control="number_input",
         title="Sites that drop out",
-        help="So many never answer; which ones is drawn. A chain loses what they were handed.",
+        help="So many never answer; which ones is drawn. A chain loses what they were handed; "
+        "a secure sum allows for so many with more noise.",
         low=0,
         high=MOST_SITES - 1,
         default=0,

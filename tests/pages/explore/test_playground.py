@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64decode
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,10 +43,10 @@ def traces(at: AppTest, index: int) -> list[dict]:
     return json.loads(at.get("plotly_chart")[index].proto.spec)["data"]
 
 
-def handed_over(at: AppTest) -> dict:
+def handed_over(at: AppTest, component: str = "energy_frames") -> dict:
     """What the browser was given to show while epsilon is dragged."""
     parts = {part.proto.component_name: part.proto for part in at.get("bidi_component")}
-    return json.loads(parts["energy_frames"].json) if "energy_frames" in parts else {"frames": []}
+    return json.loads(parts[component].json) if component in parts else {"frames": []}
 
 
 def frame_of(at: AppTest, epsilon: float) -> dict:
@@ -298,6 +299,18 @@ def test_eigen_images_have_a_row_for_each_epsilon():
     text = words(at)
     for row in ("Exact PCA", "ε = 10", "ε = 2", "ε = 0.1"):
         assert f">{row}</figcaption>" in text
+
+
+def test_eigen_images_fall_in_the_browser_from_runs_of_their_own():
+    at = opened("explore/eigen_images", method="DPdisPCA")
+    while (data := handed_over(at, "falling"))["count"]:
+        at.run()
+    spec = replace(at.session_state["_selection"].spec, protocols=("dpdis",), repetitions=1)
+    for frame in data["frames"]:
+        (row,) = result_cache.rows(replace(spec, epsilon=frame["epsilon"]))
+        assert frame["kept"] == percent(row["energy_ratio"])
+    assert len(data["frames"]) == len(data["epsilons"])
+    assert "one knows again" in words(at)
 
 
 def test_the_spectrum_is_of_one_matrix_and_the_number_on_top_is_the_mean():
