@@ -120,7 +120,7 @@ def measure(
         As in `sum_and_count`.
     """
     centre, n_rows = noisy_centre(total, scales)
-    exact = exact_moment(table, dictionary, scales, centre, preparation, watch)
+    exact = moment_around(table, dictionary, scales, centre, preparation, watch)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
     spectrum, told = Spectrum(moment), None
     if scales.n_features <= MOST_ASSESSED:
@@ -157,10 +157,10 @@ def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
     """
     noisy = noisy_sum(total, scales.sum_sigma)
     n_rows = float(noisy[-1]) / scales.count_weight
-    return _centre(noisy[:-1], n_rows, scales.sum_sigma), n_rows
+    return centre_of(noisy[:-1], n_rows, scales.sum_sigma), n_rows
 
 
-def exact_moment(
+def moment_around(
     table: Table,
     dictionary: Dictionary,
     scales: Scales,
@@ -211,7 +211,7 @@ def _bounded(dictionary: Dictionary, scales: Scales) -> Callable[[FloatArray], F
     return lambda rows: of_length(rows, bound, bound)
 
 
-def _centre(noisy: IntArray, n_rows: float, sigma: int) -> FloatArray:
+def centre_of(noisy: IntArray, n_rows: float, sigma: float) -> FloatArray:
     """The noisy mean on the grid, drawn to the middle by as much as noise has lengthened it.
 
     The positive part of James & Stein (1961): of less mean squared error than the mean itself,
