@@ -122,10 +122,26 @@ def measure(
     centre, n_rows = noisy_centre(total, scales)
     exact = moment_around(table, dictionary, scales, centre, preparation, watch)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
+    return leading_of(moment, n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2)
+
+
+def leading_of(
+    moment: FloatArray, n_components: int, centre: FloatArray, n_rows: float, sigma: float | None
+) -> Measured:
+    """What a noisy second moment gives away of itself.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (n_features, n_features)
+        Where a row has length 1.
+    n_components : int
+    centre : ndarray of shape (n_features,)
+    n_rows : float
+    sigma : float or None
+        Of the noise on its diagonal, where nothing was cut from it since.
+    """
     spectrum, told = Spectrum(moment), None
-    if scales.n_features <= MOST_ASSESSED:
-        # Of the scale that isometric noise has on the diagonal.
-        sigma = scales.diagonal_sigma / LENGTH**2
+    if sigma is not None and len(moment) <= MOST_ASSESSED:
         told = assess(spectrum, n_components, sigma=sigma, noise="isometric")
     eigenvalues, components = spectrum.leading(n_components)
     return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)), told)
