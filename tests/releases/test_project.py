@@ -45,12 +45,13 @@ def start(project: Path, prefix: str, number: int, cap: float) -> subprocess.Pop
     return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE)
 
 
-def assert_sound(project: Project) -> None:
-    """What holds whatever happened: every folder is charged for and whole, and the cap is kept."""
+def assert_sound(project: Project, prefix: str = "") -> None:
+    """What holds whatever happened: every folder is charged for, the cap is kept, and folders of
+    this prefix are whole."""
     charged = {each.name for each in project.releases()}
     folders = {path.name for path in (project.folder / "releases").glob("[!.]*")}
     assert folders == {each.name for each in project.releases() if each.is_finished} <= charged
-    for name in folders:
+    for name in sorted(name for name in folders if name.startswith(prefix)):
         verdict = verify(project.path_of(name))
         assert verdict.holds, verdict.sentence
     assert keeps(project)
@@ -76,7 +77,7 @@ def test_a_killed_process_leaves_no_half_release(tmp_path):
         process.kill()
         assert process.wait() == -signal.SIGKILL
         process.stdout.close()
-        assert_sound(Project(tmp_path))
+        assert_sound(Project(tmp_path), f"k{kill}-")
     assert Project(tmp_path).path_of("k1-0").is_dir()
 
 
