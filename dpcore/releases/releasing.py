@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,9 @@ from dpcore.releases.tables import Table
 
 if TYPE_CHECKING:
     from dpcore.releases.released_pca import ReleasedPCA
+
+# Of doubles, D x D: the moment, its sums, its noise, and what LAPACK needs for all eigenpairs.
+_MATRICES = 8
 
 
 def release(
@@ -117,6 +121,7 @@ def write_release(
     """
     dictionary = _as_dictionary(dictionary)
     _check(dictionary, asked.preparation, asked.n_components)
+    _require_memory(dictionary.n_features)
     scales = calibrated(
         dictionary, epsilon=asked.epsilon, delta=asked.delta, mean_share=asked.mean_share
     )
@@ -147,6 +152,28 @@ def _check(dictionary: Dictionary, preparation: str, n_components: int) -> None:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components
         )
+
+
+def _require_memory(n_features: int) -> None:
+    """One sentence instead of a process that the system ends, before anything is charged."""
+    needed, there = _MATRICES * 8 * n_features**2, _memory_there()
+    if needed > there:
+        raise ParameterError(
+            "columns",
+            f"few enough features for {there / 1e9:.1f} GB of memory (these take about "
+            f"{needed / 1e9:.1f} GB)",
+            n_features,
+        )  # fmt: skip
+
+
+def _memory_there() -> float:
+    """Bytes that the system could give, or more than any table needs where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return math.inf
+    said = [line.split()[1] for line in lines if line.startswith("MemAvailable")]
+    return 1024 * int(said[0]) if said else math.inf
 
 
 def _as_dictionary(given: Dictionary | Mapping[str, Any] | Path | str) -> Dictionary:

@@ -172,6 +172,14 @@ def test_a_table_that_does_not_fit_charges_nothing(dictionary, tmp_path):
     assert Project(tmp_path).releases() == ()
 
 
+def test_more_features_than_memory_are_refused_before_the_charge(make, monkeypatch, tmp_path):
+    Project(tmp_path / "project", (2.0, 1e-5))
+    monkeypatch.setattr(releasing, "_memory_there", lambda: 1000.0)
+    with pytest.raises(ParameterError, match="few enough features for 0.0 GB of memory"):
+        make()
+    assert Project(tmp_path / "project").releases() == ()
+
+
 def test_a_project_begins_with_a_cap(tmp_path):
     with pytest.raises(ParameterError, match="given a cap"):
         Project(tmp_path / "none")
