@@ -39,7 +39,7 @@ CLASSIFICATION: dict[str, Parameter] = {
         label=dict(zip(MODELS, ("SVM", "Logistic regression"), strict=True)).__getitem__,
     ),
     "class_task": OneOf(
-        control="segmented_control",
+        control="pills",
         title="Tell apart",
         default=TWO,
         options=(TWO, REST, ALL),
