@@ -195,6 +195,14 @@ BUGS: tuple[PlantedBug, ...] = (
         ("tests/spectra/test_site_rows.py",),
     ),
     PlantedBug(
+        "views-longer-together",
+        "two views, each at its own length, make a row of length 1",
+        "dpcore/spectra/site_rows.py",
+        "part, part)) / length",
+        "part, part))",
+        ("tests/spectra/test_site_rows.py",),
+    ),
+    PlantedBug(
         "mean-on-the-sphere-unpaid",
         "the mean that the sphere is centred by takes its share of the budget",
         "dpcore/privacy/sensitivity.py",
