@@ -10,6 +10,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.data.dataset import Dataset
+from dpcore.data.held_tables import held_table, is_held
 from dpcore.data.official import LocalFile, OfficialFile, locate
 from dpcore.data.readers import (
     bundled,
@@ -22,6 +23,7 @@ from dpcore.data.readers import (
     pictures,
     synthetic,
 )
+from dpcore.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -204,3 +206,26 @@ _ENTRIES = (
     ),
 )
 CATALOG = {entry.name: entry for entry in _ENTRIES}
+
+
+def entry_of(name: str) -> Entry:
+    """The row of the catalogue, or one for a table that somebody holds.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such data set.
+    """
+    if is_held(name):
+        table = held_table(name).dataset
+        return Entry(
+            name,
+            table.title,
+            table.n_samples,
+            table.n_features,
+            table.default_components,
+            (Source(lambda: table),),
+        )
+    if name not in CATALOG:
+        raise ParameterError("dataset", f"one of {', '.join(CATALOG)}", name)
+    return CATALOG[name]

@@ -12,20 +12,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
+from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError.
+DAMAGED = (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError,
+           MemoryError, zipfile.BadZipFile)  # fmt: skip
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 Block: TypeAlias = dict[str, Cells]
 
 _BLOCK_CELLS = 1 << 21
-_LONGEST_LINE = 1 << 22
+LONGEST_LINE = 1 << 22
 _LARGEST_NPZ = 1 << 31
 _SOUND = {
     ".csv": "a CSV table in UTF-8: a header, as many cells in every row, no line above 4 MB",
@@ -102,8 +106,8 @@ class Table:
         as_text = csv.ConvertOptions(
             column_types=dict.fromkeys(self._keys, pa.string()), include_columns=self._keys
         )
-        blocks = csv.ReadOptions(block_size=_LONGEST_LINE, use_threads=False)
-        with csv.open_csv(self._path, read_options=csv.ReadOptions(block_size=_LONGEST_LINE)) as it:
+        blocks = csv.ReadOptions(block_size=LONGEST_LINE, use_threads=False)
+        with csv.open_csv(self._path, read_options=csv.ReadOptions(block_size=LONGEST_LINE)) as it:
             self._check(it.schema.names)
         with csv.open_csv(self._path, read_options=blocks, convert_options=as_text) as it:
             yield from it
@@ -128,13 +132,12 @@ class Table:
             return {key: data[:, i] for i, key in enumerate(self._keys)}
         try:
             self._check([str(name) for name in data])
-            columns = {key: np.asarray(data[key]) for key in self._keys}
+            columns = {key: _cells(data[key]) for key in self._keys}
         except ParameterError:
             raise
         except (TypeError, KeyError, ValueError) as error:
             raise ParameterError("data", "a path, a table or a matrix", type(data)) from error
-        shapes = {column.shape for column in columns.values()}
-        if len(shapes) > 1 or len(shapes.pop()) != 1:
+        if len(set(map(len, columns.values()))) > 1:
             raise ParameterError("data", "columns of one length", "others")
         return columns
 
@@ -152,23 +155,42 @@ class Table:
             yield
         except (ParameterError, FileNotFoundError, PermissionError):
             raise
-        # What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError.
-        except (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError,
-                MemoryError, zipfile.BadZipFile) as error:  # fmt: skip
+        except DAMAGED as error:
             where = self._path.name if self._path else ""
             raise ParameterError("data", _SOUND[self._ending], where) from error
+
+
+def _cells(column: Any) -> Cells:
+    import pyarrow as pa
+
+    cells = column if isinstance(column, pa.Array) else np.asarray(column)
+    if isinstance(cells, np.ndarray) and cells.ndim != 1:
+        raise ParameterError("data", "columns of one cell a row", cells.shape)
+    return cells
 
 
 def _unpacked(path: Path) -> Any:
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    with zipfile.ZipFile(path) as archive:
+    return unpacked_npz(path, _LARGEST_NPZ)
+
+
+def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
+    """The arrays of an NPZ file, if they are what it declares, and no more than so many bytes.
+
+    Raises
+    ------
+    ValueError, OSError, zipfile.BadZipFile and what else NumPy raises of a damaged file.
+    """
+    with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        if sum(member.file_size for member in members) > _LARGEST_NPZ:
+        if sum(member.file_size for member in members) > most_bytes:
             raise ValueError("too large")
         for member in members:
             _refuse_empty_promises(archive, member)
-    with np.load(path, allow_pickle=False) as arrays:
+    if not isinstance(file, Path):
+        file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 

@@ -13,6 +13,8 @@ Trim = Callable[[int], int]
 # From malloc.h of the GNU C library.
 _M_ARENA_MAX = -8
 _SECONDS = 20.0
+# What else is let go of then.
+ON_TIDYING: list[Callable[[], None]] = []
 
 
 def keep_flat() -> None:
@@ -41,5 +43,7 @@ def _tidy_for_ever(trim: Trim | None) -> None:
 def tidy(trim: Trim | None) -> None:
     """Collect cycles, and give free pages back where the C library can."""
     gc.collect()
+    for let_go in ON_TIDYING:
+        let_go()
     if trim is not None:
         trim(0)
