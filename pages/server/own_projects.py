@@ -1,0 +1,55 @@
+"""Where a visitor's releases and their ledger are.
+
+On a server that somebody runs for themselves, in the folder they opened. Elsewhere in a temporary
+folder of this session, which holds what was released and charged, never a row, and is deleted with
+the session: that ledger forgets.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import streamlit as st
+
+from dpcore.releases.project import LEDGER, Project, folder_name
+from pages.server import own_table
+
+_PLACE = "_own_projects"
+
+
+def is_lasting() -> bool:
+    """Whether what is charged is remembered when the session has ended."""
+    return own_table.folder() is not None
+
+
+def project(name: str, cap: tuple[float, float] | None = None) -> Project | None:
+    """The project of this name; None where there is none yet and no cap starts one.
+
+    Raises
+    ------
+    ParameterError
+        If it is no name for a folder, or has another cap, or its ledger is damaged.
+    """
+    place = _place() / folder_name("project", name)
+    return None if cap is None and not (place / LEDGER).is_file() else Project(place, cap)
+
+
+def zipped(release: Path) -> bytes:
+    """A release folder as one file."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(release.iterdir()):
+            archive.write(path, f"{release.name}/{path.name}")
+    return file.getvalue()
+
+
+def _place() -> Path:
+    lasting = own_table.folder()
+    if lasting is not None:
+        return lasting / "projects"
+    if _PLACE not in st.session_state:
+        st.session_state[_PLACE] = TemporaryDirectory(prefix="dp-pca-lab-")
+    return Path(st.session_state[_PLACE].name)
