@@ -25,16 +25,27 @@ def is_lasting() -> bool:
     return own_table.folder() is not None
 
 
-def project(name: str, cap: tuple[float, float] | None = None) -> Project | None:
-    """The project of this name; None where there is none yet and no cap starts one.
+def found(name: str) -> Project | None:
+    """The project of this name; None where there is none yet.
 
     Raises
     ------
     ParameterError
-        If it is no name for a folder, or has another cap, or its ledger is damaged.
+        If it is no name for a folder, or its ledger is damaged.
     """
-    place = _place() / folder_name("project", name)
-    return None if cap is None and not (place / LEDGER).is_file() else Project(place, cap)
+    folder = _place() / folder_name("project", name)
+    return Project(folder) if (folder / LEDGER).is_file() else None
+
+
+def begun(name: str, cap: tuple[float, float]) -> Project:
+    """A new project under a cap.
+
+    Raises
+    ------
+    ParameterError, OSError
+        As `Project`.
+    """
+    return Project(_place() / folder_name("project", name), cap)
 
 
 def zipped(release: Path) -> bytes:

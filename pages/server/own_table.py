@@ -116,9 +116,9 @@ def use(own: OwnTable, dictionary: Dictionary) -> None:
     own.dictionary, own.held, own.reading = dictionary, HeldTable(data), reading
     let_go()
     k = data.default_components or 1
-    set_to = {"dataset": own.held.name, "components": k, "intermediate": min(2 * k, data.n_features)}
-    for control, value in set_to.items():
-        st.session_state[control] = value
+    st.session_state["dataset"] = own.held.name
+    st.session_state["components"] = k
+    st.session_state["intermediate"] = min(2 * k, data.n_features)
 
 
 def remove() -> None:

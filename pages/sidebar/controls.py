@@ -96,9 +96,9 @@ def _dataset(place: DeltaGenerator) -> DatasetStatus:
     statuses = {status.name: status for status in result_cache.dataset_statuses()}
     dataset = statuses[ask("dataset", place)]
     state = "" if dataset.ready else ", not on this machine yet"
-    badge = ":orange-badge[laboratory] For your eyes alone, no release. " * is_held(dataset.name)
+    badge = ". :orange-badge[laboratory] For your eyes alone, no release." * is_held(dataset.name)
     size = f"{dataset.n_samples:,} people × {dataset.n_features} features"
-    place.caption(f"{badge}{dataset.title}: {size}{state}")
+    place.caption(f"{dataset.title}: {size}{state}{badge}")
     return dataset
 
 

@@ -94,7 +94,8 @@ class OnceCache(Generic[T]):
         if table is None:
             return None
         own: OnceCache[T] = _OfOneTable(self._make, self._keep, self._most_bytes)
-        return table.kept.setdefault(self, own)
+        kept: OnceCache[T] = table.kept.setdefault(self, own)
+        return kept
 
     def _claim(self, key: tuple[Hashable, ...]) -> tuple[_Kept[T], bool]:
         """The place of a result, and whether whoever asks is to make it."""

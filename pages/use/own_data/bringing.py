@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.errors import ParameterError
@@ -61,7 +62,8 @@ def _brought() -> None:
     except ParameterError as error:
         st.session_state[_TROUBLE] = str(error)
     # The rows are here; Streamlit's own copy is not needed.
-    if (context := get_script_run_ctx()) is not None:
+    context = get_script_run_ctx()
+    if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         context.uploaded_file_mgr.remove_file(context.session_id, uploaded.file_id)
 
 

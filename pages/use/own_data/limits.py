@@ -137,8 +137,8 @@ def _column(title: str, key: str, names: list[str], own: OwnTable) -> str | None
     current = own.asked.get(key)
     position = options.index(current) if current in names else 0
     chosen = st.selectbox(title, options, index=position, key=f"own_{key}_{own.version}")
-    own.asked[key] = None if chosen == _NOBODY else chosen
-    return own.asked[key]
+    found = own.asked[key] = None if chosen == _NOBODY else str(chosen)
+    return found
 
 
 def _fill(own: OwnTable, key: str) -> None:

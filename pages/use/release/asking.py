@@ -59,7 +59,7 @@ def wished(dictionary: Dictionary) -> Wish:
         "Project: everything about these people", "people", max_chars=64, key="release_project",
         help="One ledger for all that is ever released about the same people.",
     )  # fmt: skip
-    there = own_projects.project(project)
+    there = own_projects.found(project)
     number = 1 + (0 if there is None else len(there.releases()))
     name = middle.text_input(
         "Name of the release", f"release-{number}", max_chars=64, key=f"release_name_{number}"
@@ -118,7 +118,7 @@ def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
         If it cannot be; nothing is charged then.
     """
     try:
-        project = wish.there or own_projects.project(wish.project, wish.cap)
+        project = wish.there or own_projects.begun(wish.project, wish.cap)
         with st.spinner("Adding up whole numbers, drawing the noise …"), page_lock.others():
             release(
                 own.upload.columns, dictionary, epsilon=wish.epsilon, delta=wish.delta,
