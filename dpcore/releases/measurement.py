@@ -10,6 +10,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
+from dpcore.pca.self_assessment import Assessment, Estimate, assess
 from dpcore.releases.calibration import Scales
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading, grid_blocks
@@ -21,9 +22,12 @@ from dpcore.releases.exact.integer_moments import (
 )
 from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
 from dpcore.releases.tables import Table
-from dpcore.spectra import leading_eigenpairs
+from dpcore.spectra import Spectrum
 
 PREPARATIONS = ("sphere", "bounded")
+TOLD = ("explained_variance", "explained_variance_ratio")
+# Beyond so many features all eigenpairs, which an assessment needs, take longer than all the rest.
+MOST_ASSESSED = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,8 @@ class Measured:
         Of the noisy moment, where a row has length 1: sums over rows.
     trace : float
         Of the noisy moment, alike.
+    told : Assessment or None
+        What the noisy moment says of the exact one; None beyond `MOST_ASSESSED` features.
     """
 
     centre: FloatArray
@@ -48,6 +54,7 @@ class Measured:
     components: FloatArray
     eigenvalues: FloatArray
     trace: float
+    told: Assessment | None
 
 
 def sum_and_count(
@@ -95,15 +102,63 @@ def measure(
     n_components : int
     preparation : {"sphere", "bounded"}
     """
+    centre, n_rows = noisy_centre(total, scales)
+    exact = exact_moment(table, dictionary, scales, centre, preparation)
+    moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
+    spectrum, told = Spectrum(moment), None
+    if scales.n_features <= MOST_ASSESSED:
+        # Of the scale that isometric noise has on the diagonal.
+        sigma = scales.diagonal_sigma / LENGTH**2
+        told = assess(spectrum, n_components, sigma=sigma, noise="isometric")
+    eigenvalues, components = spectrum.leading(n_components)
+    return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)), told)
+
+
+def told_of(measured: Measured, name: str) -> FloatArray:
+    """An estimate and both ends of its interval, shape (3, n_components); NaN where unknown.
+
+    Parameters
+    ----------
+    measured : Measured
+    name : str
+        One of `TOLD`.
+    """
+    if measured.told is None:
+        return np.full((3, len(measured.components)), np.nan)
+    estimate: Estimate = getattr(measured.told, name)
+    together = np.vstack([estimate.value[None], estimate.interval])
+    return np.where(np.isnan(estimate.value), np.nan, together)
+
+
+def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
+    """The centre on the grid, and the number of rows, from their noisy sum and count.
+
+    Parameters
+    ----------
+    total : ndarray of int64, shape (n_features + 1,)
+    scales : Scales
+    """
     noisy = noisy_sum(total, scales.sum_sigma)
     n_rows = float(noisy[-1]) / scales.count_weight
-    centre = _centre(noisy[:-1], n_rows, scales.sum_sigma)
+    return _centre(noisy[:-1], n_rows, scales.sum_sigma), n_rows
+
+
+def exact_moment(
+    table: Table, dictionary: Dictionary, scales: Scales, centre: FloatArray, preparation: str
+) -> IntArray:
+    """The exact second moment of the prepared rows around a centre. Not for publication.
+
+    Parameters
+    ----------
+    table : Table
+    dictionary : Dictionary
+    scales : Scales
+    centre : ndarray of whole float64, shape (n_features,)
+    preparation : {"sphere", "bounded"}
+    """
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
     rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
-    exact = exact_second_moment(rows, dictionary.n_features)
-    moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
-    eigenvalues, components = leading_eigenpairs(moment, n_components)
-    return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)))
+    return exact_second_moment(rows, dictionary.n_features)
 
 
 def _bounded(
