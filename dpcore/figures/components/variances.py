@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import legend_above, named_level
-from dpcore.figures.style import GREY, base_figure, faded, look_of
+from dpcore.figures.plot_parts import legend_above
+from dpcore.figures.style import base_figure, ink, look_of
 
 
 def variances(
@@ -60,28 +60,32 @@ def variances(
     return legend_above(figure)
 
 
-def released_variances(shares: FloatArray, edge: float, *, dark: bool = False) -> go.Figure:
-    """What each released component explains, above what noise alone would reach.
+def released_variances(
+    shares: FloatArray, intervals: FloatArray, *, dark: bool = False
+) -> go.Figure:
+    """What each released component explains, with its interval; nothing where noise hides it.
 
     Parameters
     ----------
     shares : ndarray of shape (n_components,)
-        Of the noisy variation.
-    edge : float
-        The largest share that noise alone has.
+        Of all variation; NaN where it cannot be told from noise.
+    intervals : ndarray of shape (2, n_components)
     """
     figure = base_figure(300)
-    look = look_of("ag", dark=dark)
-    ranks = list(range(1, len(shares) + 1))
     figure.add_bar(
-        x=ranks,
+        x=list(range(1, len(shares) + 1)),
         y=shares,
-        marker={"color": [look.colour if share > edge else faded(GREY, 0.6) for share in shares]},
+        marker={"color": look_of("ag", dark=dark).colour},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": (intervals[1] - shares).clip(0),
+            "arrayminus": (shares - intervals[0]).clip(0),
+            "color": ink(dark),
+        },
         hovertemplate="component %{x}: %{y:.1%}<extra></extra>",
         showlegend=False,
     )
-    figure.add_hrect(y0=0, y1=edge, fillcolor=faded(GREY, 0.18), line={"width": 0})
-    named_level(figure, edge, "noise alone", line={"width": 1, "dash": "dot"})
-    figure.update_xaxes(title="component", dtick=1)
+    figure.update_xaxes(title="component", dtick=1, range=[0.4, len(shares) + 0.6])
     figure.update_yaxes(title="share of the variation", tickformat=".0%", rangemode="tozero")
     return figure

@@ -18,6 +18,7 @@ from dpcore.releases.dictionary import (
 from pages.server.own_table import OwnTable
 from pages.widgets.plain_text import said
 
+_HEIGHT = 320
 _NUMBERS = ("lower", "upper", "middle")
 _NOBODY = "no column"
 _ONE, _SEVERAL = "one row a person", "several rows a person"
@@ -57,7 +58,7 @@ def limits_editor(own: OwnTable) -> None:
     if key not in st.session_state or own.mounted is None:
         own.mounted = own.limits
     own.limits = st.data_editor(
-        own.mounted, key=key, hide_index=True, column_config=_EDITOR, height="auto"
+        own.mounted, key=key, hide_index=True, column_config=_EDITOR, height=_HEIGHT
     )
 
 

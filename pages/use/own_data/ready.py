@@ -48,8 +48,11 @@ def what_was_read(own: OwnTable) -> None:
     )
 
 
-def hand_over(own: OwnTable, dictionary: Dictionary) -> None:
-    """Use it on the other pages, or say that they do."""
+def hand_over(own: OwnTable, dictionary: Dictionary | None, trouble: str) -> None:
+    """Use it on the other pages, say that they do, or what is missing."""
+    if dictionary is None:
+        st.markdown(f"Not ready yet: {said(trouble)}.")
+        return
     features, m = counted(dictionary.n_features, "feature"), dictionary.at_most
     kept = "one row each" if m == 1 else f"at most {m} rows each"
     if own.dictionary == dictionary:

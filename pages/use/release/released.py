@@ -92,22 +92,29 @@ def _variances(released: ReleasedPCA) -> None:
     if not result["trace"] > 0:
         st.markdown("The noise is larger than all of the rows' variation: nothing can be said.")
         return
-    shares = released.eigenvalues_ / result["trace"]
-    edge = result["noise_edge"] / result["trace"]
-    above = int((shares > edge).sum())
-    st.markdown(
-        f"**{above} of {len(shares)}** stand out of the noise, which alone would reach "
-        f"{edge:.1%} of the variation."
-    )
+    shares = released.explained_variance_ratio_
+    hidden = int(np.isnan(shares).sum())
+    if result["captured"]:
+        value, low, high = result["captured"]
+        st.markdown(
+            f"Together about **{value:.0%}** of the rows' variation, {_between(low, high)}."
+        )
+    if hidden:
+        st.markdown(f"**{hidden} of {len(shares)}** cannot be told from noise.")
     chart(
-        released_variances(shares, edge, dark=is_dark()),
+        released_variances(shares, released.explained_variance_ratio_interval_, dark=is_dark()),
         key="released_variances",
-        alt=f"Share of the noisy variation by component; noise alone reaches {edge:.1%}.",
+        alt=f"Share of the variation that each component explains; {hidden} are lost in noise.",
     )
     st.caption(
-        f"From the release itself, which also says that there are "
+        "From the release itself, at no further cost, with intervals that hold in "
+        f"{100 * result['interval_level']:.0f} of 100 releases. It also says that there are "
         f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g} rows."
     )
+
+
+def _between(low: float, high: float) -> str:
+    return f"between {low:.0%} and {min(high, 1):.0%}"
 
 
 def _take_it(released: ReleasedPCA) -> None:
