@@ -147,7 +147,8 @@ def _whole(table: pa.Table) -> dict[str, Cells]:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    of = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(of) or pa.types.is_large_string(of))
 
 
 def _is_readable(kind: pa.DataType) -> bool:
