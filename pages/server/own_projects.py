@@ -8,9 +8,11 @@ the session: that ledger forgets.
 from __future__ import annotations
 
 import io
+import shutil
+import weakref
 import zipfile
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 import streamlit as st
 
@@ -62,5 +64,14 @@ def _place() -> Path:
     if lasting is not None:
         return lasting / "projects"
     if _PLACE not in st.session_state:
-        st.session_state[_PLACE] = TemporaryDirectory(prefix="dp-pca-lab-")
-    return Path(st.session_state[_PLACE].name)
+        st.session_state[_PLACE] = _OfSession()
+    session: _OfSession = st.session_state[_PLACE]
+    return session.path
+
+
+class _OfSession:
+    """A temporary folder that goes with whoever holds this."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="dp-pca-lab-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)

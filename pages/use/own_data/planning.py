@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import streamlit as st
@@ -85,18 +86,20 @@ def _tried(dictionary: Dictionary, asked: _Asked) -> list[dict[str, Any]]:
             n_factors=min(3, dictionary.n_features),
         )  # fmt: skip
         best = tried.best[:, -1]
-        chance = asked.n_components / dictionary.n_features
         rows += [
             {
                 "protocol": "ag",
                 "epsilon": epsilon,
                 "energy_ratio": float(ratio),
-                "random_ratio": float(chance / best.mean()),
+                "best": float(best.mean()),
                 "visible": tried.visible_share,
             }
             for ratio in tried.captured[:, -1] / best
         ]
-    return rows
+    # One floor: around each noisy centre the best is a little another.
+    best = fmean(row["best"] for row in rows)
+    floor = asked.n_components / dictionary.n_features / best
+    return [row | {"random_ratio": floor} for row in rows]
 
 
 def _answer(rows: list[dict[str, Any]], asked: _Asked, target: float) -> None:

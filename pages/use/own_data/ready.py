@@ -12,6 +12,7 @@ from pages.server.own_table import OwnTable
 from pages.sidebar.navigation import PAGES, page_path
 from pages.widgets.plain_text import plainly, said
 
+_TROUBLE = "_own_use_trouble"
 _STEPS = ("File", "Limits", "One row", "Laboratory")
 _THERE = ("playground", "central", "eigen_images", "classification")
 
@@ -43,8 +44,11 @@ def what_was_read(own: OwnTable) -> None:
     )
     right.button("Remove it", on_click=own_table.remove, width="stretch")
     st.caption(
-        "Read so far, for you alone: names of columns, the number of rows, and whether the first "
-        "thousand cells of a column are numbers. Not read: how large any of them is."
+        "Read, for you alone: every cell of the columns with limits, and of the labels. Not read: "
+        "the other columns."
+        if own.held is not None
+        else "Read so far, for you alone: names of columns, the number of rows, and whether the "
+        "first thousand cells of a column are numbers. Not read: how large any of them is."
     )
 
 
@@ -64,13 +68,17 @@ def hand_over(own: OwnTable, dictionary: Dictionary | None, trouble: str) -> Non
     )
     if own.dictionary is not None:
         st.caption("The other pages still use the limits from before.")
-    if st.button("Use it on every page", type="primary"):
-        try:
-            own_table.use(own, dictionary)
-        except ParameterError as error:
-            st.error(said(error), icon="⚠️")
-        else:
-            st.rerun()
+    st.button("Use it on every page", type="primary", on_click=_use, args=(own, dictionary))
+    if trouble := st.session_state.pop(_TROUBLE, ""):
+        st.error(said(trouble), icon="⚠️")
+
+
+def _use(own: OwnTable, dictionary: Dictionary) -> None:
+    # Before the run, as nothing can move a control that is drawn.
+    try:
+        own_table.use(own, dictionary)
+    except ParameterError as error:
+        st.session_state[_TROUBLE] = str(error)
 
 
 def _in_use(own: OwnTable, dictionary: Dictionary) -> None:

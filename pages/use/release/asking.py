@@ -20,6 +20,7 @@ from pages.server.own_table import OwnTable
 from pages.widgets.plain_text import plainly
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+CAPS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 PREPARATIONS = {"sphere": "at one length (sphere)", "bounded": "as long as they are (bounded)"}
 
@@ -55,6 +56,7 @@ def wished(dictionary: Dictionary) -> Wish:
     n_components = 1
     if most > 1:
         n_components = right.slider("Components K", 1, most, min(3, most), key="release_components")
+    left, middle, right = st.columns(3, gap="large")
     project = left.text_input(
         "Project: everything about these people", "people", max_chars=64, key="release_project",
         help="One ledger for all that is ever released about the same people.",
@@ -66,8 +68,10 @@ def wished(dictionary: Dictionary) -> Wish:
     )
     cap = 0.0 if there is None else there.cap.epsilon
     if there is None:
+        # All of δ is the releases' but a hundredth, so that a cap of one's ε would refuse it.
+        wider = [each for each in CAPS if each > epsilon]
         cap = right.select_slider(
-            "Cap on ε of all releases together", EPSILONS, 2.0, key="release_cap",
+            "Cap on ε of all releases together", wider, wider[0], key=f"release_cap_{epsilon}",
             help="Fixed with the first release of a project, for good.",
         )  # fmt: skip
     preparation = st.segmented_control(
