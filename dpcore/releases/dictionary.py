@@ -249,13 +249,7 @@ def read_dictionary(path: Path | str) -> Dictionary:
 
 
 def parsed_dictionary(text: bytes, where: str) -> Dictionary:
-    """The dictionary in the text of a TOML file.
-
-    Parameters
-    ----------
-    text : bytes
-    where : str
-        It comes from, for the sentence.
+    """The dictionary in the text of a TOML file, and where it comes from, for the sentence.
 
     Raises
     ------

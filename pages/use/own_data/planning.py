@@ -78,7 +78,7 @@ def plan_for(dictionary: Dictionary) -> None:
 
 
 def _tried(dictionary: Dictionary, asked: _Asked) -> list[dict[str, Any]]:
-    rows = []
+    rows: list[dict[str, Any]] = []
     for epsilon in counted_out(EPSILONS, "steps of ε"):
         tried = plan(
             dictionary, n_rows=asked.n_rows, epsilon=epsilon, delta=_DELTA,
@@ -97,8 +97,8 @@ def _tried(dictionary: Dictionary, asked: _Asked) -> list[dict[str, Any]]:
             for ratio in tried.captured[:, -1] / best
         ]
     # One floor: around each noisy centre the best is a little another.
-    best = fmean(row["best"] for row in rows)
-    floor = asked.n_components / dictionary.n_features / best
+    around = fmean(float(row["best"]) for row in rows)
+    floor = asked.n_components / dictionary.n_features / around
     return [row | {"random_ratio": floor} for row in rows]
 
 

@@ -15,8 +15,9 @@ from dpcore.releases.certificate import promise, relation
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.project import Project
 from dpcore.releases.releasing import release
-from pages.server import own_projects, page_lock
+from pages.server import page_lock
 from pages.server.own_table import OwnTable
+from pages.use.release import own_projects
 from pages.widgets.plain_text import plainly
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
