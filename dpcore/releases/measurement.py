@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ from dpcore.releases.exact.integer_moments import (
 from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
 from dpcore.releases.tables import Table
 from dpcore.spectra import Spectrum
+
+Watch = Callable[[float], None]
 
 PREPARATIONS = ("sphere", "bounded")
 TOLD = ("explained_variance", "explained_variance_ratio")
@@ -57,8 +60,16 @@ class Measured:
     told: Assessment | None
 
 
+def unwatched(share: float) -> None:
+    """Nobody wants to know how far the reading has come."""
+
+
 def sum_and_count(
-    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading
+    table: Table,
+    dictionary: Dictionary,
+    scales: Scales,
+    reading: Reading,
+    watch: Watch = unwatched,
 ) -> IntArray:
     """The exact sum of rows on the grid and, last, their weighted count. Not for publication.
 
@@ -69,13 +80,16 @@ def sum_and_count(
     scales : Scales
     reading : Reading
         Counts what is met.
+    watch : callable
+        Told what share of the table is read, now and then.
 
     Raises
     ------
     ParameterError
         If the table has no row.
     """
-    total, n_rows = exact_sum(_bounded(table, dictionary, scales, reading), dictionary.n_features)
+    rows = grid_blocks(table, dictionary, reading, then=_bounded(dictionary, scales))
+    total, n_rows = exact_sum(_watched(rows, table, watch), dictionary.n_features)
     if reading.n_rows == 0:
         raise ParameterError("data", "a table with rows", "none")
     return np.append(total, n_rows * scales.count_weight)
@@ -89,6 +103,7 @@ def measure(
     *,
     n_components: int,
     preparation: str,
+    watch: Watch = unwatched,
 ) -> Measured:
     """Draw the noise of a release that has been charged.
 
@@ -101,9 +116,11 @@ def measure(
         From `sum_and_count`.
     n_components : int
     preparation : {"sphere", "bounded"}
+    watch : callable
+        As in `sum_and_count`.
     """
     centre, n_rows = noisy_centre(total, scales)
-    exact = exact_moment(table, dictionary, scales, centre, preparation)
+    exact = exact_moment(table, dictionary, scales, centre, preparation, watch)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
     spectrum, told = Spectrum(moment), None
     if scales.n_features <= MOST_ASSESSED:
@@ -144,7 +161,12 @@ def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
 
 
 def exact_moment(
-    table: Table, dictionary: Dictionary, scales: Scales, centre: FloatArray, preparation: str
+    table: Table,
+    dictionary: Dictionary,
+    scales: Scales,
+    centre: FloatArray,
+    preparation: str,
+    watch: Watch = unwatched,
 ) -> IntArray:
     """The exact second moment of the prepared rows around a centre. Not for publication.
 
@@ -155,20 +177,38 @@ def exact_moment(
     scales : Scales
     centre : ndarray of whole float64, shape (n_features,)
     preparation : {"sphere", "bounded"}
+    watch : callable
+        As in `sum_and_count`.
     """
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
-    rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
-    return exact_second_moment(rows, dictionary.n_features)
+    bounded = _bounded(dictionary, scales)
+    rows = grid_blocks(
+        table, dictionary, then=lambda rows: of_length(bounded(rows) - centre, LENGTH, reach)
+    )
+    return exact_second_moment(_watched(_ahead(rows), table, watch), dictionary.n_features)
 
 
-def _bounded(
-    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading | None = None
-) -> Iterator[FloatArray]:
-    """Rows on the grid, no longer than the bound that the sum's sensitivity rests on."""
+def _watched(blocks: Iterator[FloatArray], table: Table, watch: Watch) -> Iterator[FloatArray]:
+    for block in blocks:
+        yield block
+        watch(table.share_read)
+
+
+def _ahead(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
+    """The same blocks, each made while the one before it is multiplied."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
+
+
+def _bounded(dictionary: Dictionary, scales: Scales) -> Callable[[FloatArray], FloatArray]:
+    """Makes rows on the grid no longer than the bound that the sum's sensitivity rests on."""
     bound = math.isqrt(scales.squared_norm)
-    is_bounded = scales.squared_norm == len(dictionary.columns) * GRID**2
-    for rows in grid_blocks(table, dictionary, reading):
-        yield rows if is_bounded else of_length(rows, bound, bound)
+    if scales.squared_norm == len(dictionary.columns) * GRID**2:
+        return lambda rows: rows
+    return lambda rows: of_length(rows, bound, bound)
 
 
 def _centre(noisy: IntArray, n_rows: float, sigma: int) -> FloatArray:

@@ -7,7 +7,7 @@ that says it all, and the session follows it.
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, quote_plus, urlencode
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -60,8 +60,13 @@ def query() -> str:
     # What the address asked for and could not have is not in it any more.
     with get_session_state().query_params() as address:
         said = _of_others(address) | moved()
-    # Two of them would strike out what stands between, where the address is part of a sentence.
-    return urlencode(sorted(said.items()), doseq=True).replace("~", "%7E")
+    return urlencode(sorted(said.items()), doseq=True, quote_via=_quoted)
+
+
+def _quoted(text: str, safe: str, encoding: str, errors: str) -> str:
+    """No mark is left that would be one where the address is part of a sentence."""
+    quoted = quote_plus(text, safe, encoding, errors).replace("~", "%7E")
+    return quoted if text in usual_values() else quoted.replace("_", "%5F")
 
 
 def back_to_defaults() -> None:
