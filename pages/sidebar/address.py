@@ -7,13 +7,14 @@ that says it all, and the session follows it.
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, quote_plus, urlencode
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.runtime.state.session_state_proxy import get_session_state
 
+from dpcore.errors import ParameterError
 from pages.parameters.table import drawn, find, moved, usual_values
 
 _ELSEWHERE = "_elsewhere"
@@ -60,13 +61,8 @@ def query() -> str:
     # What the address asked for and could not have is not in it any more.
     with get_session_state().query_params() as address:
         said = _of_others(address) | moved()
-    return urlencode(sorted(said.items()), doseq=True, quote_via=_quoted)
-
-
-def _quoted(text: str, safe: str, encoding: str, errors: str) -> str:
-    """No mark is left that would be one where the address is part of a sentence."""
-    quoted = quote_plus(text, safe, encoding, errors).replace("~", "%7E")
-    return quoted if text in usual_values() else quoted.replace("_", "%5F")
+    # Two of them would strike out what stands between, where the address is part of a sentence.
+    return urlencode(sorted(said.items()), doseq=True).replace("~", "%7E")
 
 
 def back_to_defaults() -> None:
@@ -86,8 +82,17 @@ def _forget() -> None:
 
 def _of_others(address: QueryParams) -> Written:
     """What the address says of controls that this session has never drawn."""
-    names = [name for name in address if name not in usual_values() and find(name) is not None]
-    return {name: address.get_all(name) for name in names}
+    others = {name: address.get_all(name) for name in address if name not in usual_values()}
+    return {name: each for name, each in others.items() if _is_readable(name, each)}
+
+
+def _is_readable(name: str, written: list[str]) -> bool:
+    """Whether a control has this name and can stand there: nothing else is carried along."""
+    parameter = find(name)
+    try:
+        return parameter is not None and bool(parameter.read(name, written))
+    except ParameterError:
+        return False
 
 
 def _set(address: QueryParams, written: Written) -> None:
