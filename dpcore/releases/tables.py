@@ -31,7 +31,7 @@ Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
 _BLOCK_CELLS = 1 << 21
 _BUFFER = 1 << 16
-LONGEST_LINE = 1 << 22
+_LONGEST_LINE = 1 << 22
 _LARGEST_NPZ = 1 << 31
 _SOUND = {
     ".csv": "a CSV table in UTF-8: a header, as many cells in every row, no line above 4 MB",
@@ -133,8 +133,8 @@ class Table:
         as_text = csv.ConvertOptions(
             column_types=dict.fromkeys(self._keys, pa.string()), include_columns=self._keys
         )
-        blocks = csv.ReadOptions(block_size=LONGEST_LINE, use_threads=False)
-        with csv.open_csv(self._path, read_options=csv.ReadOptions(block_size=LONGEST_LINE)) as it:
+        blocks = csv.ReadOptions(block_size=_LONGEST_LINE, use_threads=False)
+        with csv.open_csv(self._path, read_options=csv.ReadOptions(block_size=_LONGEST_LINE)) as it:
             self._check(it.schema.names)
         with (
             pa.OSFile(str(self._path)) as file,

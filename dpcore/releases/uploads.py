@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import MOST_FEATURES
 from dpcore.releases.encoding import numbers, texts
-from dpcore.releases.tables import DAMAGED, LONGEST_LINE, Cells, unpacked_npz
+from dpcore.releases.tables import DAMAGED, Cells, unpacked_npz
 
 LARGEST_UPLOAD = 50_000_000
 LARGEST_UNPACKED = 500_000_000
-_LOOKED_AT = 1_000
+_LOOKED_AT, _LONGEST_LINE = 1_000, 1 << 22
 _READABLE = {
     ".csv": "a CSV table in UTF-8 with a header and as many cells in every row",
     ".parquet": "a sound Parquet file of numbers and texts",
@@ -95,7 +95,7 @@ def read_upload(name: str, content: bytes) -> Upload:
 def _csv(content: bytes) -> dict[str, Cells]:
     from pyarrow import csv
 
-    blocks = csv.ReadOptions(block_size=LONGEST_LINE, use_threads=False)
+    blocks = csv.ReadOptions(block_size=_LONGEST_LINE, use_threads=False)
     with csv.open_csv(pa.BufferReader(content), read_options=blocks) as it:
         names = _checked(it.schema.names)
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
