@@ -15,6 +15,7 @@ from dpcore.releases.certificate import promise, relation
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.project import Project
 from dpcore.releases.releasing import release
+from pages.parameters.words import plain
 from pages.server import page_lock
 from pages.server.own_table import OwnTable
 from pages.use.release import own_projects
@@ -49,7 +50,9 @@ def wished(dictionary: Dictionary) -> Wish:
         If the project's ledger cannot be read.
     """
     left, middle, right = st.columns(3, gap="large")
-    epsilon = left.select_slider("ε of this release", EPSILONS, 1.0, key="release_epsilon")
+    epsilon = left.select_slider(
+        "ε of this release", EPSILONS, 1.0, format_func=plain, key="release_epsilon"
+    )
     delta = middle.select_slider(
         "δ, far below one over the people", DELTAS, 1e-6, format_func=_power, key="release_delta"
     )
@@ -72,7 +75,7 @@ def wished(dictionary: Dictionary) -> Wish:
         # All of δ is the releases' but a hundredth, so that a cap of one's ε would refuse it.
         wider = [each for each in CAPS if each > epsilon]
         cap = right.select_slider(
-            "Cap on ε of all releases together", wider, wider[0], key=f"release_cap_{epsilon}",
+            "Cap on ε of all releases together", wider, wider[0], format_func=plain, key=f"release_cap_{epsilon}",
             help="Fixed with the first release of a project, for good.",
         )  # fmt: skip
     preparation = st.segmented_control(
@@ -92,19 +95,18 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
     """
     scales = calibrated(dictionary, epsilon=wish.epsilon, delta=wish.delta)
     exact = scales.epsilon(wish.delta, wish.epsilon)
-    with st.container(border=True):
-        st.markdown(f"**{promise(exact, wish.delta, scales.rows_per_person)}**")
-        _spent(wish, scales)
-        st.caption(
-            f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. The limits in the "
-            "dictionary are taken to be public."
+    st.markdown(f"**{promise(exact, wish.delta, scales.rows_per_person)}**")
+    _spent(wish, scales)
+    st.caption(
+        f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. The limits in the "
+        "dictionary are taken to be public."
+    )
+    with st.popover("Release …", type="primary", key=f"ask_{wish.project}_{wish.name}"):
+        st.markdown(
+            f"**ε = {say_number(exact)}** at δ = {wish.delta:g} is charged to the project "
+            f"“{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
         )
-        with st.popover("Release …", type="primary", key=f"ask_{wish.project}_{wish.name}"):
-            st.markdown(
-                f"**ε = {say_number(exact)}** at δ = {wish.delta:g} is charged to the project "
-                f"“{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
-            )
-            pressed = st.button("Release now", type="primary", key="release_now")
+        pressed = st.button("Release now", type="primary", key="release_now")
     if not own_projects.is_lasting():
         st.caption(
             ":orange-badge[this ledger forgets] It lives in this session. Take the release with "

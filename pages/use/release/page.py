@@ -20,12 +20,11 @@ if own is None or own.dictionary is None:
     st.page_link(page_path("own_data"), label="Your own table")
 else:
     with errors_shown():
-        place = st.container()
-        with place:
-            wish = asking.wished(own.dictionary)
+        promised = st.container(border=True)
+        wish = asking.wished(own.dictionary)
         with result, errors_shown():
             released.shown(wish.there, own)
-        with place:
+        with promised:
             if asking.is_asked(wish, own.dictionary):
                 asking.carry_out(wish, own, own.dictionary)
                 st.rerun()
