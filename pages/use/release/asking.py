@@ -75,8 +75,8 @@ def wished(dictionary: Dictionary) -> Wish:
         # All of δ is the releases' but a hundredth, so that a cap of one's ε would refuse it.
         wider = [each for each in CAPS if each > epsilon]
         cap = right.select_slider(
-            "Cap on ε of all releases together", wider, wider[0], format_func=plain, key=f"release_cap_{epsilon}",
-            help="Fixed with the first release of a project, for good.",
+            "Cap on ε of all releases together", wider, wider[0], format_func=plain,
+            key=f"release_cap_{epsilon}", help="Fixed with the first release of a project, for good.",
         )  # fmt: skip
     preparation = st.segmented_control(
         "Rows are seen", list(PREPARATIONS), default="sphere", format_func=PREPARATIONS.__getitem__,
@@ -98,8 +98,9 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
     st.markdown(f"**{promise(exact, wish.delta, scales.rows_per_person)}**")
     _spent(wish, scales)
     st.caption(
-        f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. The limits in the "
-        "dictionary are taken to be public."
+        f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. Limits, ε, δ and K are "
+        "taken to be chosen from what is public, by the plan say: if what the laboratory showed of "
+        "these people decided them, the certificate's assumptions are not met."
     )
     with st.popover("Release …", type="primary", key=f"ask_{wish.project}_{wish.name}"):
         st.markdown(
