@@ -200,8 +200,10 @@ def _decoded(cells: Cells, name: str) -> pa.Array:
 
 
 def _arrow(cells: AnyArray) -> pa.Array:
-    if cells.dtype.kind in "fiubU":
-        return pa.array(cells)
+    if cells.dtype.kind == "f":
+        return pa.array(cells.astype(np.float64))
+    if cells.dtype.kind in "iubU":
+        return pa.array(cells.astype(cells.dtype.newbyteorder("=")))
     # Of mixed types, each cell as it prints: how one is read shall not depend on others.
     printed = map(str, cells)
     return pa.array([None if text in _NOTHING else text for text in printed], pa.string())

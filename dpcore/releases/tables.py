@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError.
-DAMAGED = (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError,
-           MemoryError, zipfile.BadZipFile)  # fmt: skip
+DAMAGED = (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError, MemoryError,
+           RecursionError, SyntaxError, TokenError, zipfile.BadZipFile)  # fmt: skip
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
 _BLOCK_CELLS = 1 << 21

@@ -76,7 +76,7 @@ def wished(dictionary: Dictionary) -> Wish:
         wider = [each for each in CAPS if each > epsilon]
         cap = right.select_slider(
             "Cap on ε of all releases together", wider, wider[0], format_func=plain,
-            key=f"release_cap_{epsilon}", help="Fixed with the first release of a project, for good.",
+            key=f"release_cap_{epsilon}", help="Fixed with a project's first release, for good.",
         )  # fmt: skip
     preparation = st.segmented_control(
         "Rows are seen", list(PREPARATIONS), default="sphere", format_func=PREPARATIONS.__getitem__,
@@ -102,7 +102,7 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
         "taken to be chosen from what is public, by the plan say: if what the laboratory showed of "
         "these people decided them, the certificate's assumptions are not met."
     )
-    with st.popover("Release …", type="primary", key=f"ask_{wish.project}_{wish.name}"):
+    with st.popover("Release …", key=f"ask_{wish.project}_{wish.name}"):
         st.markdown(
             f"**ε = {say_number(exact)}** at δ = {wish.delta:g} is charged to the project "
             f"“{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
