@@ -17,11 +17,12 @@ def _type_limits(page, limits: dict[int, tuple[str, str]]) -> None:
     for row, ends in limits.items():
         page.mouse.click(box["x"] + 20, box["y"] + 35 * (row + 1) + 17)
         page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
         for end in ends:
-            page.keyboard.press("ArrowRight")
-            page.keyboard.type(end)
-            page.keyboard.press("Enter")
-            page.keyboard.press("ArrowUp")
+            page.keyboard.press(end)
+            page.locator("#portal input").wait_for()
+            page.keyboard.press("Tab")
+            page.locator("#portal input").wait_for(state="detached")
     settle(page)
 
 

@@ -18,7 +18,7 @@ from dpcore.releases.dictionary import (
 from pages.server.own_table import OwnTable
 from pages.widgets.plain_text import said
 
-_HEIGHT = 320
+_TALLEST, _ROW = 320, 35
 _NUMBERS = ("lower", "upper", "middle")
 _NOBODY = "no column"
 _ONE, _SEVERAL = "one row a person", "several rows a person"
@@ -58,7 +58,11 @@ def limits_editor(own: OwnTable) -> None:
     if key not in st.session_state or own.mounted is None:
         own.mounted = own.limits
     own.limits = st.data_editor(
-        own.mounted, key=key, hide_index=True, column_config=_EDITOR, height=_HEIGHT
+        own.mounted,
+        key=key,
+        hide_index=True,
+        column_config=_EDITOR,
+        height=min(_TALLEST, _ROW * (len(own.limits) + 1) + 3),
     )
 
 

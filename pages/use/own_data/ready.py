@@ -54,23 +54,31 @@ def what_was_read(own: OwnTable) -> None:
 
 def hand_over(own: OwnTable, dictionary: Dictionary | None, trouble: str) -> None:
     """Use it on the other pages, say that they do, or what is missing."""
-    if dictionary is None:
-        st.markdown(f"Not ready yet: {said(trouble)}.")
-        return
-    features, m = counted(dictionary.n_features, "feature"), dictionary.at_most
-    kept = "one row each" if m == 1 else f"at most {m} rows each"
-    if own.dictionary == dictionary:
+    if dictionary is not None and own.dictionary == dictionary:
         _in_use(own, dictionary)
         return
+    # As high whatever it says: below it somebody is typing.
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Use it on every page", type="primary", disabled=dictionary is None, on_click=_use,
+            args=(own, dictionary), width="content",
+        )  # fmt: skip
+        if dictionary is None:
+            st.markdown(f"Not ready yet: {said(trouble)}.", width="stretch")
+        else:
+            _about(own, dictionary)
+    if failed := st.session_state.pop(_TROUBLE, ""):
+        st.error(said(failed), icon="⚠️")
+
+
+def _about(own: OwnTable, dictionary: Dictionary) -> None:
+    m = dictionary.at_most
+    earlier = " The other pages still use the limits from before." * (own.dictionary is not None)
     st.markdown(
-        f"{counted(len(dictionary.columns), 'column')} become **{features}**; of people {kept} "
-        "would be in a release."
+        f"{counted(dictionary.n_features, 'feature')}, of people with "
+        f"{'one row each' if m == 1 else f'at most {m} rows each'}.{earlier}",
+        width="stretch",
     )
-    if own.dictionary is not None:
-        st.caption("The other pages still use the limits from before.")
-    st.button("Use it on every page", type="primary", on_click=_use, args=(own, dictionary))
-    if trouble := st.session_state.pop(_TROUBLE, ""):
-        st.error(said(trouble), icon="⚠️")
 
 
 def _use(own: OwnTable, dictionary: Dictionary) -> None:

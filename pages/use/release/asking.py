@@ -148,10 +148,9 @@ def _spent(wish: Wish, scales: Scales) -> None:
         return
     cap, total = project.cap, project.total()
     with_it = cap.epsilon_of(composed_mu(total.mu, scales.mu))
-    st.progress(
-        min(1.0, (total.mu / cap.mu) ** 2),
-        f"Spent so far: ε = {say_number(total.epsilon)} of the project's cap of ε = "
-        f"{cap.epsilon:g} at δ = {cap.delta:g}.",
+    st.markdown(
+        f"Spent so far: **ε = {say_number(total.epsilon)}** of the project's cap of "
+        f"ε = {cap.epsilon:g} at δ = {cap.delta:g}."
     )
     if with_it > cap.epsilon * (1 + 1e-9):
         st.markdown(":red-badge[beyond the cap] This release would be refused, and not charged.")
