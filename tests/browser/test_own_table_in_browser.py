@@ -7,6 +7,7 @@ import zipfile
 from dpcore.releases.verification import verify
 from tests.browser.conftest import settle
 from tests.browser.reachable import faults
+from tests.browser.test_every_page import GO_THERE
 
 ROWS = "".join(f"{i % 7},{i % 5}\n" for i in range(60))
 
@@ -34,15 +35,11 @@ def test_a_table_is_brought_looked_at_and_released(server, open_page, tmp_path):
     _type_limits(page, {0: ("0", "6"), 1: ("0", "4")})
     page.get_by_role("button", name="Use it on every page").click()
     page.get_by_text("Every page now has").wait_for()
-    settle(page)
-    assert faults(page) == []
-    page.get_by_role("link", name="Playground").last.click()
+    page.evaluate(GO_THERE, "/")
     settle(page)
     assert "60 people × 2 features" in page.get_by_test_id("stSidebar").inner_text()
     assert "dataset=your-table" in page.url and "one" not in page.url
-    page.go_back()
-    settle(page)
-    page.get_by_role("link", name="Release it").last.click()
+    page.evaluate(GO_THERE, "/release")
     page.get_by_role("button", name="Release …").click()
     page.get_by_role("button", name="Release now").click()
     page.get_by_text("verified").wait_for()
