@@ -4,8 +4,8 @@
 
 Real tabs of one Chromium against one server: each uploads a table whose column names and group
 names are its own mark, takes its limits from a dictionary, looks at the Playground, and releases.
-Then what every tab shows, what the server has written (its log, its cache, its temporary files)
-and every address is searched for the marks of others. Prints what it found; stops by itself.
+Then what every tab shows is searched for the marks of others, and what the server has written (its
+cache, its temporary files) for the names of rows. Prints what it found; stops by itself.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def _files(mark: str) -> tuple[dict[str, object], dict[str, object]]:
 
 def _walk(page: Page, address: str, mark: str) -> None:
     table, dictionary = _files(mark)
+    page.set_default_timeout(_PATIENCE)
     page.goto(f"{address}/own_data")
     page.locator("input[type=file]").first.set_input_files(table)
     page.get_by_text("60 rows, 3 columns").wait_for()
