@@ -47,9 +47,11 @@ ARROWS: dict[str, set[str]] = {
     "statistics": TOOLS,
     "classification": TOOLS | {"pca"},
     "releases": TOOLS | {"pca"},
+    # Guards release as one does on one's own.
+    "study": TOOLS | {"releases"},
     "experiments": TOOLS | ALGORITHMS,
     "figures": set(),
-    "command_line": TOOLS | ALGORITHMS | {"experiments", "figures"},
+    "command_line": TOOLS | ALGORITHMS | {"experiments", "figures", "study"},
     "__main__": {"command_line"},
 }
 # The same within experiments: an engine that knows no family, families that know PCA's alone,

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from dpcore.arrays import FloatArray
+from dpcore.data.column_limits import ColumnRange
 from dpcore.data.dataset import Dataset
 from dpcore.data.held_tables import held_table, is_held
 from dpcore.data.official import LocalFile, OfficialFile, locate
@@ -23,6 +21,7 @@ from dpcore.data.readers import (
     pictures,
     synthetic,
 )
+from dpcore.data.readers.code_books import ranges_of
 from dpcore.errors import ParameterError
 
 
@@ -44,7 +43,7 @@ class Source:
 class Entry:
     """A row of the catalogue. Sources are in order of preference; the first can be downloaded.
 
-    `value_limits` are those of every column, where the domain has them: of a pixel, say.
+    `ranges` are all columns, with public limits where the source's documentation gives some.
     """
 
     name: str
@@ -55,14 +54,11 @@ class Entry:
     sources: tuple[Source, ...]
     folders: tuple[str, ...] = ()
     image_shape: tuple[int, int] | None = None
-    value_limits: tuple[float, float] | None = None
+    ranges: tuple[ColumnRange, ...] = ()
 
-    @property
-    def column_limits(self) -> FloatArray | None:
-        """Lowest and highest value of each column, (n_features, 2), where they are known."""
-        return (
-            None if self.value_limits is None else np.tile(self.value_limits, (self.n_features, 1))
-        )
+    def __post_init__(self) -> None:
+        if not self.ranges:
+            object.__setattr__(self, "ranges", (ColumnRange("all columns", self.n_features),))
 
     def find(self, home: Path) -> tuple[Source, tuple[LocalFile, ...]] | None:
         """The first source all of whose files are on this machine."""
@@ -77,6 +73,8 @@ class Entry:
         return locate(file, home, (self.name, *self.folders))
 
 
+# A byte of grey over 255, by the format of the files.
+_GREY = (ColumnRange("pixels", 784, 0.0, 1.0),)
 _ENTRIES = (
     Entry(
         "digits",
@@ -86,7 +84,8 @@ _ENTRIES = (
         10,
         (Source(bundled.load_digits),),
         image_shape=(8, 8),
-        value_limits=(0.0, 16.0),
+        # scikit-learn's description: each a count of set bits in a block of 4 x 4.
+        ranges=(ColumnRange("pixels", 64, 0.0, 16.0),),
     ),
     Entry(
         "patches",
@@ -96,7 +95,7 @@ _ENTRIES = (
         50,
         (Source(bundled.load_patches, draws=True),),
         image_shape=(28, 28),
-        value_limits=(0.0, 1.0),
+        ranges=_GREY,
     ),
     Entry(
         "synthetic",
@@ -126,7 +125,7 @@ _ENTRIES = (
         ),
         folders=(pictures.OPENML_FOLDER,),
         image_shape=(28, 28),
-        value_limits=(0.0, 1.0),
+        ranges=_GREY,
     ),
     Entry(
         "fashion-mnist",
@@ -136,7 +135,7 @@ _ENTRIES = (
         50,
         (Source(pictures.load_fashion_mnist, pictures.FASHION_FILES),),
         image_shape=(28, 28),
-        value_limits=(0.0, 1.0),
+        ranges=_GREY,
     ),
     Entry(
         "covtype",
@@ -149,6 +148,7 @@ _ENTRIES = (
             Source(covertype.load_covtype_part, (covertype.COVTYPE_PART,), part_of_rows=20_000),
         ),
         folders=("covertype",),
+        ranges=covertype.RANGES,
     ),
     Entry(
         "kddcup99",
@@ -157,6 +157,7 @@ _ENTRIES = (
         116,
         4,
         (Source(kddcup.load_kddcup, (kddcup.KDDCUP_FILE,)),),
+        ranges=ranges_of(kddcup.COLUMNS),
     ),
     Entry(
         "localization",
@@ -173,6 +174,7 @@ _ENTRIES = (
             ),
         ),
         folders=("conflong",),
+        ranges=ranges_of(localization.COLUMNS),
     ),
     Entry(
         "insurance",
@@ -182,6 +184,7 @@ _ENTRIES = (
         11,
         (Source(insurance.load_insurance, insurance.INSURANCE_FILES),),
         folders=("coil2000",),
+        ranges=ranges_of(insurance.COLUMNS),
     ),
     Entry(
         "census",
@@ -195,6 +198,7 @@ _ENTRIES = (
             Source(census.load_census_head, (census.CENSUS_HEAD,), part_of_rows=1_891),
         ),
         folders=("census-income-kdd",),
+        ranges=ranges_of(census.COLUMNS),
     ),
     Entry(
         "mfeat",
@@ -225,7 +229,16 @@ def entry_of(name: str) -> Entry:
             table.n_features,
             table.default_components,
             (Source(lambda: table),),
+            ranges=_ranges_in(table),
         )
     if name not in CATALOG:
         raise ParameterError("dataset", f"one of {', '.join(CATALOG)}", name)
     return CATALOG[name]
+
+
+def _ranges_in(table: Dataset) -> tuple[ColumnRange, ...]:
+    """Limits that a data set brings along, column by column."""
+    if table.column_limits is None:
+        return ()
+    ends = zip(table.feature_names, table.column_limits.tolist(), strict=True)
+    return tuple(ColumnRange(name, 1, lower, upper) for name, (lower, upper) in ends)

@@ -122,10 +122,26 @@ def measure(
     centre, n_rows = noisy_centre(total, scales)
     exact = exact_moment(table, dictionary, scales, centre, preparation, watch)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
+    return leading_of(moment, n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2)
+
+
+def leading_of(
+    moment: FloatArray, n_components: int, centre: FloatArray, n_rows: float, sigma: float | None
+) -> Measured:
+    """What a noisy second moment gives away of itself.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (n_features, n_features)
+        Where a row has length 1.
+    n_components : int
+    centre : ndarray of shape (n_features,)
+    n_rows : float
+    sigma : float or None
+        Of the noise on its diagonal, where nothing was cut from it since.
+    """
     spectrum, told = Spectrum(moment), None
-    if scales.n_features <= MOST_ASSESSED:
-        # Of the scale that isometric noise has on the diagonal.
-        sigma = scales.diagonal_sigma / LENGTH**2
+    if sigma is not None and len(moment) <= MOST_ASSESSED:
         told = assess(spectrum, n_components, sigma=sigma, noise="isometric")
     eigenvalues, components = spectrum.leading(n_components)
     return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)), told)
@@ -157,7 +173,7 @@ def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
     """
     noisy = noisy_sum(total, scales.sum_sigma)
     n_rows = float(noisy[-1]) / scales.count_weight
-    return _centre(noisy[:-1], n_rows, scales.sum_sigma), n_rows
+    return centre_of(noisy[:-1], n_rows, scales.sum_sigma), n_rows
 
 
 def exact_moment(
@@ -211,7 +227,7 @@ def _bounded(dictionary: Dictionary, scales: Scales) -> Callable[[FloatArray], F
     return lambda rows: of_length(rows, bound, bound)
 
 
-def _centre(noisy: IntArray, n_rows: float, sigma: int) -> FloatArray:
+def centre_of(noisy: IntArray, n_rows: float, sigma: float) -> FloatArray:
     """The noisy mean on the grid, drawn to the middle by as much as noise has lengthened it.
 
     The positive part of James & Stein (1961): of less mean squared error than the mean itself,

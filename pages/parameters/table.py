@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parameters.classification import CLASSIFICATION
 from pages.parameters.explore import EXPLORE
-from pages.parameters.kinds import Parameter, of_page
+from pages.parameters.kinds import LONGEST_WRITTEN, Parameter, of_page
 from pages.parameters.learn import LEARN, of_audit
 from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.use import USE
@@ -78,7 +78,9 @@ def moved() -> dict[str, list[str]]:
     """Every control of this session that stands elsewhere than usual, as the address spells it."""
     state = st.session_state
     return {
-        name: known(name).spelled(state[name])
+        name: spelled
         for name, usual in usual_values().items()
-        if name in state and state[name] not in (usual, None)
+        if name in state
+        and state[name] not in (usual, None)
+        and sum(map(len, spelled := known(name).spelled(state[name]))) <= LONGEST_WRITTEN
     }

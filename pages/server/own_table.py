@@ -116,7 +116,7 @@ def use(own: OwnTable, dictionary: Dictionary) -> None:
     own.dictionary, own.held, own.reading = dictionary, HeldTable(data), reading
     let_go()
     k = data.default_components or 1
-    st.session_state["dataset"] = own.held.name
+    st.session_state["dataset"], st.session_state["limits"] = own.held.name, ""
     st.session_state["components"] = k
     st.session_state["intermediate"] = min(2 * k, data.n_features)
 

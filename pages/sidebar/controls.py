@@ -49,10 +49,9 @@ def choose(page: Place) -> Selection:
     advanced = where("advanced").expander("Advanced")
     for name in ADVANCED:
         draw(name, advanced)
-        if name == "preparation" and dataset.value_limits is not None:
-            advanced.caption(_said_of_limits(*dataset.value_limits))
     for name in DRAWS:
         draw(name, advanced if where("draws") is where("advanced") else where("draws"))
+    draw("limits", unseen)
     return selected(dataset, values)
 
 
@@ -94,19 +93,13 @@ def redraw_noise() -> None:
 
 def _dataset(place: DeltaGenerator) -> DatasetStatus:
     statuses = {status.name: status for status in result_cache.dataset_statuses()}
-    dataset = statuses[ask("dataset", place)]
+    # Limits that somebody wrote were for the columns of the one before.
+    dataset = statuses[ask("dataset", place, on_change=move, args=("limits", ""))]
     state = "" if dataset.ready else ", not on this machine yet"
     badge = ". :orange-badge[laboratory] For your eyes alone, no release." * is_held(dataset.name)
     size = f"{dataset.n_samples:,} people × {dataset.n_features} features"
     place.caption(f"{dataset.title}: {size}{state}{badge}")
     return dataset
-
-
-def _said_of_limits(low: float, high: float) -> str:
-    return (
-        f"A value lies between {low:g} and {high:g}, whoever takes part. Rows are taken about the "
-        "middle where that makes their public bound smaller; nobody's row is read for it."
-    )
 
 
 def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,4 +109,6 @@ def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dic
     if name in ("components", "intermediate"):
         most = min(dataset.n_features, 100) if name == "components" else dataset.n_features
         return {"max_value": most, "value": defaults_for(dataset)[name]}
+    if name == "limits":
+        return {"max_chars": None}
     return {"disabled": values["split"] != "dirichlet"} if name == "concentration" else {}

@@ -12,6 +12,7 @@ from dpcore.experiments.pca.sentences import spread_of
 from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.playground import as_printed
+from pages.explore.playground.limits_table import limits_table
 from pages.explore.playground.message_sizes import travelled
 from pages.explore.playground.own_estimate import own_estimate
 from pages.explore.playground.tour import tour
@@ -62,6 +63,7 @@ with errors_shown():
         type="primary",
         help="New noise under the same settings: how much was luck?",
     )
+    limits_table(selection, problem.about)
     if "local" in spec.protocols[1:]:
         # The other end of the scale, for whoever chose to see it.
         component_images.component_rows(
