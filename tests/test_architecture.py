@@ -94,6 +94,7 @@ LIGHT_ROOMS = (
     "dpcore.mechanisms",
     "dpcore.spectra",
     "dpcore.pca",
+    "dpcore.releases",
     "dpcore.experiments.pca.runs",
     "dpcore.command_line",
 )

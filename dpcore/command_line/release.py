@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,9 @@ def _path(text: str) -> Path:
 
 
 def _release(arguments: argparse.Namespace) -> int:
-    from dpcore.releases import Reading, release
+    from dpcore.releases import Reading
+    from dpcore.releases.folder import CERTIFICATE
+    from dpcore.releases.releasing import Asked, write_release
 
     reading, bar = Reading(), tqdm(total=2, file=ASIDE, disable=None, leave=False, bar_format=_BAR)
 
@@ -83,26 +86,27 @@ def _release(arguments: argparse.Namespace) -> int:
         bar.set_description_str(f"dpcore: rows for the {stage}", refresh=False)
         bar.update(share + (stage == "components") - bar.n)
 
-    released = release(
+    asked = Asked(
+        arguments.epsilon, arguments.delta, arguments.components, arguments.preparation,
+        arguments.mean_share,
+    )  # fmt: skip
+    folder = write_release(
         arguments.data,
         arguments.dictionary,
-        epsilon=arguments.epsilon,
-        delta=arguments.delta,
-        n_components=arguments.components,
+        asked,
         project=arguments.project,
         name=arguments.name,
-        preparation=arguments.preparation,
-        mean_share=arguments.mean_share,
         cap=None if arguments.cap is None else tuple(arguments.cap),
         reading=reading,
         watch=watch,
     )
     bar.close()
+    certificate = json.loads((folder / CERTIFICATE).read_bytes())
     print(f"dpcore: for you alone: {_said(reading)}", file=ASIDE)
     if arguments.json:
-        print_json(released.certificate_)
+        print_json(certificate)
     else:
-        print(f"{released.folder}: {released.certificate_['promise']}")
+        print(f"{folder}: {certificate['promise']}")
     return 0
 
 

@@ -1,14 +1,18 @@
 """From a table to components one may publish: dictionary, exact noise, ledger, certificate."""
 
+from typing import TYPE_CHECKING, Any
+
 from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.dictionary import Column, Dictionary, dictionary_from, read_dictionary
 from dpcore.releases.encoding import Reading
 from dpcore.releases.exact.rounded_normal import rounded_normal
 from dpcore.releases.planning import Plan, look_alike, plan
 from dpcore.releases.project import Charged, Project, Total
-from dpcore.releases.released_pca import ReleasedPCA, load_release
 from dpcore.releases.releasing import release
 from dpcore.releases.tables import Table
+
+if TYPE_CHECKING:
+    from dpcore.releases.released_pca import ReleasedPCA, load_release
 
 __all__ = [
     "Charged",
@@ -30,3 +34,12 @@ __all__ = [
     "release",
     "rounded_normal",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn takes longer to import than a small release takes.
+    if name in ("ReleasedPCA", "load_release"):
+        from dpcore.releases import released_pca
+
+        return getattr(released_pca, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

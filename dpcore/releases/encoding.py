@@ -27,7 +27,7 @@ from dpcore.releases.tables import Block, Cells, Table
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
 
 # What is worked on together stays in a processor's cache.
-_CELLS_IN_CACHE = 1 << 15
+_CELLS_IN_CACHE = 1 << 16
 
 _NOTHING = {"None", "nan", "NaT", "<NA>"}
 

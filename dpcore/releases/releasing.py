@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpcore.errors import ParameterError
 from dpcore.releases.calibration import calibrated
@@ -16,8 +18,13 @@ from dpcore.releases.encoding import Reading
 from dpcore.releases.folder import files_of
 from dpcore.releases.measurement import PREPARATIONS, measure, sum_and_count
 from dpcore.releases.project import Project
-from dpcore.releases.released_pca import ReleasedPCA, load_release
 from dpcore.releases.tables import Table
+
+if TYPE_CHECKING:
+    from dpcore.releases.released_pca import ReleasedPCA
+
+# Of doubles, D x D: the moment, its sums, its noise, and what LAPACK needs for all eigenpairs.
+_MATRICES = 8
 
 
 def release(
@@ -79,10 +86,46 @@ def release(
     OSError
         If a file cannot be read or written. What was charged stays charged.
     """
+    from dpcore.releases.released_pca import load_release
+
+    asked = Asked(epsilon, delta, n_components, preparation, mean_share)
+    return load_release(write_release(data, dictionary, asked, project=project, name=name, cap=cap,
+                                      reading=reading, watch=watch))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `release` is asked for, apart from whose rows they are."""
+
+    epsilon: float
+    delta: float
+    n_components: int
+    preparation: str = "sphere"
+    mean_share: float = 0.1
+
+
+def write_release(
+    data: Any,
+    dictionary: Dictionary | Mapping[str, Any] | Path | str,
+    asked: Asked,
+    *,
+    project: Project | Path | str,
+    name: str,
+    cap: tuple[float, float] | None = None,
+    reading: Reading | None = None,
+    watch: Callable[[str, float], None] = lambda *_: None,
+) -> Path:
+    """`release` without scikit-learn, whose import takes longer than most releases: the folder.
+
+    Parameters, promise and errors are those of `release`.
+    """
     dictionary = _as_dictionary(dictionary)
-    _check(dictionary, preparation, n_components)
-    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=mean_share)
-    exact = scales.epsilon(delta, epsilon)
+    _check(dictionary, asked.preparation, asked.n_components)
+    _require_memory(dictionary.n_features)
+    scales = calibrated(
+        dictionary, epsilon=asked.epsilon, delta=asked.delta, mean_share=asked.mean_share
+    )
+    exact = scales.epsilon(asked.delta, asked.epsilon)
     table = Table(data, dictionary.keys, dictionary.n_features)
     if not isinstance(project, Project):
         project = Project(project, cap)
@@ -90,16 +133,16 @@ def release(
     project.require_room(name, scales)
     reading = Reading() if reading is None else reading
     total = sum_and_count(table, dictionary, scales, reading, partial(watch, "centre"))
-    spent = project.charge(name, scales, exact, delta)
+    spent = project.charge(name, scales, exact, asked.delta)
     measured = measure(
-        table, dictionary, scales, total, n_components=int(n_components), preparation=preparation,
-        watch=partial(watch, "components"),
+        table, dictionary, scales, total, n_components=int(asked.n_components),
+        preparation=asked.preparation, watch=partial(watch, "components"),
     )  # fmt: skip
     certificate = certificate_of(
-        name, dictionary, scales, measured, preparation=preparation, mean_share=mean_share,
-        asked=(epsilon, delta), epsilon=exact, total=spent,
+        name, dictionary, scales, measured, preparation=asked.preparation,
+        mean_share=asked.mean_share, asked=(asked.epsilon, asked.delta), epsilon=exact, total=spent,
     )  # fmt: skip
-    return load_release(project.publish(name, files_of(certificate, dictionary, measured)))
+    return project.publish(name, files_of(certificate, dictionary, measured))
 
 
 def _check(dictionary: Dictionary, preparation: str, n_components: int) -> None:
@@ -109,6 +152,28 @@ def _check(dictionary: Dictionary, preparation: str, n_components: int) -> None:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components
         )
+
+
+def _require_memory(n_features: int) -> None:
+    """One sentence instead of a process that the system ends, before anything is charged."""
+    needed, there = _MATRICES * 8 * n_features**2, _memory_there()
+    if needed > there:
+        raise ParameterError(
+            "columns",
+            f"few enough features for {there / 1e9:.1f} GB of memory (these take about "
+            f"{needed / 1e9:.1f} GB)",
+            n_features,
+        )  # fmt: skip
+
+
+def _memory_there() -> float:
+    """Bytes that the system could give, or more than any table needs where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return math.inf
+    said = [line.split()[1] for line in lines if line.startswith("MemAvailable")]
+    return 1024 * int(said[0]) if said else math.inf
 
 
 def _as_dictionary(given: Dictionary | Mapping[str, Any] | Path | str) -> Dictionary:

@@ -45,12 +45,13 @@ def start(project: Path, prefix: str, number: int, cap: float) -> subprocess.Pop
     return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE)
 
 
-def assert_sound(project: Project) -> None:
-    """What holds whatever happened: every folder is charged for and whole, and the cap is kept."""
+def assert_sound(project: Project, prefix: str = "") -> None:
+    """What holds whatever happened: every folder is charged for, the cap is kept, and folders of
+    this prefix are whole."""
     charged = {each.name for each in project.releases()}
     folders = {path.name for path in (project.folder / "releases").glob("[!.]*")}
     assert folders == {each.name for each in project.releases() if each.is_finished} <= charged
-    for name in folders:
+    for name in sorted(name for name in folders if name.startswith(prefix)):
         verdict = verify(project.path_of(name))
         assert verdict.holds, verdict.sentence
     assert keeps(project)
@@ -76,7 +77,7 @@ def test_a_killed_process_leaves_no_half_release(tmp_path):
         process.kill()
         assert process.wait() == -signal.SIGKILL
         process.stdout.close()
-        assert_sound(Project(tmp_path))
+        assert_sound(Project(tmp_path), f"k{kill}-")
     assert Project(tmp_path).path_of("k1-0").is_dir()
 
 
@@ -169,6 +170,14 @@ def test_a_table_that_does_not_fit_charges_nothing(dictionary, tmp_path):
             releasing.release(table, dictionary, epsilon=1.0, delta=1e-5, n_components=1,
                               project=tmp_path, name="a", cap=(2.0, 1e-5))  # fmt: skip
     assert Project(tmp_path).releases() == ()
+
+
+def test_more_features_than_memory_are_refused_before_the_charge(make, monkeypatch, tmp_path):
+    Project(tmp_path / "project", (2.0, 1e-5))
+    monkeypatch.setattr(releasing, "_memory_there", lambda: 1000.0)
+    with pytest.raises(ParameterError, match="few enough features for 0.0 GB of memory"):
+        make()
+    assert Project(tmp_path / "project").releases() == ()
 
 
 def test_a_project_begins_with_a_cap(tmp_path):

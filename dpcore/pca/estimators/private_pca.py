@@ -26,7 +26,7 @@ from dpcore.pca.self_assessment import Assessment
 from dpcore.pca.settings import ReleaseSettings, noise_of
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Guarantee
-from dpcore.spectra import SiteRows, site_moments
+from dpcore.spectra import SiteMoments, SiteRows, site_moments
 from dpcore.streams import Repetition
 
 PREPARATIONS = ("sphere", "bounded", "none")
@@ -215,12 +215,23 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         everybody = [np.arange(len(rows))]
         held = SiteRows.of if settings.on_sphere else site_moments
         moments = held(rows, everybody if members is None else members)
+        return self._draw_of(moments, settings, noise=noise, proxies=proxies, average=average)
+
+    def _draw_of(
+        self,
+        moments: SiteMoments | SiteRows,
+        settings: ReleaseSettings,
+        *,
+        noise: tuple[object, ...],
+        proxies: bool = False,
+        average: bool = False,
+    ) -> Draw:
         root = self._root_of_release(
             *noise,
             noise_of(settings),
             moments.n_samples.tolist(),
-            rows.shape[1],
-            rows.dtype.name,
+            moments.n_features,
+            moments.dtype.name,
             # Up to where the mean read the rows: `settings` are in units of it.
             *((self.row_norm_bound,) if settings.on_sphere else ()),
         )
