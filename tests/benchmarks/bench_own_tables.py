@@ -20,6 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 from servers import resident_mb, running_app
 
 ROOT = Path(__file__).parents[2]
+_PATIENCE = 180_000  # milliseconds
 GO_THERE = (
     "path => { history.pushState({}, '', path); dispatchEvent(new PopStateEvent('popstate')) }"
 )
