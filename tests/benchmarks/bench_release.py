@@ -22,13 +22,9 @@ import numpy as np
 
 from dpcore.data import load_dataset
 from dpcore.releases import Column, Dictionary, Reading, Table, calibrated
-from dpcore.releases.exact.integer_moments import (
-    exact_second_moment,
-    noisy_second_moment,
-    noisy_sum,
-)
-from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
-from dpcore.releases.measurement import _bounded, _centre, sum_and_count
+from dpcore.releases.exact.integer_moments import noisy_second_moment
+from dpcore.releases.exact.integer_rows import GRID, LENGTH
+from dpcore.releases.measurement import exact_moment, noisy_centre, sum_and_count
 from dpcore.spectra import captured_energy, leading_eigenpairs
 
 DELTA, REPETITIONS = 1e-5, 3
@@ -38,10 +34,8 @@ def energies(X, A, dictionary, scales, n_components, noise):
     """Captured by an exact release and by real numbers, around one centre and under one noise."""
     table = Table(X, dictionary.keys)
     total = sum_and_count(table, dictionary, scales, Reading())
-    noisy = noisy_sum(total, scales.sum_sigma)
-    centre = _centre(noisy[:-1], noisy[-1] / scales.count_weight, scales.sum_sigma)
-    rows = (of_length(rows - centre, LENGTH) for rows in _bounded(table, dictionary, scales))
-    exact = exact_second_moment(rows, len(A)) + noise
+    centre, _ = noisy_centre(total, scales)
+    exact = exact_moment(table, dictionary, scales, centre, "sphere") + noise
     unit = X - centre / GRID
     unit /= np.linalg.norm(unit, axis=1)[:, None]
     for matrix in (exact / LENGTH**2, unit.T @ unit + noise / LENGTH**2):

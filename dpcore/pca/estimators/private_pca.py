@@ -32,6 +32,12 @@ from dpcore.streams import Repetition
 PREPARATIONS = ("sphere", "bounded", "none")
 
 
+def check_preparation(preparation: str) -> None:
+    """Refuse one that no estimator has."""
+    if preparation not in PREPARATIONS:
+        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
+
+
 def bounded_rows(X: FloatArray, bound: float, *, on_long_rows: str) -> tuple[FloatArray, int]:
     """Rows with Euclidean norm at most `bound`, and how many were longer.
 
@@ -177,9 +183,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def _bounded(self, X: ArrayLike) -> FloatArray:
         """Rows as long as the bound at most; in its units, and of any length, for the sphere."""
         self._warn_of_fitted_preparation()
-        if self.preparation not in PREPARATIONS:
-            offered = f"one of {', '.join(PREPARATIONS)}"
-            raise ParameterError("preparation", offered, self.preparation)
+        check_preparation(self.preparation)
         rows = self._validated(X, reset=True)
         bounded, _ = bounded_rows(rows, self.row_norm_bound, on_long_rows=self.on_long_rows)
         if self.preparation != "sphere":
