@@ -29,7 +29,7 @@ from pages.parameters.words import (
     plain,
     title_of,
 )
-from pages.server import own_table
+from pages.sidebar import own_table
 
 FIRST: dict[str, Parameter] = {
     "dataset": OneOf(

@@ -28,7 +28,8 @@ from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
 from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
-from pages.server import own_table, page_lock
+from pages.server import page_lock
+from pages.sidebar import own_table
 
 # A job takes every processor, so that a second one makes neither faster. But two at once end no
 # later than one after the other, and a short one then need not wait for a long one to end.

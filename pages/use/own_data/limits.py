@@ -15,7 +15,7 @@ from dpcore.releases.dictionary import (
     dictionary_from,
     parsed_dictionary,
 )
-from pages.server.own_table import OwnTable
+from pages.sidebar.own_table import OwnTable
 from pages.widgets.plain_text import said
 
 _TALLEST, _ROW = 320, 35

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from pages.formulas.releases import WHAT_STAYS_HERE
-from pages.server import own_table
+from pages.sidebar import own_table
 from pages.use.own_data import bringing, limits, planning, ready
 from pages.widgets.messages import errors_shown, how_computed
 

@@ -7,9 +7,9 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.releases.dictionary import Dictionary
-from pages.server import own_table
-from pages.server.own_table import OwnTable
+from pages.sidebar import own_table
 from pages.sidebar.navigation import PAGES, page_path
+from pages.sidebar.own_table import OwnTable
 from pages.widgets.plain_text import plainly, said
 
 _TROUBLE = "_own_use_trouble"

@@ -17,7 +17,7 @@ from dpcore.releases.project import Project
 from dpcore.releases.releasing import release
 from pages.parameters.words import plain
 from pages.server import page_lock
-from pages.server.own_table import OwnTable
+from pages.sidebar.own_table import OwnTable
 from pages.use.release import own_projects
 from pages.widgets.plain_text import plainly
 

@@ -17,7 +17,7 @@ from tempfile import mkdtemp
 import streamlit as st
 
 from dpcore.releases.project import LEDGER, Project, folder_name
-from pages.server import own_table
+from pages.sidebar import own_table
 
 _PLACE = "_own_projects"
 

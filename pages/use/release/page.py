@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.formulas.releases import HOW_A_RELEASE_IS_MADE
-from pages.server import own_table
+from pages.sidebar import own_table
 from pages.sidebar.navigation import page_path
 from pages.use.release import asking, released
 from pages.widgets.messages import errors_shown, how_computed

@@ -14,7 +14,7 @@ from dpcore.privacy.card import say_number
 from dpcore.releases.project import Project
 from dpcore.releases.released_pca import ReleasedPCA, load_release
 from dpcore.releases.verification import verify
-from pages.server.own_table import OwnTable
+from pages.sidebar.own_table import OwnTable
 from pages.use.release import own_projects
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number, not_private

@@ -14,7 +14,8 @@ from dpcore.data.held_tables import HeldTable, held_name
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.releases import Project
 from dpcore.releases.verification import verify
-from pages.server import own_table, visitors_jobs
+from pages.server import visitors_jobs
+from pages.sidebar import own_table
 from pages.use.own_data import planning
 from pages.use.release import own_projects
 from tests.pages.looking import Opener, alive, gone, sentences, texts
