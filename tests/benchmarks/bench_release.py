@@ -24,7 +24,7 @@ from dpcore.data import load_dataset
 from dpcore.releases import Column, Dictionary, Reading, Table, calibrated
 from dpcore.releases.exact.integer_moments import noisy_second_moment
 from dpcore.releases.exact.integer_rows import GRID, LENGTH
-from dpcore.releases.measurement import exact_moment, noisy_centre, sum_and_count
+from dpcore.releases.measurement import moment_around, noisy_centre, sum_and_count
 from dpcore.spectra import captured_energy, leading_eigenpairs
 
 DELTA, REPETITIONS = 1e-5, 3
@@ -35,7 +35,7 @@ def energies(X, A, dictionary, scales, n_components, noise):
     table = Table(X, dictionary.keys)
     total = sum_and_count(table, dictionary, scales, Reading())
     centre, _ = noisy_centre(total, scales)
-    exact = exact_moment(table, dictionary, scales, centre, "sphere") + noise
+    exact = moment_around(table, dictionary, scales, centre, "sphere") + noise
     unit = X - centre / GRID
     unit /= np.linalg.norm(unit, axis=1)[:, None]
     for matrix in (exact / LENGTH**2, unit.T @ unit + noise / LENGTH**2):
