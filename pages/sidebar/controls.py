@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus
+from dpcore.data.held_tables import is_held
 from dpcore.experiments.engine.control_ranges import PEOPLE_PER_SITE
 from pages.parameters.sidebar import ADVANCED, DEFAULTS, DRAWS, FIRST
 from pages.parameters.table import ask
@@ -95,9 +96,9 @@ def _dataset(place: DeltaGenerator) -> DatasetStatus:
     # Limits that somebody wrote were for the columns of the one before.
     dataset = statuses[ask("dataset", place, on_change=move, args=("limits", ""))]
     state = "" if dataset.ready else ", not on this machine yet"
-    place.caption(
-        f"{dataset.title}: {dataset.n_samples:,} people × {dataset.n_features} features{state}"
-    )
+    badge = ". :orange-badge[laboratory] For your eyes alone, no release." * is_held(dataset.name)
+    size = f"{dataset.n_samples:,} people × {dataset.n_features} features"
+    place.caption(f"{dataset.title}: {size}{state}{badge}")
     return dataset
 
 

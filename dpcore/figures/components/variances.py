@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
 from dpcore.figures.plot_parts import legend_above
-from dpcore.figures.style import base_figure, look_of
+from dpcore.figures.style import base_figure, ink, look_of
 
 
 def variances(
@@ -58,3 +58,34 @@ def variances(
     figure.update_xaxes(title="component")
     figure.update_yaxes(title="energy (units of the second moment)")
     return legend_above(figure)
+
+
+def released_variances(
+    shares: FloatArray, intervals: FloatArray, *, dark: bool = False
+) -> go.Figure:
+    """What each released component explains, with its interval; nothing where noise hides it.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_components,)
+        Of all variation; NaN where it cannot be told from noise.
+    intervals : ndarray of shape (2, n_components)
+    """
+    figure = base_figure(300)
+    figure.add_bar(
+        x=list(range(1, len(shares) + 1)),
+        y=shares,
+        marker={"color": look_of("ag", dark=dark).colour},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": (intervals[1] - shares).clip(0),
+            "arrayminus": (shares - intervals[0]).clip(0),
+            "color": ink(dark),
+        },
+        hovertemplate="component %{x}: %{y:.1%}<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_xaxes(title="component", dtick=1, range=[0.4, len(shares) + 0.6])
+    figure.update_yaxes(title="share of the variation", tickformat=".0%", rangemode="tozero")
+    return figure

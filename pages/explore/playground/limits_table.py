@@ -15,6 +15,7 @@ from dpcore.data.column_limits import (
     read_limits,
     written_limits,
 )
+from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.site_data import About
@@ -38,6 +39,9 @@ def limits_table(selection: Selection, about: About) -> None:
         if not opened.open:
             return
         spec, usual = selection.spec, selection.dataset.ranges
+        if is_held(spec.dataset):
+            st.caption("Limits of your own table are on its page, and in no address.")
+            return
         if spec.preparation == "published":
             st.caption("The published preparation reads the rows, and no limits.")
             return
