@@ -65,10 +65,11 @@ def query() -> str:
 
 
 def back_to_defaults() -> None:
-    """Every control of every page as it usually stands."""
+    """Every control of every page as it usually stands, from a callback."""
     for name, usual in usual_values().items():
         st.session_state[name] = usual
     st.session_state[_ELSEWHERE] = {}
+    st.rerun()
 
 
 def _forget() -> None:

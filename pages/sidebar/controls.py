@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 import numpy as np
 import streamlit as st
@@ -17,6 +18,7 @@ from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
 from pages.sidebar.navigation import Place
 from pages.sidebar.page_top import page_top
+from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, part
 from pages.sidebar.selection import Selection, defaults_for, selected
 
 _UNSEEN = "controls_out_of_sight"
@@ -40,7 +42,11 @@ def choose(page: Place) -> Selection:
     values: dict[str, Any] = {}
 
     def draw(name: str, place: DeltaGenerator) -> None:
-        values[name] = ask(name, place, **_limits(name, dataset, values))
+        if name == "epsilon" and place is unseen:  # a page has a slider of its own
+            with place:
+                values[name] = part(name, ask)(name)
+        else:
+            values[name] = ask(name, place, **_limits(name, dataset, values))
 
     for name in FIRST:
         if name != "dataset":
@@ -80,15 +86,19 @@ def set_controls(**values: Any) -> None:
         st.session_state[name] = value
 
 
-def move(name: str, value: Any) -> None:
-    """Set one control from a callback."""
-    st.session_state[name] = value
+def let_go_at(epsilon: float) -> NoReturn:
+    """Set epsilon from its slider's callback, and draw what follows it without the rest."""
+    st.session_state["epsilon"] = epsilon
+    before = current()
+    remember(replace(before, spec=replace(before.spec, epsilon=epsilon)))
+    draw_again(*FOLLOWS_EPSILON)
 
 
 def redraw_noise() -> None:
     """A new seed from the present one, so that a row of redraws can be repeated too."""
     previous = st.session_state["seed"]
     st.session_state["seed"] = int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1)
+    st.rerun()
 
 
 def _dataset(place: DeltaGenerator) -> DatasetStatus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,6 +39,8 @@ class Shown:
         The part; the last that was drawn.
     parts : dict of str to float
         All of them, with their seconds.
+    components : dict of name to (identity, part)
+        Components of our own, with the part of the page that they are in.
     """
 
     seconds: float = 0.0
@@ -49,6 +52,7 @@ class Shown:
     every: float | None = None
     fragment: str = ""
     parts: dict[str, float] = field(default_factory=dict)
+    components: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -63,6 +67,7 @@ class Visitor:
     def __init__(self, socket, page: str):
         self._socket, self._page = socket, page
         self._controls: dict[str, tuple[str, str]] = {}
+        self._components: dict[str, tuple[str, str]] = {}
 
     async def send(self, message: BackMsg) -> None:
         """Any message, also one that no browser would send."""
@@ -94,6 +99,22 @@ class Visitor:
                 control.string_array_value.data.append(f"{value:g}")
         await self.send(message)
 
+    async def release(self, epsilon: float) -> Shown:
+        """Let go of the Playground's slider, and what is drawn for it to its end."""
+        identity, part = self._components["energy_slider"]
+        message = BackMsg()
+        state = message.rerun_script
+        state.page_name, state.fragment_id = self._page, part
+        events = json.dumps([{"event": "released", "value": epsilon}])
+        name = f"$$STREAMLIT_INTERNAL_KEY_{identity}__events"
+        state.widget_states.widgets.add(id=identity, json_value="{}")
+        state.widget_states.widgets.add(id=name, json_trigger_value=events)
+        started = time.perf_counter()
+        await self.send(message)
+        shown = await self.shown()
+        shown.seconds = time.perf_counter() - started
+        return shown
+
     async def run(
         self, query: str = "", *, press: str = "", fragment: str = "", **moved: float
     ) -> Shown:
@@ -114,14 +135,18 @@ class Visitor:
             if kind == "delta":
                 # Words that say what one waits for come apart from the elements that stay.
                 for element in (forward.delta.new_element, *forward.delta.new_transient.elements):
-                    _note(shown, element)
+                    _note(shown, element, forward.delta.fragment_id)
                 self._controls |= shown.controls
+                self._components |= shown.components
                 if until and until in shown.words:
                     return shown
             elif kind == "auto_rerun":
                 shown.every = forward.auto_rerun.interval
                 shown.fragment = forward.auto_rerun.fragment_id
                 shown.parts[shown.fragment] = shown.every
+            elif kind == "stop_auto_rerun":
+                for part in forward.stop_auto_rerun.fragment_ids:
+                    shown.parts.pop(part, None)
             elif kind == "script_finished":
                 early = ForwardMsg.FINISHED_EARLY_FOR_RERUN
                 if forward.script_finished != early:
@@ -137,7 +162,7 @@ async def visitor(address: str, page: str = "") -> AsyncIterator[Visitor]:
         yield Visitor(socket, page)
 
 
-def _note(shown: Shown, element) -> None:
+def _note(shown: Shown, element, part: str) -> None:
     kind = element.WhichOneof("type")
     if kind is None:
         return
@@ -147,6 +172,7 @@ def _note(shown: Shown, element) -> None:
         shown.words += f"{getattr(content, name, '')}\n"
     if kind == "bidi_component":
         shown.handed[content.component_name] = content.json
+        shown.components[content.component_name] = content.id, part
     if kind == "button":
         shown.buttons[content.label] = content.id
     if kind in ("slider", "number_input") and content.query_param_key:
