@@ -18,7 +18,7 @@ from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
 from pages.sidebar.navigation import Place
 from pages.sidebar.page_top import page_top
-from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, part
+from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, is_alone, part
 from pages.sidebar.selection import Selection, defaults_for, selected
 
 _UNSEEN = "controls_out_of_sight"
@@ -44,7 +44,7 @@ def choose(page: Place) -> Selection:
     def draw(name: str, place: DeltaGenerator) -> None:
         if name == "epsilon" and place is unseen:  # a page has a slider of its own
             with place:
-                values[name] = part(name, ask)(name)
+                values[name] = part(name, _own_epsilon)()
         else:
             values[name] = ask(name, place, **_limits(name, dataset, values))
 
@@ -92,6 +92,15 @@ def let_go_at(epsilon: float) -> NoReturn:
     before = current()
     remember(replace(before, spec=replace(before.spec, epsilon=epsilon)))
     draw_again(*FOLLOWS_EPSILON)
+
+
+def _own_epsilon() -> float:
+    """The control that the address is bound to, where a page has a slider of its own."""
+    if is_alone():
+        # Set in this very run, or the browser is not told and sends the old one next time.
+        st.session_state["epsilon"] = current().spec.epsilon
+    asked: float = ask("epsilon")
+    return asked
 
 
 def redraw_noise() -> None:
