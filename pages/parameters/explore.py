@@ -233,6 +233,7 @@ TRADEOFFS: dict[str, Parameter] = {
             control="text_input",
             title=f"Values of {axis.title}, separated by commas",
             default=axis.values,
+            is_list=True,
         )
         for name, axis in AXES.items()
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,8 @@ from dpcore.errors import ParameterError
 
 # Words of more options than these would be longer than the page's own sentences.
 _MOST_TOLD = 8
+# Numbers or words, separated by commas.
+_LIST = re.compile(r"(?:[^\W_]|[\s.,+%/∞-])*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,13 +184,17 @@ class Text(Parameter):
 
     longest: int = 500
     several: bool = False
+    is_list: bool = False
 
     def _in_words(self) -> str:
-        return f"at most {self.longest} characters"
+        kind = "numbers or words, separated by commas, in " if self.is_list else ""
+        return f"{kind}at most {self.longest} characters"
 
     def read(self, name: str, written: Sequence[str]) -> list[str]:
         asked = list(written) if self.several else list(written[-1:])
         if sum(map(len, asked)) > self.longest or any("\x00" in part for part in asked):
+            raise self._refuse(name, written)
+        if self.is_list and not all(map(_LIST.fullmatch, asked)):
             raise self._refuse(name, written)
         return asked
 

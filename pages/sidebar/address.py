@@ -14,6 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.runtime.state.session_state_proxy import get_session_state
 
+from dpcore.errors import ParameterError
 from pages.parameters.table import drawn, find, moved, usual_values
 
 _ELSEWHERE = "_elsewhere"
@@ -82,8 +83,17 @@ def _forget() -> None:
 
 def _of_others(address: QueryParams) -> Written:
     """What the address says of controls that this session has never drawn."""
-    names = [name for name in address if name not in usual_values() and find(name) is not None]
-    return {name: address.get_all(name) for name in names}
+    others = {name: address.get_all(name) for name in address if name not in usual_values()}
+    return {name: each for name, each in others.items() if _is_readable(name, each)}
+
+
+def _is_readable(name: str, written: list[str]) -> bool:
+    """Whether a control has this name and can stand there: nothing else is carried along."""
+    parameter = find(name)
+    try:
+        return parameter is not None and bool(parameter.read(name, written))
+    except ParameterError:
+        return False
 
 
 def _set(address: QueryParams, written: Written) -> None:
