@@ -195,6 +195,11 @@ def self_assessed(spec: RunSpec) -> dict[str, Assessed]:
     return _self_assessed(alone, make=partial(assessed, alone, problem(spec.problem_key())))
 
 
+def is_assessed(spec: RunSpec) -> bool:
+    """Whether `self_assessed` takes no time."""
+    return _self_assessed.peek(of_one_draw(spec)) is not None
+
+
 def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]:
     """Rows there already, and the cells still to be computed."""
     # A slider that is moved asks for the same finished curve again and again.

@@ -37,10 +37,10 @@ class Shown:
         Seconds after which a part of the page asks to be drawn again.
     fragment : str
         The part; the last that was drawn.
-    parts : dict of str to float
-        All of them, with their seconds.
     components : dict of name to (identity, part)
         Components of our own, with the part of the page that they are in.
+    set_to : dict of str to str
+        Sliders of labels that a browser is told to move, by their names, and where to.
     """
 
     seconds: float = 0.0
@@ -51,8 +51,8 @@ class Shown:
     controls: dict[str, tuple[str, str]] = field(default_factory=dict)
     every: float | None = None
     fragment: str = ""
-    parts: dict[str, float] = field(default_factory=dict)
     components: dict[str, tuple[str, str]] = field(default_factory=dict)
+    set_to: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -62,12 +62,19 @@ class Shown:
 
 
 class Visitor:
-    """A tab on one page."""
+    """A tab on one page.
+
+    Attributes
+    ----------
+    parts : dict of str to float
+        Parts of the page that ask to be drawn again, with after how many seconds.
+    """
 
     def __init__(self, socket, page: str):
         self._socket, self._page = socket, page
         self._controls: dict[str, tuple[str, str]] = {}
         self._components: dict[str, tuple[str, str]] = {}
+        self.parts: dict[str, float] = {}
 
     async def send(self, message: BackMsg) -> None:
         """Any message, also one that no browser would send."""
@@ -80,6 +87,8 @@ class Visitor:
 
         An address sets controls only as a page is opened; from then on, they are `moved`.
         """
+        if not fragment:
+            self.parts.clear()
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = query, self._page, fragment
@@ -143,10 +152,10 @@ class Visitor:
             elif kind == "auto_rerun":
                 shown.every = forward.auto_rerun.interval
                 shown.fragment = forward.auto_rerun.fragment_id
-                shown.parts[shown.fragment] = shown.every
+                self.parts[shown.fragment] = shown.every
             elif kind == "stop_auto_rerun":
                 for part in forward.stop_auto_rerun.fragment_ids:
-                    shown.parts.pop(part, None)
+                    self.parts.pop(part, None)
             elif kind == "script_finished":
                 early = ForwardMsg.FINISHED_EARLY_FOR_RERUN
                 if forward.script_finished != early:
@@ -178,3 +187,5 @@ def _note(shown: Shown, element, part: str) -> None:
     if kind in ("slider", "number_input") and content.query_param_key:
         labels = kind == "slider" and content.type == content.SELECT_SLIDER
         shown.controls[content.query_param_key] = "labels" if labels else kind, content.id
+        if labels and content.set_value:
+            shown.set_to[content.query_param_key] = content.raw_value[0]

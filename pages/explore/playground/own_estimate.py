@@ -13,23 +13,34 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.components.variances import variances
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.self_assessment import Estimate
-from pages.server import result_cache
+from pages.server import page_lock, result_cache
+from pages.sidebar.parts import ask_again
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import not_private
 
 # Of so many features it takes the sites seconds to answer, and they wait until they are asked.
 _LONG_FROM_FEATURES = 256
+# Until somebody who waited asks again.
+_TICK_SECONDS = 0.5
+_WAITS = "_own_estimate_waits"
 _TOO_NOISY = "too noisy to tell"
 
 
 def own_estimate(spec: RunSpec, n_features: int) -> None:
     """The panel, for the first draw of every protocol of the spec."""
+    st.fragment(_panel)(spec, n_features)
+
+
+def _panel(spec: RunSpec, n_features: int) -> None:
     st.markdown("## How good is it? (the release's own estimate)")
     asking = [key for key in spec.protocols if _asks_sites(key)]
     told = spec.protocols
     if asking and n_features >= _LONG_FROM_FEATURES and not _sites_asked():
         told = tuple(key for key in told if key not in asking)
-    found = result_cache.self_assessed(replace(spec, protocols=told)) if told else {}
+    found = _assessed_in_turn(replace(spec, protocols=told)) if told else {}
+    if found is None:
+        st.caption("Other visitors wait for their first answers: this comes after them.")
+        return
     can_tell = [key for key in told if key in found and found[key].own is not None]
     silent = [PROTOCOLS[key].title for key in told if key not in can_tell]
     if can_tell:
@@ -45,6 +56,18 @@ def own_estimate(spec: RunSpec, n_features: int) -> None:
             f"**{', '.join(silent)}** cannot tell here: an estimate takes a whole noisy matrix "
             "with noise of a known bell shape, and a chain, a rounding or a choice leaves none."
         )
+
+
+def _assessed_in_turn(spec: RunSpec) -> dict[str, Assessed] | None:
+    """What the releases say of themselves; None where that would keep others from an answer."""
+    is_late = st.session_state.pop(_WAITS, False)
+    if page_lock.is_wanted() and not result_cache.is_assessed(spec):
+        st.session_state[_WAITS] = True
+        ask_again(page_lock.unhurried(_TICK_SECONDS))
+        return None
+    if is_late:
+        ask_again(None)
+    return result_cache.self_assessed(spec)
 
 
 def _asks_sites(key: str) -> bool:
