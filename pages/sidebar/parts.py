@@ -11,7 +11,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 # What changes when epsilon does: its control, its slider, what the page says, the address, what
 # stands in small type under a figure. Not the links, nor the twenty controls at the side.
 FOLLOWS_EPSILON = ("epsilon", "slider", "answer", "foot", "figure_tools")
