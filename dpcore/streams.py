@@ -38,6 +38,7 @@ class Purpose(IntEnum):
     AUDIT = 11  # attacks on a mechanism
     ORDER = 12  # in which order sites hand on
     DROP_OUT = 13  # which sites never answer
+    SUMMANDS = 14  # what the sites of a secure sum add together
 
 
 def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:

@@ -108,6 +108,7 @@ def test_datasets_lists_what_is_ready_and_how_to_get_the_rest(shell):
         (["--samples", "5"], "samples must be at least 2 people at each of the 3 sites, got 5"),
         (["--protocol", "dpsid"], "protocol must be one of dpdis, full, local"),
         (["--dataset", "imagenet"], "must be one of"),
+        (["--limits", "pixels=8:1"], "limits must be the lower one first, got 'pixels=8:1'"),
         (["--seed", "-1"], "seed must be a whole number of at least 0, got -1"),
     ],
 )
@@ -119,6 +120,19 @@ def test_bad_input_gets_one_clear_sentence_and_status_2(capsys, arguments, said)
     assert said in message
     assert captured.out == ""
     assert "Traceback" not in captured.err
+
+
+def test_limits_of_columns_are_read_from_a_data_dictionary(capsys, tmp_path):
+    dictionary = tmp_path / "limits.toml"
+    dictionary.write_text("[columns.pixels]\nlower = 0\nupper = 8\n")
+    asked = [*RUN, "pooled", "--preparation", "sphere", "--json", "--limits"]
+    found = []
+    for limits in (str(dictionary), "pixels=0:8", ""):
+        assert main([*asked, limits]) == 0
+        found.append(json.loads(capsys.readouterr().out)["rows"])
+    assert [row["energy"] for row in found[0]] == [row["energy"] for row in found[1]]
+    assert found[0][0]["limits"] == "pixels=0:8" != found[2][0]["limits"]
+    assert found[0][0]["energy"] != found[2][0]["energy"]
 
 
 def test_an_unknown_figure_names_the_known_ones(capsys):

@@ -28,6 +28,7 @@ DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow"}  # the others are
 # Where a library may be imported that `pip install .` does not bring, and the extra that does.
 BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/pca/export.py", "pages/", "app.py"),
+    "study": ("dpcore/study/",),
     "cluster": ("dpcore/experiments/engine/dask_backend.py",),
 }
 

@@ -21,6 +21,7 @@ from dpcore.command_line.output import (
     with_progress,
 )
 from dpcore.command_line.release import add_release_commands
+from dpcore.command_line.study import add_study_command
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.result_store import Store
@@ -47,6 +48,7 @@ examples:
   python -m dpcore example class-survey survey
   python -m dpcore release --data survey/table.csv --dictionary survey/dictionary.toml \\
     --epsilon 1 --delta 1e-6 --components 3 --project survey/project --name first --cap 3 1e-6
+  python -m dpcore study demo
   python -m dpcore verify survey/project/releases/first
 
 exit status:
@@ -134,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     add_audit_command(commands)
     add_cca_command(commands)
     add_release_commands(commands)
+    add_study_command(commands)
     return parser
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TypeAlias
 
+from dpcore.data.column_limits import ColumnRange
 from dpcore.data.preparation import RENAMED
 from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
@@ -52,6 +53,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="public bound on a row's norm (default: the data set's own)",
     )
     add(
+        "--limits",
+        default=default.limits,
+        help="public limits of columns, as in 'pixels=0:16' or in a TOML file as for 'release'",
+    )
+    add(
         "--mean-share",
         type=float,
         default=default.mean_share,
@@ -94,6 +100,17 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=default.seed)
 
 
+def _limits(written: str) -> str:
+    """As a spec has them: written out, or in a data dictionary."""
+    if not written.endswith(".toml"):
+        return written
+    # Brings what reads tables, and few runs have limits in a file.
+    from dpcore.releases import read_dictionary
+
+    columns = read_dictionary(written).columns
+    return "; ".join(str(ColumnRange(each.name, 1, each.lower, each.upper)) for each in columns)
+
+
 def spec_from(arguments: argparse.Namespace) -> RunSpec:
     """The spec the options describe.
 
@@ -103,6 +120,7 @@ def spec_from(arguments: argparse.Namespace) -> RunSpec:
         If a value breaks its constraint.
     """
     values = {name: getattr(arguments, name) for name in RunSpec.__dataclass_fields__}
+    values["limits"] = _limits(arguments.limits)
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
     for key in values["protocols"]:
         protocol(key)

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tqdm import tqdm
+
 from dpcore.command_line.options import Commands
 from dpcore.command_line.output import ASIDE, print_json
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from dpcore.releases import Reading
 
 BROKEN = 1
+_BAR = "{desc} {percentage:3.0f} %"
 
 
 def add_release_commands(commands: Commands) -> None:
@@ -74,7 +77,12 @@ def _path(text: str) -> Path:
 def _release(arguments: argparse.Namespace) -> int:
     from dpcore.releases import Reading, release
 
-    reading = Reading()
+    reading, bar = Reading(), tqdm(total=2, file=ASIDE, disable=None, leave=False, bar_format=_BAR)
+
+    def watch(stage: str, share: float) -> None:
+        bar.set_description_str(f"dpcore: rows for the {stage}", refresh=False)
+        bar.update(share + (stage == "components") - bar.n)
+
     released = release(
         arguments.data,
         arguments.dictionary,
@@ -87,7 +95,9 @@ def _release(arguments: argparse.Namespace) -> int:
         mean_share=arguments.mean_share,
         cap=None if arguments.cap is None else tuple(arguments.cap),
         reading=reading,
+        watch=watch,
     )
+    bar.close()
     print(f"dpcore: for you alone: {_said(reading)}", file=ASIDE)
     if arguments.json:
         print_json(released.certificate_)

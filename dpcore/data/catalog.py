@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from dpcore.arrays import FloatArray
+from dpcore.data.column_limits import ColumnRange
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, locate
 from dpcore.data.readers import (
@@ -22,6 +20,7 @@ from dpcore.data.readers import (
     pictures,
     synthetic,
 )
+from dpcore.data.readers.code_books import ranges_of
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Source:
 class Entry:
     """A row of the catalogue. Sources are in order of preference; the first can be downloaded.
 
-    `value_limits` are those of every column, where the domain has them: of a pixel, say.
+    `ranges` are all columns, with public limits where the source's documentation gives some.
     """
 
     name: str
@@ -53,14 +52,11 @@ class Entry:
     sources: tuple[Source, ...]
     folders: tuple[str, ...] = ()
     image_shape: tuple[int, int] | None = None
-    value_limits: tuple[float, float] | None = None
+    ranges: tuple[ColumnRange, ...] = ()
 
-    @property
-    def column_limits(self) -> FloatArray | None:
-        """Lowest and highest value of each column, (n_features, 2), where they are known."""
-        return (
-            None if self.value_limits is None else np.tile(self.value_limits, (self.n_features, 1))
-        )
+    def __post_init__(self) -> None:
+        if not self.ranges:
+            object.__setattr__(self, "ranges", (ColumnRange("all columns", self.n_features),))
 
     def find(self, home: Path) -> tuple[Source, tuple[LocalFile, ...]] | None:
         """The first source all of whose files are on this machine."""
@@ -75,6 +71,8 @@ class Entry:
         return locate(file, home, (self.name, *self.folders))
 
 
+# A byte of grey over 255, by the format of the files.
+_GREY = (ColumnRange("pixels", 784, 0.0, 1.0),)
 _ENTRIES = (
     Entry(
         "digits",
@@ -84,7 +82,8 @@ _ENTRIES = (
         10,
         (Source(bundled.load_digits),),
         image_shape=(8, 8),
-        value_limits=(0.0, 16.0),
+        # scikit-learn's description: each a count of set bits in a block of 4 x 4.
+        ranges=(ColumnRange("pixels", 64, 0.0, 16.0),),
     ),
     Entry(
         "patches",
@@ -94,7 +93,7 @@ _ENTRIES = (
         50,
         (Source(bundled.load_patches, draws=True),),
         image_shape=(28, 28),
-        value_limits=(0.0, 1.0),
+        ranges=_GREY,
     ),
     Entry(
         "synthetic",
@@ -124,7 +123,7 @@ _ENTRIES = (
         ),
         folders=(pictures.OPENML_FOLDER,),
         image_shape=(28, 28),
-        value_limits=(0.0, 1.0),
+        ranges=_GREY,
     ),
     Entry(
         "fashion-mnist",
@@ -134,7 +133,7 @@ _ENTRIES = (
         50,
         (Source(pictures.load_fashion_mnist, pictures.FASHION_FILES),),
         image_shape=(28, 28),
-        value_limits=(0.0, 1.0),
+        ranges=_GREY,
     ),
     Entry(
         "covtype",
@@ -147,6 +146,7 @@ _ENTRIES = (
             Source(covertype.load_covtype_part, (covertype.COVTYPE_PART,), part_of_rows=20_000),
         ),
         folders=("covertype",),
+        ranges=covertype.RANGES,
     ),
     Entry(
         "kddcup99",
@@ -155,6 +155,7 @@ _ENTRIES = (
         116,
         4,
         (Source(kddcup.load_kddcup, (kddcup.KDDCUP_FILE,)),),
+        ranges=ranges_of(kddcup.COLUMNS),
     ),
     Entry(
         "localization",
@@ -171,6 +172,7 @@ _ENTRIES = (
             ),
         ),
         folders=("conflong",),
+        ranges=ranges_of(localization.COLUMNS),
     ),
     Entry(
         "insurance",
@@ -180,6 +182,7 @@ _ENTRIES = (
         11,
         (Source(insurance.load_insurance, insurance.INSURANCE_FILES),),
         folders=("coil2000",),
+        ranges=ranges_of(insurance.COLUMNS),
     ),
     Entry(
         "census",
@@ -193,6 +196,7 @@ _ENTRIES = (
             Source(census.load_census_head, (census.CENSUS_HEAD,), part_of_rows=1_891),
         ),
         folders=("census-income-kdd",),
+        ranges=ranges_of(census.COLUMNS),
     ),
     Entry(
         "mfeat",

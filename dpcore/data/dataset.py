@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
+from dpcore.data.column_limits import ColumnRange, half_diagonal
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -97,14 +98,18 @@ class Dataset:
         Around the middle of the columns' limits, where half the diagonal between them is shorter
         than the bound around zero; no row within its limits leaves that one.
         """
-        zero: FloatArray = np.zeros(self.n_features)
-        if self.column_limits is None:
-            return zero, self.public_norm_bound
-        low, high = self.column_limits.T
-        half_diagonal = float(np.linalg.norm(high - low)) / 2
-        if half_diagonal >= self.public_norm_bound:
-            return zero, self.public_norm_bound
-        return (low + high) / 2, half_diagonal
+        if self.limits_in_use is None:
+            return np.zeros(self.n_features), self.public_norm_bound
+        low, high = self.limits_in_use.T
+        return (low + high) / 2, half_diagonal(self.limits_in_use)
+
+    @property
+    def limits_in_use(self) -> FloatArray | None:
+        """The columns' limits where they make the smaller ball, of shape (n_features, 2)."""
+        limits = self.column_limits
+        if limits is None or half_diagonal(limits) >= self.public_norm_bound:
+            return None
+        return limits
 
 
 def checked_limits(limits: FloatArray, feature_names: tuple[str, ...]) -> FloatArray:
@@ -146,8 +151,8 @@ class DatasetStatus:
         As `load_dataset` gives them by default from whole files.
     default_components : int or None
     image_shape : tuple of int or None
-    value_limits : (lowest, highest) or None
-        Of every column, as the domain has them.
+    ranges : tuple of ColumnRange
+        All columns, with the limits that their documentation gives.
     ready : bool
         True if `load_dataset` needs no network.
     is_part : bool
@@ -164,7 +169,7 @@ class DatasetStatus:
     n_features: int
     default_components: int | None
     image_shape: tuple[int, int] | None
-    value_limits: tuple[float, float] | None
+    ranges: tuple[ColumnRange, ...]
     ready: bool
     is_part: bool
     download_bytes: int | None

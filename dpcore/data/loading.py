@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpcore.data.catalog import CATALOG, Entry, Source
+from dpcore.data.column_limits import limits_of, read_limits
 from dpcore.data.dataset import Dataset, DatasetStatus, draw_rows
 from dpcore.data.download import MIRROR_VARIABLE, Progress, download_file
 from dpcore.data.official import LocalFile, OfficialFile, find_data_home
@@ -62,6 +63,7 @@ def load_dataset(
     data_home: str | os.PathLike[str] | None = None,
     *,
     n_samples: int | None = None,
+    limits: str = "",
     download: bool = True,
     progress: Progress | None = None,
 ) -> Dataset:
@@ -76,6 +78,8 @@ def load_dataset(
     n_samples : int, optional
         Draw that many rows, with a fixed seed. By default every row, save for `patches` and
         `covtype`, where it is 60,000.
+    limits : str
+        Public limits of columns in place of the catalogue's (`dpcore.data.column_limits`).
     download : bool
         Fetch absent files into the data home. A part that is there is used as it is.
     progress : callable(done_bytes, total_bytes), optional
@@ -88,7 +92,7 @@ def load_dataset(
     Raises
     ------
     ParameterError
-        If `name` is not in the catalogue or `n_samples` is out of range.
+        If `name` is not in the catalogue, `n_samples` is out of range or `limits` make no sense.
     DataUnavailable
         If files are absent and cannot be fetched, or are damaged.
 
@@ -115,7 +119,7 @@ def load_dataset(
         for path in fetched:
             path.unlink(missing_ok=True)
         raise
-    return replace(dataset, column_limits=entry.column_limits)
+    return replace(dataset, column_limits=limits_of(read_limits(limits, entry.ranges)))
 
 
 def _read(source: Source, files: tuple[LocalFile, ...], n_samples: int | None) -> Dataset:
@@ -137,7 +141,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         n_features=entry.n_features,
         default_components=entry.default_components,
         image_shape=entry.image_shape,
-        value_limits=entry.value_limits,
+        ranges=entry.ranges,
         ready=found is not None,
         is_part=part_of_rows is not None,
         download_bytes=0 if found else sum(known) if len(known) == len(sizes) else None,

@@ -44,6 +44,9 @@ class Prepared:
     mean : ndarray of float64, shape (n_features,)
         What was subtracted before dividing: the rows' mean where `mode` is "published", a public
         centre where it is "bounded" or "sphere".
+    half_widths : ndarray of float64, shape (n_features,), or None
+        Where limits of columns are in use: how far from 0 they let an entry of X be. On the sphere
+        too; whoever reads the rows holds it (`dpcore.spectra.SiteRows`).
     n_clipped : int
         Rows that were longer than the bound or outside their columns' limits. Exact, for whoever
         holds them: not for publication.
@@ -70,6 +73,7 @@ class Prepared:
     mean: FloatArray
     n_clipped: int
     statement: str
+    half_widths: FloatArray | None = None
     views: Mapping[str, slice] | None = None
     label_columns: slice | None = None
 
@@ -124,7 +128,7 @@ def prepare(
     X = dataset.X
     _refuse_non_finite(X)
     mean: FloatArray = np.zeros(X.shape[1])
-    n_clipped = 0
+    limits, n_clipped = None, 0
     if mode == "published":
         out, mean, scale = _centre_and_scale(X, _room_for(X, in_place))
         statement = _as_published(len(X), scale)
@@ -134,7 +138,7 @@ def prepare(
         scale = scale if norm_bound is None else norm_bound
         check_norm_bound("norm_bound", scale)
         longest = 1.0 if mode == "bounded" else LONGEST_ON_SPHERE
-        limits = dataset.column_limits if mean.any() else None
+        limits = dataset.limits_in_use
         room = _room_for(X, in_place)
         out, n_clipped = in_units_of_bound(X, scale, longest, room, limits=limits)
         statement = _within(scale, mode, about_middle=limits is not None)
@@ -150,6 +154,7 @@ def prepare(
         mean=mean,
         n_clipped=n_clipped,
         statement=statement,
+        half_widths=None if limits is None else np.ptp(limits, axis=1) / (2 * scale),
         **{name: getattr(dataset, name) for name in _KEPT},
     )
 
@@ -243,5 +248,7 @@ def _about_middle(X: FloatArray, limits: FloatArray) -> tuple[FloatArray, BoolAr
     """Rows less the middle of the limits, values outside brought to them; which rows had any."""
     low, high = limits.T
     is_outside: BoolArray = ((low > X) | (high < X)).any(axis=1)
-    about: FloatArray = np.clip(X, low, high) - (low + high) / 2
+    # In this order no rounding leads out of the limits again.
+    reach = (high - low) / 2
+    about: FloatArray = np.clip(X - (low + high) / 2, -reach, reach)
     return about.astype(X.dtype), is_outside

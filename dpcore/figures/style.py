@@ -163,4 +163,9 @@ def log_ticks(values: list[float]) -> tuple[list[float], list[str]]:
     apart = (high / low) ** _BETWEEN_LABELS
     ends = {end for end in (low, high) if all(not 1 / apart <= end / p <= apart for p in inside)}
     ticks = sorted({*inside, *ends})
-    return ticks, [f"{tick:,.10g}" for tick in ticks]
+    return ticks, [_plainly(tick) for tick in ticks]
+
+
+def _plainly(tick: float) -> str:
+    """Counts whole, smaller numbers in three digits; no exponent."""
+    return f"{float(f'{tick:.3g}'):.10g}" if tick < 1000 else f"{tick:,.0f}"

@@ -9,13 +9,14 @@ from dpcore.mechanisms.chains import (
     split_r_hat,
     tail_ess,
 )
-from dpcore.mechanisms.l2_laplace import l2_laplace_noise
+from dpcore.mechanisms.k_norm import box_laplace_noise, l2_laplace_noise
 from dpcore.mechanisms.symmetric_noise import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.mechanisms.wishart_difference import wishart_difference
 
 __all__ = [
     "NOISE_SHAPES",
     "BinghamDraw",
+    "box_laplace_noise",
     "bulk_ess",
     "effective_sample_size",
     "l2_laplace_noise",

@@ -275,7 +275,7 @@ class Draw:
             return None
         if self.noisy_means is None:
             return np.zeros(self.moments.n_features)
-        return centre_of_sphere(self.moments.weights @ self.noisy_means)
+        return centre_of_sphere(self.moments.weights @ self.noisy_means, self.moments.half_widths)
 
     def _noisy_means(self) -> FloatArray | None:
         if self.of_sites.mean_share == 0:

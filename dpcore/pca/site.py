@@ -129,9 +129,11 @@ def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> F
     return mean + sigma * rng.standard_normal(len(mean))
 
 
-def centre_of_sphere(noisy_mean: FloatArray) -> FloatArray:
-    """The point of the unit ball next to a noisy mean: the mean lies in it, so the noise that
-    leads out of it is known to be noise."""
+def centre_of_sphere(noisy_mean: FloatArray, half_widths: FloatArray | None = None) -> FloatArray:
+    """The point next to a noisy mean in the unit ball, or in the box of rows that have one: the
+    mean lies in it, so the noise that leads out of it is known to be noise."""
+    if half_widths is not None:
+        return np.clip(noisy_mean, -half_widths, half_widths)
     length = float(np.linalg.norm(noisy_mean))
     return noisy_mean if length <= 1 else noisy_mean / length
 

@@ -32,6 +32,10 @@ class Assumption(StrEnum):
         "At least as many sites as stated keep their masks and their noise to themselves."
     )
     JOINT_MASKS = "The zero-sum masks are drawn jointly, and nobody outside the sites learns them."
+    AGREED_MASKS = (
+        "Each pair of sites agrees on its masks in secret, and nobody gets the sum of fewer sites "
+        "than answered."
+    )
     TRUSTED_HOLDER = "Whoever adds the noise holds everybody's raw rows and is trusted with them."
     SECRET_SEED = (
         "The seed of the noise stays secret, and no stream serves two releases; in this "
@@ -217,6 +221,14 @@ ASSUMED: dict[Assumption, Explained] = {
         "Whoever learns them, a server that deals them out say, can take them off again, and what "
         "is left is too little noise. Real deployments use secure aggregation. The laboratory "
         "draws only their sum, which is zero.",
+    ),
+    Assumption.AGREED_MASKS: Explained(
+        "Masks agreed in pairs",
+        "Under a secure sum each pair of sites agrees on a mask that one adds and the other takes "
+        "off, modulo a power of two: a message alone is noise, and only the sum of all says "
+        "anything. Whoever hears the keys of a pair, or is sent the same noisy numbers once with "
+        "and once without a site, gets that site's message bare, under a part of the noise. "
+        "A site that is asked again must draw and pay again. The laboratory draws the sum alone.",
     ),
     Assumption.TRUSTED_HOLDER: Explained(
         "Trusted with the rows",

@@ -13,12 +13,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import dpcore
+from dpcore.arrays import FloatArray
+from dpcore.pca.self_assessment import LEVEL
 from dpcore.privacy.card import say_number
 from dpcore.releases.calibration import Scales
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.exact.integer_rows import GRID
-from dpcore.releases.measurement import Measured
+from dpcore.releases.measurement import TOLD, Measured, told_of
 from dpcore.releases.project import Total
 
 FORM = "dp-pca-lab/certificate/1"
@@ -100,12 +104,32 @@ def certificate_of(
             "trace": measured.trace,
             # Eigenvalues of nothing but this noise would reach so far (Wigner's edge).
             "noise_edge": 2 * scales.moment_sigma * scales.n_features**0.5 / scales.length**2,
+            **explained(measured),
         },
         "total": asdict(total),
         "assumptions": list(ASSUMPTIONS),
         "dictionary": dictionary.as_dict(),
         "software": software(),
     }
+
+
+def explained(measured: Measured) -> dict[str, Any]:
+    """What the release says of itself: values with both ends of their intervals, or null."""
+    told = measured.told
+    shares = {} if told is None else {"captured": told.captured_share, "of_best": told.energy_ratio}
+    return {
+        "interval_level": LEVEL,
+        **{name: [_json(each) for each in told_of(measured, name).T] for name in TOLD},
+        **{
+            name: _json(np.append(each.value, each.interval)) if each else None
+            for name, each in ({"captured": None, "of_best": None} | shares).items()
+        },
+        "above_noise": None if told is None else told.n_above_noise,
+    }
+
+
+def _json(numbers: FloatArray) -> list[float] | None:
+    return None if np.isnan(numbers[0]) else numbers.tolist()
 
 
 def relation(rows_per_person: int) -> str:

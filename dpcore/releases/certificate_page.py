@@ -61,14 +61,28 @@ def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
 
 def _result(certificate: dict[str, Any]) -> dict[str, Any]:
     result, dictionary = certificate["result"], certificate["dictionary"]
-    leading = ", ".join(f"{100 * value / result['trace']:.3g} %" for value in result["eigenvalues"])
+    shares = "; ".join(map(_share, result["explained_variance_ratio"]))
     return {
         "Components": result["components"],
         "Of columns": ", ".join(dictionary["columns"]),
         "Rows (noisy)": f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g}",
         "Preparation": certificate["preparation"]["name"],
-        "Noisy eigenvalues, of the trace": leading if result["trace"] > 0 else "lost in the noise",
+        "Variance that each explains, with its 90 % interval": shares,
+        "All together": _share(result["captured"]),
+        "Of what the best subspace explains": _share(result["of_best"]),
+        "Components that noise alone would not give": _or_unknown(result["above_noise"]),
     }
+
+
+def _share(estimate: list[float] | None) -> str:
+    if estimate is None:
+        return "lost in the noise"
+    value, low, high = (100 * each for each in estimate)
+    return f"{value:.3g} % ({low:.3g} to {high:.3g})"
+
+
+def _or_unknown(number: int | None) -> str:
+    return "not told" if number is None else str(number)
 
 
 def _table(values: dict[str, Any]) -> str:

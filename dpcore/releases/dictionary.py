@@ -22,7 +22,7 @@ from dpcore.errors import ParameterError
 MOST_FEATURES = 10_000
 MOST_ROWS_PER_PERSON = 1_000_000
 # So that no difference or quotient of limits overflows.
-_FARTHEST = 1e150
+_FARTHEST, _NEAREST = 1e150, 1e-150
 _LARGEST_FILE = 1 << 24
 _TOP, _ROWS, _COLUMN = (
     {"title", "rows", "columns"},
@@ -80,7 +80,7 @@ class Column:
                 raise ParameterError(
                     f"column {self.name!r}", f"given a finite public limit {key!r}", "none"
                 )
-        if not self.lower < self.upper:
+        if not self.upper - self.lower >= _NEAREST:
             raise ParameterError(
                 f"limits of {self.name!r}", "a lower below an upper", [self.lower, self.upper]
             )

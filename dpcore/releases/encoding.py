@@ -9,7 +9,7 @@ left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -25,6 +25,9 @@ from dpcore.releases.tables import Block, Cells, Table
 
 # What is read as a number; anything else in such a column is missing.
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
+
+# What is worked on together stays in a processor's cache.
+_CELLS_IN_CACHE = 1 << 15
 
 _NOTHING = {"None", "nan", "NaT", "<NA>"}
 
@@ -50,7 +53,11 @@ class Reading:
 
 
 def grid_blocks(
-    table: Table, dictionary: Dictionary, reading: Reading | None = None
+    table: Table,
+    dictionary: Dictionary,
+    reading: Reading | None = None,
+    *,
+    then: Callable[[FloatArray], FloatArray] = lambda rows: rows,
 ) -> Iterator[FloatArray]:
     """The rows of a table on the grid, in blocks.
 
@@ -60,10 +67,13 @@ def grid_blocks(
     dictionary : Dictionary
     reading : Reading, optional
         Counts what is met.
+    then : callable
+        What becomes of some rows on the grid, each by itself, while they are in the processor's
+        cache.
 
     Yields
     ------
-    ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID
+    ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for `then`
 
     Raises
     ------
@@ -73,14 +83,23 @@ def grid_blocks(
     limits, rows_of = _limits(dictionary), Counter[str]()
     for block in table.blocks():
         values = _values(block, dictionary)
-        rows = on_grid(values, *limits)
-        kept = np.ones(len(rows), dtype=bool)
+        kept = np.ones(len(values), dtype=bool)
         if dictionary.person is not None:
             people = _texts(block[dictionary.person], dictionary.person)
             kept = _kept(people, rows_of, dictionary.at_most)
-        if reading is not None:
+        if reading is not None and len(values):
             _count(reading, values, kept, dictionary)
-        yield rows if kept.all() else rows[kept]
+        yield _prepared(values if kept.all() else values[kept], limits, then)
+
+
+def _prepared(
+    values: AnyArray, limits: FloatArray, then: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    rows, step = np.empty(values.shape), max(1, _CELLS_IN_CACHE // values.shape[1])
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        rows[part] = then(on_grid(values[part], *limits))
+    return rows
 
 
 def _limits(dictionary: Dictionary) -> FloatArray:
@@ -92,10 +111,15 @@ def _limits(dictionary: Dictionary) -> FloatArray:
     return np.array(list(chain(*of_columns)), dtype=np.float64).T
 
 
-def _values(block: Block, dictionary: Dictionary) -> FloatArray:
+def _values(block: Block, dictionary: Dictionary) -> AnyArray:
     """Features as numbers: not a number where there is none, and 0 or 1 for levels."""
+    matrix = block.matrix
+    has_levels = dictionary.n_features > len(dictionary.columns)
+    if matrix is not None and matrix.dtype.kind in "fiub" and not has_levels:
+        return matrix[:, : dictionary.n_features]
     n_rows = len(block[dictionary.columns[0].name])
-    values, start = np.empty((n_rows, dictionary.n_features)), 0
+    # A column's cells lie side by side, as they come.
+    values, start = np.empty((n_rows, dictionary.n_features), order="F"), 0
     for column in dictionary.columns:
         cells = block[column.name]
         if column.levels:
@@ -110,24 +134,30 @@ def _values(block: Block, dictionary: Dictionary) -> FloatArray:
     return values
 
 
-def _count(reading: Reading, values: FloatArray, kept: BoolArray, dictionary: Dictionary) -> None:
+def _count(reading: Reading, values: AnyArray, kept: BoolArray, dictionary: Dictionary) -> None:
     reading.n_rows += len(values)
     reading.n_left_out += int(np.count_nonzero(~kept))
     lower, upper, _ = _limits(dictionary)
-    clipped = ((values < lower) | (values > upper)).sum(axis=0)
-    missing, start = np.isnan(values).sum(axis=0), 0
+    # A column with a cell that is no number has none of these ends.
+    within, start = (values.min(axis=0) >= lower) & (values.max(axis=0) <= upper), 0
     for column in dictionary.columns:
-        stop = start + len(column.features)
-        absent = (values[:, start:stop] == 0).all(axis=1).sum() if column.levels else missing[start]
-        reading.missing[column.name] += int(absent)
-        reading.clipped[column.name] += int(clipped[start])
-        start = stop
+        cells = values[:, start : start + len(column.features)]
+        if column.levels:
+            reading.missing[column.name] += int((~cells.any(axis=1)).sum())
+        elif not within[start]:
+            clipped = (cells < lower[start]) | (cells > upper[start])
+            reading.clipped[column.name] += int(clipped.sum())
+            reading.missing[column.name] += int(np.isnan(cells).sum())
+        start += len(column.features)
 
 
 def _numbers(cells: Cells, name: str) -> FloatArray:
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
-        return cells.astype(np.float64)
+        return cells
     array = _decoded(cells, name)
+    if array.null_count == 0 and pa.types.is_primitive(array.type):
+        plain: FloatArray = array.to_numpy(zero_copy_only=False)
+        return plain
     if pa.types.is_string(array.type):
         trimmed = pc.utf8_trim_whitespace(array)
         is_number = pc.match_substring_regex(trimmed, _NUMBER)
@@ -144,7 +174,8 @@ def _texts(cells: Cells, name: str) -> pa.Array:
         return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     if pa.types.is_integer(array.type):
         return array.cast(pa.string())
-    values, place = np.unique(_numbers(cells, name), return_inverse=True)
+    numbers = np.asarray(_numbers(cells, name), dtype=np.float64)
+    values, place = np.unique(numbers, return_inverse=True)
     names = [None if np.isnan(value) else f"{value:.17g}" for value in values]
     return pa.array(names, pa.string()).take(pa.array(place))
 

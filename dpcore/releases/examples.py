@@ -5,15 +5,13 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import numpy as np
-
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Dictionary, read_dictionary
-from dpcore.streams import Purpose, stream
+from dpcore.releases.planning import look_alike
 
 EXAMPLES = ("breast-cancer", "class-survey")
-SURVEYED = 400
+SURVEYED = 440
 
 
 def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
@@ -22,8 +20,8 @@ def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
     Parameters
     ----------
     name : {"breast-cancer", "class-survey"}
-        scikit-learn's table of 569 tumours, which has been public since 1995; or the made-up
-        answers of 400 pupils, some of whom answer twice.
+        scikit-learn's table of 569 tumours, which has been public since 1995; or 440 made-up
+        answers of pupils, about half of whom answer twice.
 
     Raises
     ------
@@ -33,7 +31,11 @@ def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
     if name not in EXAMPLES:
         raise ParameterError("name", f"one of {', '.join(EXAMPLES)}", name)
     dictionary = read_dictionary(Path(__file__).with_name(f"{name}.toml"))
-    return (_breast_cancer() if name == "breast-cancer" else _survey(dictionary)), dictionary
+    return (
+        _breast_cancer()
+        if name == "breast-cancer"
+        else look_alike(dictionary, SURVEYED, n_factors=2)
+    ), dictionary
 
 
 def write_example(name: str, folder: Path) -> Dictionary:
@@ -69,22 +71,3 @@ def _breast_cancer() -> dict[str, AnyArray]:
     bunch = load_breast_cancer()
     columns = dict(zip(bunch.feature_names.tolist(), bunch.data.T, strict=True))
     return columns | {"diagnosis": bunch.target_names[bunch.target]}
-
-
-def _survey(dictionary: Dictionary) -> dict[str, AnyArray]:
-    """Answers that two traits explain: how far school fills the day, and numbers or words."""
-    rng = stream(0, Purpose.DATA)
-    pupil = np.concatenate([np.arange(SURVEYED), rng.integers(SURVEYED, size=SURVEYED // 10)])
-    trait = rng.standard_normal((SURVEYED, 2))[pupil]
-    table: dict[str, AnyArray] = {"pupil": np.char.mod("P%03d", pupil)}
-    for column in dictionary.columns:
-        load = rng.normal(scale=0.3, size=2)
-        score = trait @ load + rng.normal(scale=0.15, size=len(pupil))
-        if column.levels:
-            place = np.clip((score + 1) / 2 * len(column.levels), 0, len(column.levels) - 1)
-            table[column.name] = np.array(column.levels)[place.astype(int)]
-        else:
-            answer = column.middle + score * column.reach
-            table[column.name] = np.rint(np.clip(answer, column.lower, column.upper))
-    table["likes this subject"] = np.where(trait[:, 1] > 0, "yes", "no")
-    return table

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
+from dpcore.pca.self_assessment import Assessment, Estimate, assess
 from dpcore.releases.calibration import Scales
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading, grid_blocks
@@ -21,9 +23,14 @@ from dpcore.releases.exact.integer_moments import (
 )
 from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
 from dpcore.releases.tables import Table
-from dpcore.spectra import leading_eigenpairs
+from dpcore.spectra import Spectrum
+
+Watch = Callable[[float], None]
 
 PREPARATIONS = ("sphere", "bounded")
+TOLD = ("explained_variance", "explained_variance_ratio")
+# Beyond so many features all eigenpairs, which an assessment needs, take longer than all the rest.
+MOST_ASSESSED = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,8 @@ class Measured:
         Of the noisy moment, where a row has length 1: sums over rows.
     trace : float
         Of the noisy moment, alike.
+    told : Assessment or None
+        What the noisy moment says of the exact one; None beyond `MOST_ASSESSED` features.
     """
 
     centre: FloatArray
@@ -48,10 +57,19 @@ class Measured:
     components: FloatArray
     eigenvalues: FloatArray
     trace: float
+    told: Assessment | None
+
+
+def unwatched(share: float) -> None:
+    """Nobody wants to know how far the reading has come."""
 
 
 def sum_and_count(
-    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading
+    table: Table,
+    dictionary: Dictionary,
+    scales: Scales,
+    reading: Reading,
+    watch: Watch = unwatched,
 ) -> IntArray:
     """The exact sum of rows on the grid and, last, their weighted count. Not for publication.
 
@@ -62,13 +80,16 @@ def sum_and_count(
     scales : Scales
     reading : Reading
         Counts what is met.
+    watch : callable
+        Told what share of the table is read, now and then.
 
     Raises
     ------
     ParameterError
         If the table has no row.
     """
-    total, n_rows = exact_sum(_bounded(table, dictionary, scales, reading), dictionary.n_features)
+    rows = grid_blocks(table, dictionary, reading, then=_bounded(dictionary, scales))
+    total, n_rows = exact_sum(_watched(rows, table, watch), dictionary.n_features)
     if reading.n_rows == 0:
         raise ParameterError("data", "a table with rows", "none")
     return np.append(total, n_rows * scales.count_weight)
@@ -82,6 +103,7 @@ def measure(
     *,
     n_components: int,
     preparation: str,
+    watch: Watch = unwatched,
 ) -> Measured:
     """Draw the noise of a release that has been charged.
 
@@ -94,29 +116,118 @@ def measure(
         From `sum_and_count`.
     n_components : int
     preparation : {"sphere", "bounded"}
+    watch : callable
+        As in `sum_and_count`.
+    """
+    centre, n_rows = noisy_centre(total, scales)
+    exact = exact_moment(table, dictionary, scales, centre, preparation, watch)
+    moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
+    return leading_of(moment, n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2)
+
+
+def leading_of(
+    moment: FloatArray, n_components: int, centre: FloatArray, n_rows: float, sigma: float | None
+) -> Measured:
+    """What a noisy second moment gives away of itself.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (n_features, n_features)
+        Where a row has length 1.
+    n_components : int
+    centre : ndarray of shape (n_features,)
+    n_rows : float
+    sigma : float or None
+        Of the noise on its diagonal, where nothing was cut from it since.
+    """
+    spectrum, told = Spectrum(moment), None
+    if sigma is not None and len(moment) <= MOST_ASSESSED:
+        told = assess(spectrum, n_components, sigma=sigma, noise="isometric")
+    eigenvalues, components = spectrum.leading(n_components)
+    return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)), told)
+
+
+def told_of(measured: Measured, name: str) -> FloatArray:
+    """An estimate and both ends of its interval, shape (3, n_components); NaN where unknown.
+
+    Parameters
+    ----------
+    measured : Measured
+    name : str
+        One of `TOLD`.
+    """
+    if measured.told is None:
+        return np.full((3, len(measured.components)), np.nan)
+    estimate: Estimate = getattr(measured.told, name)
+    together = np.vstack([estimate.value[None], estimate.interval])
+    return np.where(np.isnan(estimate.value), np.nan, together)
+
+
+def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
+    """The centre on the grid, and the number of rows, from their noisy sum and count.
+
+    Parameters
+    ----------
+    total : ndarray of int64, shape (n_features + 1,)
+    scales : Scales
     """
     noisy = noisy_sum(total, scales.sum_sigma)
     n_rows = float(noisy[-1]) / scales.count_weight
-    centre = _centre(noisy[:-1], n_rows, scales.sum_sigma)
+    return centre_of(noisy[:-1], n_rows, scales.sum_sigma), n_rows
+
+
+def exact_moment(
+    table: Table,
+    dictionary: Dictionary,
+    scales: Scales,
+    centre: FloatArray,
+    preparation: str,
+    watch: Watch = unwatched,
+) -> IntArray:
+    """The exact second moment of the prepared rows around a centre. Not for publication.
+
+    Parameters
+    ----------
+    table : Table
+    dictionary : Dictionary
+    scales : Scales
+    centre : ndarray of whole float64, shape (n_features,)
+    preparation : {"sphere", "bounded"}
+    watch : callable
+        As in `sum_and_count`.
+    """
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
-    rows = (of_length(rows - centre, LENGTH, reach) for rows in _bounded(table, dictionary, scales))
-    exact = exact_second_moment(rows, dictionary.n_features)
-    moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
-    eigenvalues, components = leading_eigenpairs(moment, n_components)
-    return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)))
+    bounded = _bounded(dictionary, scales)
+    rows = grid_blocks(
+        table, dictionary, then=lambda rows: of_length(bounded(rows) - centre, LENGTH, reach)
+    )
+    return exact_second_moment(_watched(_ahead(rows), table, watch), dictionary.n_features)
 
 
-def _bounded(
-    table: Table, dictionary: Dictionary, scales: Scales, reading: Reading | None = None
-) -> Iterator[FloatArray]:
-    """Rows on the grid, no longer than the bound that the sum's sensitivity rests on."""
+def _watched(blocks: Iterator[FloatArray], table: Table, watch: Watch) -> Iterator[FloatArray]:
+    for block in blocks:
+        yield block
+        watch(table.share_read)
+
+
+def _ahead(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
+    """The same blocks, each made while the one before it is multiplied."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
+
+
+def _bounded(dictionary: Dictionary, scales: Scales) -> Callable[[FloatArray], FloatArray]:
+    """Makes rows on the grid no longer than the bound that the sum's sensitivity rests on."""
     bound = math.isqrt(scales.squared_norm)
-    is_bounded = scales.squared_norm == len(dictionary.columns) * GRID**2
-    for rows in grid_blocks(table, dictionary, reading):
-        yield rows if is_bounded else of_length(rows, bound, bound)
+    if scales.squared_norm == len(dictionary.columns) * GRID**2:
+        return lambda rows: rows
+    return lambda rows: of_length(rows, bound, bound)
 
 
-def _centre(noisy: IntArray, n_rows: float, sigma: int) -> FloatArray:
+def centre_of(noisy: IntArray, n_rows: float, sigma: float) -> FloatArray:
     """The noisy mean on the grid, drawn to the middle by as much as noise has lengthened it.
 
     The positive part of James & Stein (1961): of less mean squared error than the mean itself,

@@ -20,10 +20,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, Bound, Cap, composed_mu
-from dpcore.releases.calibration import Scales, delta_of_distance
+from dpcore.releases.calibration import delta_of_distance
 
 LEDGER = "ledger.sqlite"
 # Of the cap's delta, what is kept for the distance of all samplers together.
@@ -85,6 +86,16 @@ class Total:
     delta: float
     cap_epsilon: float
     cap_delta: float
+
+
+class Costs(Protocol):
+    """Of a Gaussian mechanism: its mu, and the total variation of what is drawn from it."""
+
+    @property
+    def mu(self) -> float: ...
+
+    @property
+    def distance(self) -> float: ...
 
 
 class Project:
@@ -149,18 +160,18 @@ class Project:
         names = [each.name for each in charged]
         return self._total(charged[: names.index(up_to) + 1 if up_to else len(charged)])
 
-    def require_room(self, name: str, scales: Scales) -> None:
+    def require_room(self, name: str, costs: Costs) -> None:
         """Refuse what `charge` would refuse, and charge nothing."""
         with self._transaction() as ledger:
-            self._require_room(ledger, name, scales)
+            self._require_room(ledger, name, costs)
 
-    def charge(self, name: str, scales: Scales, epsilon: float, delta: float) -> Total:
+    def charge(self, name: str, costs: Costs, epsilon: float, delta: float) -> Total:
         """Write a release down, for good, and say what all of them cost with it.
 
         Parameters
         ----------
         name : str
-        scales : Scales
+        costs : Costs
         epsilon, delta : float
             What holds of this release alone.
 
@@ -173,11 +184,11 @@ class Project:
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as ledger:
-            self._require_room(ledger, name, scales)
+            self._require_room(ledger, name, costs)
             ledger.execute(
                 "INSERT INTO releases (name, charged, mu, distance, epsilon, delta)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (name, now, scales.mu, scales.distance, epsilon, delta),
+                (name, now, costs.mu, costs.distance, epsilon, delta),
             )
             return self._total(self._read(ledger))
 
@@ -201,16 +212,16 @@ class Project:
         partial.rename(final)
         return final
 
-    def _require_room(self, ledger: sqlite3.Connection, name: str, scales: Scales) -> None:
+    def _require_room(self, ledger: sqlite3.Connection, name: str, costs: Costs) -> None:
         before = self._read(ledger)
         folder = self.path_of(name)
         taken = {each.name.lower() for each in before}
         if name.lower() in taken or folder.exists():
             end = "" if folder.exists() else " (it was charged and never finished)"
             raise ParameterError("name", f"new to this project{end}", name)
-        asked = self._bound([(scales.mu, scales.distance)])
+        asked = self._bound([(costs.mu, costs.distance)])
         spent = [(each.mu, each.distance) for each in before]
-        after = self._bound([*spent, (scales.mu, scales.distance)])
+        after = self._bound([*spent, (costs.mu, costs.distance)])
         if after.delta > self.cap.reserve:
             raise BeyondCap(
                 f"The sampler's distance would take δ = {after.delta:.2g}, and the cap keeps "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ def release(
     mean_share: float = 0.1,
     cap: tuple[float, float] | None = None,
     reading: Reading | None = None,
+    watch: Callable[[str, float], None] = lambda *_: None,
 ) -> ReleasedPCA:
     """Release the principal components of a table of people.
 
@@ -42,8 +44,8 @@ def release(
 
     Parameters
     ----------
-    data : path, mapping of str to arrays, DataFrame or ndarray
-        As in `Table`. Read twice.
+    data : path, mapping of str to arrays, DataFrame, ndarray, Dask array or DataFrame
+        As in `Table`. Read twice, in blocks: a file may be larger than memory, but for NPZ.
     dictionary : Dictionary, mapping, or path of a TOML file
     epsilon, delta : float
     n_components : int
@@ -60,6 +62,8 @@ def release(
         For a new project.
     reading : Reading, optional
         Filled with what was met in the table, for the holder alone.
+    watch : callable
+        Told the stage ("centre", then "components") and the share of the table it has read.
 
     Returns
     -------
@@ -76,12 +80,7 @@ def release(
         If a file cannot be read or written. What was charged stays charged.
     """
     dictionary = _as_dictionary(dictionary)
-    if preparation not in PREPARATIONS:
-        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
-    if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
-        raise ParameterError(
-            "n_components", f"from 1 to the {dictionary.n_features} features", n_components
-        )
+    _check(dictionary, preparation, n_components)
     scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=mean_share)
     exact = scales.epsilon(delta, epsilon)
     table = Table(data, dictionary.keys, dictionary.n_features)
@@ -89,16 +88,27 @@ def release(
         project = Project(project, cap)
     # Before the table is read, which may take long; decided for good with the charge.
     project.require_room(name, scales)
-    total = sum_and_count(table, dictionary, scales, Reading() if reading is None else reading)
+    reading = Reading() if reading is None else reading
+    total = sum_and_count(table, dictionary, scales, reading, partial(watch, "centre"))
     spent = project.charge(name, scales, exact, delta)
     measured = measure(
-        table, dictionary, scales, total, n_components=int(n_components), preparation=preparation
-    )
+        table, dictionary, scales, total, n_components=int(n_components), preparation=preparation,
+        watch=partial(watch, "components"),
+    )  # fmt: skip
     certificate = certificate_of(
         name, dictionary, scales, measured, preparation=preparation, mean_share=mean_share,
         asked=(epsilon, delta), epsilon=exact, total=spent,
     )  # fmt: skip
     return load_release(project.publish(name, files_of(certificate, dictionary, measured)))
+
+
+def _check(dictionary: Dictionary, preparation: str, n_components: int) -> None:
+    if preparation not in PREPARATIONS:
+        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
+    if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
+        raise ParameterError(
+            "n_components", f"from 1 to the {dictionary.n_features} features", n_components
+        )
 
 
 def _as_dictionary(given: Dictionary | Mapping[str, Any] | Path | str) -> Dictionary:

@@ -7,10 +7,12 @@ written, and memory is bounded by the blocks but for NPZ, which has to be unpack
 from __future__ import annotations
 
 import math
+import mmap
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
-Block: TypeAlias = dict[str, Cells]
 
 _BLOCK_CELLS = 1 << 21
+_BUFFER = 1 << 16
 _LONGEST_LINE = 1 << 22
 _LARGEST_NPZ = 1 << 31
 _SOUND = {
@@ -35,18 +37,29 @@ _SOUND = {
 }
 
 
+class Block(dict[str, Cells]):
+    """Columns of some rows; `matrix` too, where they are those of one."""
+
+    matrix: np.ndarray[Any, Any] | None = None
+
+
 class Table:
     """Where rows come from; they can be read again and again.
 
     Parameters
     ----------
-    data : path, mapping of str to arrays (a DataFrame is one), or ndarray
+    data : path, mapping of str to arrays (a DataFrame is one), ndarray, Dask array or DataFrame
         A matrix has the dictionary's columns in their order. Files are .csv, .parquet, .npz or
-        .npy.
+        .npy. What is Dask's is computed by Dask, a part at a time.
     keys : sequence of str
         Columns that are read.
     width : int
         Features that a row becomes, where that is more: it decides how many rows a block has.
+
+    Attributes
+    ----------
+    share_read : float
+        How far the last reading has come, from 0 to 1.
 
     Raises
     ------
@@ -57,20 +70,22 @@ class Table:
     """
 
     def __init__(self, data: Any, keys: Sequence[str], width: int = 0) -> None:
+        self.share_read = 0.0
         self._keys = list(keys)
         self._rows = max(1, _BLOCK_CELLS // max(len(self._keys), width))
-        self._path = Path(data) if isinstance(data, str | Path) else None
-        if self._path is None:
-            self._data = self._columns_of(data)
-            return
-        self._ending = self._path.suffix.lower()
-        if self._ending not in _SOUND:
-            raise ParameterError("data", f"a file named {', '.join(_SOUND)}", self._path.name)
+        self._path, self._ending = None, ""
+        if isinstance(data, str | Path):
+            self._path = Path(data)
+            self._ending = self._path.suffix.lower()
+            if self._ending not in _SOUND:
+                raise ParameterError("data", f"a file named {', '.join(_SOUND)}", self._path.name)
         with self._one_sentence():
-            self._path.open("rb").close()
-        if self._ending.startswith(".np"):
-            with self._one_sentence():
-                self._data = self._columns_of(_unpacked(self._path))
+            if self._path is not None:
+                self._path.open("rb").close()
+            if self._path is not None and self._ending.startswith(".np"):
+                data = _unpacked(self._path)
+            is_streamed = self._ending in (".csv", ".parquet")
+            self._parts = [] if is_streamed else list(self._parts_of(data))
         for _ in self.blocks():
             break
 
@@ -82,20 +97,32 @@ class Table:
         ParameterError
             If the file turns out to be no table.
         """
-        if self._path is None or self._ending.startswith(".np"):
-            n_rows = len(self._data[self._keys[0]])
-            for start in range(0, n_rows, self._rows):
-                part = slice(start, start + self._rows)
-                yield {key: column[part] for key, column in self._data.items()}
-            return
+        self.share_read = 0.0
         with self._one_sentence():
+            if self._parts:
+                yield from self._in_parts()
+                return
             read = self._csv if self._ending == ".csv" else self._parquet
-            for batch in read():
+            for batch, share in read():
                 for start in range(0, batch.num_rows, self._rows):
                     part = batch.slice(start, self._rows)
-                    yield {key: part.column(key) for key in self._keys}
+                    yield Block({key: part.column(key) for key in self._keys})
+                self.share_read = share
+        self.share_read = 1.0
 
-    def _csv(self) -> Iterator[pa.RecordBatch]:
+    def _in_parts(self) -> Iterator[Block]:
+        for number, part in enumerate(self._parts):
+            columns = part()
+            n_rows = len(columns[self._keys[0]])
+            for start in range(0, n_rows, self._rows):
+                rows = slice(start, start + self._rows)
+                block = Block({key: column[rows] for key, column in columns.items()})
+                block.matrix = None if columns.matrix is None else columns.matrix[rows]
+                yield block
+                self.share_read = (number + min(1, rows.stop / n_rows)) / len(self._parts)
+                _let_go(columns.matrix)
+
+    def _csv(self) -> Iterator[tuple[pa.RecordBatch, float]]:
         import pyarrow as pa
         from pyarrow import csv
 
@@ -105,19 +132,46 @@ class Table:
         blocks = csv.ReadOptions(block_size=_LONGEST_LINE, use_threads=False)
         with csv.open_csv(self._path, read_options=csv.ReadOptions(block_size=_LONGEST_LINE)) as it:
             self._check(it.schema.names)
-        with csv.open_csv(self._path, read_options=blocks, convert_options=as_text) as it:
-            yield from it
+        with (
+            pa.OSFile(str(self._path)) as file,
+            csv.open_csv(file, read_options=blocks, convert_options=as_text) as it,
+        ):
+            for batch in it:
+                yield batch, file.tell() / file.size()
 
-    def _parquet(self) -> Iterator[pa.RecordBatch]:
+    def _parquet(self) -> Iterator[tuple[pa.RecordBatch, float]]:
         from pyarrow import parquet
 
-        with parquet.ParquetFile(self._path) as file:
+        # With a buffer a column's pages are read as they are needed, and not all at once.
+        with parquet.ParquetFile(self._path, buffer_size=_BUFFER) as file:
             self._check(file.schema_arrow.names)
+            n_rows = 0
             # One row group after another: all at once stay in memory until the last is read.
             for group in range(file.num_row_groups):
-                yield from file.iter_batches(self._rows, row_groups=[group], columns=self._keys)
+                for batch in file.iter_batches(
+                    self._rows, row_groups=[group], columns=self._keys, use_threads=False
+                ):
+                    n_rows += batch.num_rows
+                    yield batch, n_rows / file.metadata.num_rows
 
-    def _columns_of(self, data: Any) -> dict[str, Cells]:
+    def _parts_of(self, data: Any) -> Iterator[Callable[[], Block]]:
+        """The table as one part in memory, or as the parts that Dask has."""
+        if type(data).__module__.partition(".")[0] not in {"dask", "dask_expr"}:
+            columns = self._columns_of(data)
+            yield lambda: columns
+        elif hasattr(data, "columns"):
+            self._check([str(name) for name in data.columns])
+            for part in data[self._keys].partitions:
+                yield partial(self._computed, part)
+        else:
+            whole_rows = data.rechunk({1: -1})
+            for number in range(whole_rows.numblocks[0]):
+                yield partial(self._computed, whole_rows.blocks[number])
+
+    def _computed(self, part: Any) -> Block:
+        return self._columns_of(part.compute())
+
+    def _columns_of(self, data: Any) -> Block:
         if isinstance(data, Mapping) and set(data) == {"X"} != set(self._keys):
             data = data["X"]
         if isinstance(data, np.ndarray):
@@ -125,15 +179,17 @@ class Table:
                 raise ParameterError(
                     "data", f"a matrix of {len(self._keys)} columns, in their order", data.shape
                 )
-            return {key: data[:, i] for i, key in enumerate(self._keys)}
+            columns = Block(zip(self._keys, data.view(np.ndarray).T, strict=True))
+            columns.matrix = data
+            return columns
         try:
             self._check([str(name) for name in data])
-            columns = {key: np.asarray(data[key]) for key in self._keys}
+            columns = Block({key: np.asarray(data[key]) for key in self._keys})
         except ParameterError:
             raise
         except (TypeError, KeyError, ValueError) as error:
             raise ParameterError("data", "a path, a table or a matrix", type(data)) from error
-        shapes = {column.shape for column in columns.values()}
+        shapes = {np.shape(column) for column in columns.values()}
         if len(shapes) > 1 or len(shapes.pop()) != 1:
             raise ParameterError("data", "columns of one length", "others")
         return columns
@@ -155,8 +211,16 @@ class Table:
         # What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError.
         except (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError,
                 MemoryError, zipfile.BadZipFile) as error:  # fmt: skip
-            where = self._path.name if self._path else ""
-            raise ParameterError("data", _SOUND[self._ending], where) from error
+            if self._path is None:
+                raise
+            raise ParameterError("data", _SOUND[self._ending], self._path.name) from error
+
+
+def _let_go(matrix: Any) -> None:
+    """Pages of a file that were read need not stay in this process's memory."""
+    mapped = getattr(matrix, "_mmap", None)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _unpacked(path: Path) -> Any:

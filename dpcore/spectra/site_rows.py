@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any
@@ -34,15 +34,24 @@ class SiteRows:
     means : ndarray of shape (n_sites, n_features), float64
         Of each site's rows, longer ones shortened to 1: what a private mean is released of.
     n_samples : ndarray of shape (n_sites,), int64
+    half_widths : ndarray of shape (n_features,), or None
+        Public: how far from 0 an entry of a row may be; farther ones are brought there before a
+        mean is taken. None where only the length is bounded.
     """
 
     rows: FloatArray
     sites: tuple[IntArray, ...]
     means: FloatArray
     n_samples: IntArray
+    half_widths: FloatArray | None = None
 
     @classmethod
-    def of(cls, rows: FloatArray, sites: Sequence[IntArray]) -> SiteRows:
+    def of(
+        cls,
+        rows: FloatArray,
+        sites: Sequence[IntArray],
+        half_widths: FloatArray | None = None,
+    ) -> SiteRows:
         """Rows that are read, and not copied, whenever moments are asked for.
 
         Raises
@@ -51,9 +60,10 @@ class SiteRows:
             If a site holds fewer than 2 people, or a row number is out of range or appears twice.
         """
         check_sites(sites, len(rows))
-        means = np.stack([_mean_within_bound(rows, np.sort(site)) for site in sites])
+        box = None if half_widths is None else half_widths.astype(rows.dtype)
+        means = np.stack([_mean_within_bound(rows, np.sort(site), box) for site in sites])
         counts = np.array([len(site) for site in sites], dtype=np.int64)
-        return cls(rows, tuple(np.sort(site) for site in sites), means, counts)
+        return cls(rows, tuple(np.sort(site) for site in sites), means, counts, box)
 
     @property
     def n_sites(self) -> int:
@@ -80,7 +90,9 @@ class SiteRows:
             return self
         chosen = list(sites)
         members = tuple(self.sites[site] for site in chosen)
-        return SiteRows(self.rows, members, self.means[chosen], self.n_samples[chosen])
+        return replace(
+            self, sites=members, means=self.means[chosen], n_samples=self.n_samples[chosen]
+        )
 
     @cached_property
     def as_they_are(self) -> SiteMoments:
@@ -165,8 +177,10 @@ def _mapped(
         yield from (each.result() for each in waiting)
 
 
-def _mean_within_bound(rows: FloatArray, members: IntArray) -> FloatArray:
+def _mean_within_bound(rows: FloatArray, members: IntArray, box: FloatArray | None) -> FloatArray:
     total = np.zeros(rows.shape[1])
     for block in row_blocks(rows, members, BLOCK_ROWS):
-        total += shorten(block, 1.0)[0].sum(axis=0, dtype=np.float64)
+        within = shorten(block, 1.0)[0]
+        within = within if box is None else np.clip(within, -box, box)
+        total += within.sum(axis=0, dtype=np.float64)
     return total / len(members)

@@ -42,6 +42,15 @@ $$\mu^2_{\text{aggregator}} = \Delta^2 \left[\frac{1}{H b^2} + \frac{1 - 1/H}{a^
 
 with $\Delta = \sqrt 2\, S / N$. The larger is what holds.
 
+**Secure sum** (Bonawitz and others 2017). Site $s$ sends $n_s A_s + g_s$ under pairwise masks that
+leave the sum alone to be read. Where $d$ of $S$ sites may never answer and $H$ keep their masks and
+noise to themselves, $h = \max(1, H - d)$ noises of scale $b$ are unknown to the aggregator, and
+
+$$\mu_{\text{aggregator}} = \frac{\sqrt 2}{N\, b \sqrt h}, \qquad
+\mu_{\text{site}} = \frac{\sqrt 2}{N\, b \sqrt{\min(h, U - 1)}}$$
+
+with $N$ people at the $U$ sites that answer. The larger is what holds.
+
 **Chain of sites** (Imtiaz and others 2016). No aggregator: the sites stand in a random order, and
 site $s$, handed $P$, hands on the leading $R$ directions of $\frac{n P P^\top + n_s P_s
 P_s^\top}{n + n_s}$, $n$ being the people behind $P$. The top $K$ of the last one is the result. It
@@ -49,6 +58,7 @@ reads the noise of DPdisPCA and promises the same, in $S$ rounds of the same byt
 
 **Sites that drop out** never answer; which ones is drawn. Averages go over those that do, a holder
 misses their people, and energy is still measured on everybody. In a chain a site that drops out
-takes with it what it was handed, and the next one begins anew. CAPE cannot go on: the masks of the
+takes with it what it was handed, and the next one begins anew. A secure sum adds more noise from
+the start, enough for those who are left. CAPE cannot go on: the masks of the
 others would stay in the average.
 """

@@ -8,10 +8,10 @@ from dpcore.data.catalog import CATALOG
 from dpcore.data.readers.mfeat import VIEWS
 from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.views import SYNTHETIC
-from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_BOUND
-from dpcore.experiments.learning.statistic_spec import HISTOGRAM, KINDS, MEAN, usual_bounds
-from dpcore.statistics import MECHANISMS
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.pca.messages.names import PRECISIONS
 from pages.explore.tradeoffs.axes import AXES, SETTINGS
+from pages.parameters.column_statistics import STATISTICS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text, of_page
 from pages.parameters.words import (
     EVERYBODY,
@@ -54,6 +54,16 @@ EIGEN_IMAGES: dict[str, Parameter] = {
         default=0,
         words="a whole number below the number of people",
     ),
+    "rebuilt_from": Number(
+        control="slider",
+        title="From the first k components",
+        low=1,
+        high=100,
+        words="a whole number from 1 to K",
+    ),
+    "component_shown": OneOf(
+        control="segmented_control", title="Component", default=1, options=range(1, 11)
+    ),
 }
 SAMPLE_COMPLEXITY: dict[str, Parameter] = {
     "complexity_correlation": OneOf(
@@ -68,59 +78,6 @@ SAMPLE_COMPLEXITY: dict[str, Parameter] = {
         default=0.3,
         options=(0.05, 0.1, 0.2, 0.3, 0.5),
     ),
-}
-STATISTICS: dict[str, Parameter] = {
-    "stat_source": OneOf(
-        control="segmented_control",
-        title="Numbers from",
-        default="column",
-        options=("column", "typed"),
-        label={"column": "A column of the data set", "typed": "Typed numbers"}.__getitem__,
-    ),
-    "stat_kind": OneOf(
-        control="segmented_control",
-        title="Statistic",
-        default=MEAN,
-        options=KINDS,
-        label={MEAN: "Mean", "variance": "Variance", HISTOGRAM: "Histogram"}.__getitem__,
-    ),
-    "stat_mechanism": OneOf(
-        control="segmented_control",
-        title="Noise",
-        help="Laplace promises pure ε and does not use δ.",
-        default="laplace",
-        options=MECHANISMS,
-        label={"laplace": "Laplace", "gaussian": "Gaussian, analytic"}.__getitem__,
-    ),
-    "stat_bins": Number(control="slider", title="Bins", low=2, high=40, default=10),
-    "stat_error": OneOf(
-        control="select_slider",
-        title="Error, as a share of the range",
-        default=0.01,
-        options=(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2),
-        label=lambda value: f"{value:.2%}".replace("0%", "%").replace(".0%", "%"),
-    ),
-    "stat_mistake": Switch(title="Take the edges from the data instead"),
-    **{
-        f"stat_column_{entry.name}": Text(
-            control="selectbox", title="Column", words="a column of the data set"
-        )
-        for entry in NUMERIC
-    },
-    **{
-        f"stat_{end}_{source or 'typed'}": Number(
-            control="number_input",
-            title=title,
-            low=-LARGEST_BOUND,
-            high=LARGEST_BOUND,
-            default=usual_bounds(source)[number],
-            whole=False,
-        )
-        for source in (None, *(entry.name for entry in NUMERIC))
-        for number, (end, title) in enumerate(
-            (("low", "Public lower bound"), ("high", "Public upper bound"))
-        )
-    },
 }
 CCA: dict[str, Parameter] = {
     "cca_data": OneOf(
@@ -227,6 +184,7 @@ TRADEOFFS: dict[str, Parameter] = {
         default="epsilon",
         options=tuple(AXES),
         label=lambda name: AXES[name].title,
+        renamed={"r / k": "intermediate_ratio"},
     ),
     **{
         f"tradeoffs_values_{name}": Text(
@@ -261,6 +219,17 @@ TRADEOFFS: dict[str, Parameter] = {
         for name, (title, options) in SETTINGS.items()
     },
 }
+BYTES: dict[str, Parameter] = {
+    "bytes_precisions": OneOf(
+        control="pills",
+        title="Proxies shown in",
+        help="How many bits each number of a proxy is sent in. All are computed.",
+        default=["float32", "int8"],
+        options=PRECISIONS,
+        label=lambda name: "8 bits" if name == "int8" else name,
+        several=True,
+    ),
+}
 # Followed on every page.
 STORY: dict[str, Parameter] = {
     "story": OneOf(
@@ -278,4 +247,5 @@ EXPLORE = (
     | of_page("statistics", STATISTICS)
     | of_page("cca", CCA)
     | of_page("tradeoffs", TRADEOFFS)
+    | of_page("bytes", BYTES)
 )

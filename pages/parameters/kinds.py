@@ -9,12 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from dpcore.data.catalog import CATALOG
+from dpcore.data.column_limits import read_limits
 from dpcore.errors import ParameterError
 
 # Words of more options than these would be longer than the page's own sentences.
 _MOST_TOLD = 8
 # Numbers or words, separated by commas.
 _LIST = re.compile(r"(?:[^\W_]|[\s.,+%/∞-])*")
+# What is longer stays out of the address, in the session alone.
+LONGEST_WRITTEN = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,10 +206,20 @@ class Text(Parameter):
         return [str(one) for one in value] or [""] if self.several else [str(value)]
 
     def arguments(self) -> dict[str, Any]:
-        if self.control != "text_input":
+        if not self.control.startswith("text_"):
             # Its options are the data's to give.
             return {}
         return {"value": self.default, "max_chars": self.longest}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits(Text):
+    """Limits of columns that some data set has, as `read_limits` reads them."""
+
+    def read(self, name: str, written: Sequence[str]) -> list[str]:
+        asked = super().read(name, written)
+        read_limits(asked[0], [each for entry in CATALOG.values() for each in entry.ranges])
+        return asked
 
 
 def of_page(page: str, declared: Mapping[str, Parameter]) -> dict[str, Parameter]:

@@ -13,7 +13,14 @@ from dpcore.experiments.engine.control_ranges import (
 )
 from dpcore.experiments.pca.public_knowledge import CHOICES, NO_KNOWLEDGE, say_knowledge
 from dpcore.experiments.pca.spec import PREPARATIONS, SPLITS
-from pages.parameters.kinds import Number, OneOf, Parameter, Switch
+from pages.parameters.kinds import (
+    LONGEST_WRITTEN,
+    Limits,
+    Number,
+    OneOf,
+    Parameter,
+    Switch,
+)
 from pages.parameters.words import (
     EVERYBODY,
     MOST_FEATURES,
@@ -156,7 +163,8 @@ ADVANCED: dict[str, Parameter] = {
     "dropped_sites": Number(
         control="number_input",
         title="Sites that drop out",
-        help="So many never answer; which ones is drawn. A chain loses what they were handed.",
+        help="So many never answer; which ones is drawn. A chain loses what they were handed; "
+        "a secure sum allows for so many with more noise.",
         low=0,
         high=MOST_SITES - 1,
         default=0,
@@ -176,7 +184,17 @@ DRAWS: dict[str, Parameter] = {
     ),
     "compare": Switch(title="Compare with the published choices"),
 }
-SIDEBAR = FIRST | ADVANCED | DRAWS
+# The address's part of the table on the Playground: never drawn where one can see it.
+LIMITS: dict[str, Parameter] = {
+    "limits": Limits(
+        control="text_input",
+        title="Limits of columns",
+        default="",
+        longest=LONGEST_WRITTEN,
+        words="of columns that there are, a lower limit before an upper, as in name=0:1",
+    )
+}
+SIDEBAR = FIRST | ADVANCED | DRAWS | LIMITS
 DEFAULTS = {
     name: parameter.default for name, parameter in SIDEBAR.items() if parameter.default is not None
 }

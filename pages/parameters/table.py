@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parameters.classification import CLASSIFICATION
 from pages.parameters.explore import EXPLORE
-from pages.parameters.kinds import Parameter, of_page
+from pages.parameters.kinds import LONGEST_WRITTEN, Parameter, of_page
 from pages.parameters.learn import LEARN, of_audit
 from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.use import USE
@@ -79,7 +79,8 @@ def moved() -> dict[str, list[str]]:
     # Each look into Streamlit's state costs as much as a dozen into a dictionary.
     stands = ((name, usual, st.session_state.get(name)) for name, usual in usual_values().items())
     return {
-        name: known(name).spelled(value)
+        name: spelled
         for name, usual, value in stands
         if value not in (usual, None)
+        and sum(map(len, spelled := known(name).spelled(value))) <= LONGEST_WRITTEN
     }

@@ -57,9 +57,7 @@ def _run_batch(spec: CentralSpec) -> Batch:
 
 
 def _problem(key: ProblemKey) -> Problem:
-    return central_problem(
-        key, result_cache.problems.prepared(key.dataset, key.preparation, key.norm_bound)
-    )
+    return central_problem(key, result_cache.problems.prepared(*key.data))
 
 
 def _watch(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:

@@ -78,9 +78,8 @@ def visitor() -> str:
     return name
 
 
-def prepared(name: str, preparation: str, norm_bound: float | None) -> Prepared:
-    """A data set ready for a private algorithm."""
-    data = (name, preparation, norm_bound)
+def prepared(*data: str | float | None) -> Prepared:
+    """A data set ready for a private algorithm; by `ProblemKey.data`."""
     return waited_for(problems.prepared, *data, saying="Reading the data set …")
 
 
@@ -116,7 +115,7 @@ def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
 
 def _prepared_of(spec: RunSpec) -> Prepared:
     key = spec.problem_key()
-    return prepared(key.dataset, key.preparation, key.norm_bound)
+    return prepared(*key.data)
 
 
 def shown(key: Hashable, build: Callable[[], T]) -> T:
@@ -195,8 +194,8 @@ def self_assessed(spec: RunSpec) -> dict[str, Assessed]:
     return _self_assessed(alone, make=partial(assessed, alone, problem(spec.problem_key())))
 
 
-def is_assessed(spec: RunSpec) -> bool:
-    """Whether `self_assessed` takes no time."""
+def is_self_assessed(spec: RunSpec) -> bool:
+    """Whether that is there already."""
     return _self_assessed.peek(of_one_draw(spec)) is not None
 
 

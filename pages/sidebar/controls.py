@@ -18,7 +18,7 @@ from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
 from pages.sidebar.navigation import Place
 from pages.sidebar.page_top import page_top
-from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, is_alone, part
+from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, part, set_moved, take_moved
 from pages.sidebar.selection import Selection, defaults_for, selected
 
 _UNSEEN = "controls_out_of_sight"
@@ -54,10 +54,9 @@ def choose(page: Place) -> Selection:
     advanced = where("advanced").expander("Advanced")
     for name in ADVANCED:
         draw(name, advanced)
-        if name == "preparation" and dataset.value_limits is not None:
-            advanced.caption(_said_of_limits(*dataset.value_limits))
     for name in DRAWS:
         draw(name, advanced if where("draws") is where("advanced") else where("draws"))
+    draw("limits", unseen)
     return selected(dataset, values)
 
 
@@ -86,9 +85,20 @@ def set_controls(**values: Any) -> None:
         st.session_state[name] = value
 
 
+def move(name: str, value: Any) -> None:
+    """Set one control from a callback."""
+    st.session_state[name] = value
+
+
+def move_all(**values: Any) -> NoReturn:
+    """Set controls from the callback of something in a part, and draw the whole page."""
+    set_moved(values)
+    st.rerun()
+
+
 def let_go_at(epsilon: float) -> NoReturn:
     """Set epsilon from its slider's callback, and draw what follows it without the rest."""
-    st.session_state["epsilon"] = epsilon
+    set_moved({"epsilon": epsilon})
     before = current()
     remember(replace(before, spec=replace(before.spec, epsilon=epsilon)))
     draw_again(*FOLLOWS_EPSILON)
@@ -96,9 +106,7 @@ def let_go_at(epsilon: float) -> NoReturn:
 
 def _own_epsilon() -> float:
     """The control that the address is bound to, where a page has a slider of its own."""
-    if is_alone():
-        # Set in this very run, or the browser is not told and sends the old one next time.
-        st.session_state["epsilon"] = current().spec.epsilon
+    take_moved()
     asked: float = ask("epsilon")
     return asked
 
@@ -106,25 +114,18 @@ def _own_epsilon() -> float:
 def redraw_noise() -> None:
     """A new seed from the present one, so that a row of redraws can be repeated too."""
     previous = st.session_state["seed"]
-    st.session_state["seed"] = int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1)
-    st.rerun()
+    move_all(seed=int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1))
 
 
 def _dataset(place: DeltaGenerator) -> DatasetStatus:
     statuses = {status.name: status for status in result_cache.dataset_statuses()}
-    dataset = statuses[ask("dataset", place)]
+    # Limits that somebody wrote were for the columns of the one before.
+    dataset = statuses[ask("dataset", place, on_change=move, args=("limits", ""))]
     state = "" if dataset.ready else ", not on this machine yet"
     place.caption(
         f"{dataset.title}: {dataset.n_samples:,} people × {dataset.n_features} features{state}"
     )
     return dataset
-
-
-def _said_of_limits(low: float, high: float) -> str:
-    return (
-        f"A value lies between {low:g} and {high:g}, whoever takes part. Rows are taken about the "
-        "middle where that makes their public bound smaller; nobody's row is read for it."
-    )
 
 
 def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,4 +135,6 @@ def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dic
     if name in ("components", "intermediate"):
         most = min(dataset.n_features, 100) if name == "components" else dataset.n_features
         return {"max_value": most, "value": defaults_for(dataset)[name]}
+    if name == "limits":
+        return {"max_chars": None}
     return {"disabled": values["split"] != "dirichlet"} if name == "concentration" else {}

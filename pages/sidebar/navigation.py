@@ -109,7 +109,7 @@ _PLACES = (
         "Explore",
         "tradeoffs",
         "Trade-offs",
-        "Let ε, δ, people, sites, R / K or K vary, on any data, and watch the curves arrive.",
+        "Let ε, δ, people, sites, K or what sites send vary, on any data; watch the curves arrive.",
         _RUN,
     ),
     Place(

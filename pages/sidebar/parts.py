@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NoReturn, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
@@ -13,6 +13,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_MOVED = "_moved_by_callback"
 # What changes when epsilon does: its control, its slider, what the page says, the address, what
 # stands in small type under a figure. Not the links, nor the twenty controls at the side.
 FOLLOWS_EPSILON = ("epsilon", "slider", "answer", "foot", "figure_tools")
@@ -44,6 +45,23 @@ def draw_again(*names: str) -> NoReturn:
             context_info=context.context_info,
         )
     )
+
+
+def set_moved(values: Mapping[str, Any]) -> None:
+    """Set controls from a callback that then leaves for another run.
+
+    A browser is told of what is set in the run that draws the control, and else goes on sending
+    what it had: `take_moved` sets them there once more.
+    """
+    st.session_state[_MOVED] = dict(values)
+    for name, value in values.items():
+        st.session_state[name] = value
+
+
+def take_moved() -> None:
+    """Before controls are drawn that a callback may have moved."""
+    for name, value in st.session_state.pop(_MOVED, {}).items():
+        st.session_state[name] = value
 
 
 def ask_again(after: float | None) -> None:

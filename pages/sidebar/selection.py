@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcore.data import DatasetStatus, dataset_status
+from dpcore.data.column_limits import read_limits, written_limits
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.public_knowledge import (
     FREQUENCIES,
@@ -18,6 +19,7 @@ from dpcore.experiments.pca.public_knowledge import (
 from dpcore.experiments.pca.spec import RunSpec
 from pages.parameters.sidebar import DEFAULTS
 from pages.parameters.words import EVERYBODY
+from pages.widgets.plain_text import said
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,12 @@ def selected(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
         fields["dropped_sites"] = sites - 1
     fields["knowledge"], objection = _usable_knowledge(fields, dataset)
     notes += objection
+    try:
+        limits = read_limits(fields["limits"], dataset.ranges)
+        fields["limits"] = written_limits(limits, dataset.ranges)
+    except ParameterError as error:
+        notes.append(f"The catalogue's own limits of columns are used: {said(error)}.")
+        fields["limits"] = ""
     fields["protocols"] = tuple(fields["protocols"])
     if not fields["protocols"]:
         fields["protocols"] = ("dpdis",)

@@ -126,11 +126,8 @@ def _say_refused() -> None:
 
 def _say_one(name: str) -> None:
     sentence, shown = st.session_state[_REFUSED][name]
-    if shown is None:
-        st.warning(f"{sentence}: its default is used.")
-    else:
-        value = ", ".join(known(name).spelled(shown))
-        st.warning(f"{sentence}: showing {plainly(value)}.")
+    value = "" if shown is None else ", ".join(known(name).spelled(shown))
+    st.warning(f"{sentence}: {f'showing {plainly(value)}' if value else 'its default is used'}.")
 
 
 def _say_unknown(names: tuple[str, ...]) -> None:

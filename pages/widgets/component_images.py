@@ -13,6 +13,7 @@ from dpcore.data import DatasetStatus
 from dpcore.figures.components.charts import loading_bars
 from dpcore.figures.components.images import component_strip
 from dpcore.spectra import align_signs
+from pages.parameters.table import ask
 from pages.server import result_cache
 from pages.widgets.charts import chart, is_dark
 
@@ -69,9 +70,7 @@ def _bars(
     protocol: str,
 ) -> None:
     count = min(MOST_SHOWN, *(len(components) for components in rows.values()))
-    component = st.segmented_control(
-        "Component", range(1, count + 1), default=1, required=True, key="component_shown"
-    )
+    component = ask("component_shown", options=range(1, count + 1))
     loadings = {
         title: align_signs(components[:count], exact[:count])[component - 1]
         for title, components in rows.items()

@@ -37,6 +37,8 @@ GLOSSARY = {
     "form (Chaudhuri et al. 2012).",
     "CAPE": "Sites add noise that cancels where all of it is added up, so that the sum has no "
     "more than one trusted holder would add.",
+    "secure sum": "Sites send numbers hidden by masks that cancel, so that only what all of them "
+    "add up to can be read.",
     "calibration": "How the noise's size is worked out from ε and δ. Analytic keeps exactly what "
     "is asked; published formulas may promise more than they keep.",
     "sensitivity": "How far one person's row can move a result. Noise is measured against it.",

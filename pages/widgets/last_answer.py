@@ -25,7 +25,12 @@ def drawn(name: str, progress: SweepProgress, draw: Callable[[SweepProgress], No
         return
     draw(progress)
     if is_there and not progress.goes_on:
-        st.session_state.setdefault(_STOOD, {})[name] = partial(draw, progress)
+        keep(name, partial(draw, progress))
+
+
+def keep(name: str, draw: Callable[[], object]) -> None:
+    """What a figure shows, for when its successor keeps one waiting."""
+    st.session_state.setdefault(_STOOD, {})[name] = draw
 
 
 def stands(name: str) -> bool:

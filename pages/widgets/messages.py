@@ -30,10 +30,15 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
         f'<div style="font-size:min({share:.0f}cqw,12vh,5.5rem);font-weight:700;'
         f'line-height:1.05;white-space:nowrap">{number}</div></div>'
     )
-    words.markdown(f"## {sentence}", help=glossary.told(f"{sentence} {more}"))
+    words.markdown(f"## {_unbroken(sentence)}", help=glossary.told(f"{sentence} {more}"))
     if more:
-        words.markdown(more)
+        words.markdown(_unbroken(more))
     return words
+
+
+def _unbroken(text: str) -> str:
+    """So that no line ends between a number and its percent."""
+    return text.replace(" %", "\u00a0%")
 
 
 @contextmanager

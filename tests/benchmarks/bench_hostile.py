@@ -163,9 +163,13 @@ def main() -> int:
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as cache,
-        running_app(ROOT / "app.py", DPCORE_CACHE=cache) as (address, process),
+        tempfile.TemporaryFile() as log,
+        running_app(ROOT / "app.py", log=log, DPCORE_CACHE=cache) as (address, process),
     ):
         wrong = asyncio.run(both(address, process, arguments.sessions, 60 * arguments.minutes))
+        if wrong:
+            log.seek(0)
+            print(log.read().decode(errors="replace")[-20_000:])
     print("nobody noticed" if not wrong else "\n".join(wrong))
     return bool(wrong)
 

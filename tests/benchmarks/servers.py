@@ -11,11 +11,14 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
 @contextmanager
-def running_app(script: Path, **environment: str) -> Iterator[tuple[str, subprocess.Popen]]:
-    """(address, process) of a server that answers its health check."""
+def running_app(
+    script: Path, *, log: IO[bytes] | None = None, **environment: str
+) -> Iterator[tuple[str, subprocess.Popen]]:
+    """(address, process) of a server that answers its health check; what it says goes to a log."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -28,7 +31,7 @@ def running_app(script: Path, **environment: str) -> Iterator[tuple[str, subproc
         cwd=script.parent,
         env=os.environ | environment,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL if log is None else log,
     )
     address = f"http://127.0.0.1:{port}"
     try:

@@ -40,7 +40,7 @@ class Shown:
     components : dict of name to (identity, part)
         Components of our own, with the part of the page that they are in.
     set_to : dict of str to str
-        Sliders of labels that a browser is told to move, by their names, and where to.
+        Controls that a browser is told to move, by their names, and where to.
     """
 
     seconds: float = 0.0
@@ -187,5 +187,6 @@ def _note(shown: Shown, element, part: str) -> None:
     if kind in ("slider", "number_input") and content.query_param_key:
         labels = kind == "slider" and content.type == content.SELECT_SLIDER
         shown.controls[content.query_param_key] = "labels" if labels else kind, content.id
-        if labels and content.set_value:
-            shown.set_to[content.query_param_key] = content.raw_value[0]
+        if content.set_value:
+            value = content.raw_value[0] if labels else str(content.value)
+            shown.set_to[content.query_param_key] = value

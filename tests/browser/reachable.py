@@ -44,3 +44,46 @@ def faults(page: Any) -> list[str]:
         if not any(rule["id"] == name and part in node["html"] for name, part in ACCEPTED)
     ]
     return serious + [f"pale: {text}" for text in page.evaluate(PALE)]
+
+
+# What the keyboard reaches and nobody would see that it is there: neither it nor what it is in
+# looks any different. Scripts and style sheets of the page are as they are, but nothing fades.
+UNSEEN = """async () => {
+    const stops = 'a[href], button, input, select, textarea, summary, [tabindex]'
+    const every = root => [...root.querySelectorAll('*')].flatMap(
+        each => [each, ...(each.shadowRoot ? every(each.shadowRoot) : [])])
+    const above = each => each?.parentElement ?? each?.getRootNode().host
+    const look = each => {
+        const told = []
+        for (let at = each, k = 0; at && k < 6; at = above(at), k++)
+            for (const part of ['', '::before', '::after']) {
+                const style = getComputedStyle(at, part)
+                told.push(style.outline, style.boxShadow, style.borderColor,
+                          style.backgroundColor, style.textDecoration, style.opacity)
+            }
+        return told.join()
+    }
+    const still = document.createElement('style')
+    still.textContent = '* { transition: none !important; }'
+    document.head.append(still)
+    document.activeElement.blur()
+    const unseen = []
+    for (const each of every(document)) {
+        if (!each.matches(stops) || each.tabIndex < 0) continue
+        const before = look(each)
+        each.focus({ preventScroll: true })
+        await new Promise(later => setTimeout(later)) // until its own scripts have heard of it
+        if (each.getRootNode().activeElement !== each) continue // hidden, inert or disabled
+        if (look(each) === before) unseen.push(each.outerHTML.slice(0, 200))
+        each.blur()
+    }
+    still.remove()
+    return unseen
+}"""
+
+
+def unseen(page: Any) -> list[str]:
+    """What a keyboard reaches without a visible focus."""
+    # From here on the browser takes it that somebody uses the keyboard.
+    page.keyboard.press("Tab")
+    return page.evaluate(UNSEEN)

@@ -10,7 +10,7 @@ import pytest
 
 from pages.sidebar.navigation import PAGES
 from tests.browser.conftest import pages_of, settle
-from tests.browser.reachable import faults
+from tests.browser.reachable import faults, unseen
 
 NAMES = [place.address for place in PAGES.values()]
 # As the browser's own back button does, which loads nothing again.
@@ -49,6 +49,7 @@ def test_opens_quietly_with_every_picture_described(name, server, open_page):
     # Every chart has its table below it.
     assert page.locator(".figure-tools").count() == page.locator(".stPlotlyChart").count()
     assert faults(page) == []
+    assert unseen(page) == []
     watched.assert_quiet()
 
 

@@ -55,10 +55,17 @@ def assert_agrees_with_the_catalogue(dataset, status):
     if dataset.labels is not None:
         assert np.array_equal(np.unique(dataset.labels), np.arange(len(dataset.label_names)))
     assert dataset.provenance.endswith(".") and f"{dataset.n_samples:,}" in dataset.provenance
-    if status.value_limits is not None:
-        low, high = status.value_limits
-        assert low <= dataset.X[:5_000].min() and dataset.X[:5_000].max() <= high
-        assert np.array_equal(dataset.column_limits, np.tile([low, high], (dataset.n_features, 1)))
+    assert sum(each.n_columns for each in status.ranges) == dataset.n_features
+    assert len({each.name for each in status.ranges}) == len(status.ranges)
+    first = 0
+    for each in status.ranges:
+        values = dataset.X[:5_000, first : first + each.n_columns]
+        assert each.lower <= values.min() and values.max() <= each.upper, each
+        first += each.n_columns
+    if all(each.is_limited for each in status.ranges):
+        assert len(dataset.column_limits) == dataset.n_features
+    else:
+        assert dataset.column_limits is None
     # Chosen from the domain, so rows may be longer; but it is to be a bound for most of them.
     norms = np.linalg.norm(dataset.X[:5_000].astype(np.float64), axis=1)
     assert np.mean(norms <= dataset.public_norm_bound) > 0.8

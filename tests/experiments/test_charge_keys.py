@@ -38,6 +38,7 @@ RUN_NOISE = {
     "noise": "isometric",
     "preparation": "published",
     "norm_bound": 3.0,
+    "limits": "pixels=0:8",
     "mean_share": 0.2,
     "knowledge": "dct:50",
     "split": "equal",
@@ -78,6 +79,8 @@ def test_what_changes_the_noise_the_people_or_the_data_is_paid_again(field, prot
 @pytest.mark.parametrize("field", CAPE_NOISE)
 def test_so_is_what_shapes_cape_alone(field):
     change = {field: CAPE_NOISE[field]}
+    drawn_anew = not of(RUN, "securesum") & of(replace(RUN, **change), "securesum")
+    assert drawn_anew == (field == "honest_sites")
     assert not of(RUN, "cape") & of(replace(RUN, **change), "cape")
     assert of(RUN, "dpdis") == of(replace(RUN, **change), "dpdis")
 
@@ -91,7 +94,9 @@ def test_a_site_s_noise_is_its_own_whoever_else_answers(protocol):
     assert charge.release.partition == EVERYONE
 
 
-@pytest.mark.parametrize("protocol", ["pooled", "wishart", "ag", "sulq", "modsulq", "ppca"])
+@pytest.mark.parametrize(
+    "protocol", ["pooled", "securesum", "wishart", "ag", "sulq", "modsulq", "ppca"]
+)
 def test_fewer_people_at_a_holder_are_another_release(protocol):
     assert not of(RUN, protocol) & of(replace(RUN, dropped_sites=2), protocol)
 

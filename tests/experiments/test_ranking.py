@@ -94,7 +94,7 @@ def test_trust_is_read_off_the_register():
         by_trust[each.trusted].add(each.way.protocol)
     assert by_trust == {
         Trusted.NOBODY: {"dpdis", "full", "local", "sequential"},
-        Trusted.OTHER_SITES: {"cape"},
+        Trusted.OTHER_SITES: {"cape", "securesum"},
         Trusted.HOLDER: {"pooled", "wishart", "sulq", "modsulq"},
     }
 

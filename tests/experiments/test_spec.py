@@ -54,6 +54,8 @@ def test_a_spec_is_frozen_hashable_and_equal_by_value():
         ({"concentration": 0.0}, "concentration"),
         ({"concentration": math.inf}, "concentration"),
         ({"reference": "nobody"}, "reference"),
+        ({"limits": "pixels=2:1"}, "limits"),
+        ({"limits": "Aspect=0:1"}, "limits"),
     ],
 )
 def test_a_bad_value_is_named_with_its_constraint(changes, parameter):
@@ -79,6 +81,7 @@ def test_the_problem_depends_on_the_data_side_alone():
         "truncation": "psd",
         "preparation": "bounded",
         "norm_bound": 3.0,
+        "limits": "pixels=0:8",
         "mean_share": 0.5,
         "knowledge": "dct:50",
         "split": "dirichlet",
@@ -104,9 +107,11 @@ def test_the_problem_depends_on_the_data_side_alone():
     for preparation in ("sphere", "bounded", "none"):
         private = replace(base, preparation=preparation)
         assert replace(private, norm_bound=3.0).problem_key() != private.problem_key()
+        assert replace(private, limits="pixels=0:8").problem_key() != private.problem_key()
     assert replace(skewed, concentration=0.1).problem_key() != skewed.problem_key()
     assert {field.name for field in fields(ProblemKey)} == DATA_SIDE | {
         "norm_bound",
+        "limits",
         "concentration",
         "drawing",
     }

@@ -132,6 +132,7 @@ def test_an_axis_says_where_it_ends():
     """Between powers of ten too, but for an end whose label would touch that of one."""
     assert log_ticks([0.05, 2.0])[1] == ["0.05", "0.1", "1", "2"]
     assert log_ticks([1_000.0, 9_822.0])[1] == ["1,000", "9,822"]
+    assert log_ticks([0.002518354702, 20.0])[1] == ["0.00252", "0.01", "0.1", "1", "10"]
     assert log_ticks([0.09, 100.0])[1] == ["0.1", "1", "10", "100"]
 
 

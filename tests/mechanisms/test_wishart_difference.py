@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.mechanisms import l2_laplace_noise, wishart_difference
+from dpcore.mechanisms import box_laplace_noise, l2_laplace_noise, wishart_difference
 from dpcore.pca.noise_edge import noise_edge
 from dpcore.privacy import nuclear_sensitivity_of_moment_and_mean
+from dpcore.spectra import SiteRows
 
 N_DRAWS, SCALE = 20_000, 0.7
 
@@ -123,6 +124,69 @@ def test_a_private_vector_has_laplace_noise_of_uniform_direction(false_alarm):
     assert stats.kstest(lengths / SCALE, stats.gamma(3).cdf).pvalue > false_alarm / 4
     for coordinate in (noise / lengths[:, None]).T:
         assert stats.kstest(coordinate, stats.uniform(-1, 2).cdf).pvalue > false_alarm / 4
+
+
+@pytest.mark.parametrize("half_widths", [[0.3], [1.0, 0.2, 0.5]])
+def test_in_a_box_a_private_vector_has_the_law_of_the_k_norm_mechanism(half_widths, false_alarm):
+    """The norm of the box is Gamma(D); given it, a point of the surface is as likely as any other:
+    a coordinate at an end with chance 1 / D, else uniform. In one dimension: Laplace noise."""
+    rng, half_widths = np.random.default_rng(), np.array(half_widths)
+    noise = np.stack([box_laplace_noise(half_widths, SCALE, rng=rng) for _ in range(5_000)])
+    n_features = len(half_widths)
+    norms = np.abs(noise / half_widths).max(axis=1) / SCALE
+    assert stats.kstest(norms, stats.gamma(n_features).cdf).pvalue > false_alarm / 8
+    if n_features == 1:
+        law = stats.laplace(scale=SCALE * half_widths[0])
+        assert stats.kstest(noise[:, 0], law.cdf).pvalue > false_alarm / 8
+    for place in (noise / (SCALE * half_widths * norms[:, None])).T:
+        inside = place[np.abs(place) < 1 - 1e-12]
+        at_ends = stats.binomtest(len(place) - len(inside), len(place), 1 / n_features)
+        assert at_ends.pvalue > false_alarm / 8
+        if len(inside):
+            assert stats.kstest(inside, stats.uniform(-1, 2).cdf).pvalue > false_alarm / 8
+
+
+@given(
+    widths=st.lists(st.floats(0.01, 1), min_size=1, max_size=4),
+    seed=st.integers(0, 2**32 - 1),
+    n_people=st.integers(2, 6),
+    epsilon=st.floats(0.1, 5),
+)
+def test_a_mean_of_rows_in_a_box_is_purely_private(widths, seed, n_people, epsilon):
+    """Whatever a row holds, it moves the mean by 2 / n of the half-widths at most, opposite corners
+    by just that; and no release is then more than e^epsilon times as likely."""
+    half_widths = np.array(widths) / np.linalg.norm(widths)
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform(-2, 2, (n_people, len(widths)))
+    other = rows.copy()
+    other[0] = 1e3 * rng.standard_normal(len(widths))
+    site = (np.arange(n_people),)
+
+    def mean(of):
+        return SiteRows.of(of, site, half_widths).means[0]
+
+    def norm(vector):
+        return float(np.max(np.abs(vector) / half_widths))
+
+    assert norm(mean(rows) - mean(other)) <= 2 / n_people * (1 + 1e-12)
+    rows[0], other[0] = 1e6 * half_widths, -1e6 * half_widths
+    moved = mean(rows) - mean(other)
+    # A corner of the box may be shortened by the slack of rounding.
+    assert norm(moved) == pytest.approx(2 / n_people, rel=1e-9)
+    scale = 2 / (n_people * epsilon)
+    release = mean(rows) + box_laplace_noise(half_widths, scale, rng=rng)
+    lost = (norm(release - mean(other)) - norm(release - mean(rows))) / scale
+    assert abs(lost) <= epsilon * (1 + 1e-9)
+    beyond = mean(rows) + moved  # where the whole of it is lost
+    worst = (norm(beyond - mean(other)) - norm(beyond - mean(rows))) / scale
+    assert worst == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_half_widths_that_are_none_are_named():
+    for half_widths, scale, name in (([-1.0], 1.0, "half_widths"), ([math.inf], 1.0, "half_widths"),
+                                     ([], 1.0, "n_features"), ([1.0], -1.0, "scale")):  # fmt: skip
+        with pytest.raises(ParameterError, match=f"^{name} must be"):
+            box_laplace_noise(np.array(half_widths), scale, rng=np.random.default_rng())
 
 
 @pytest.mark.parametrize("release", [wishart_difference, l2_laplace_noise])

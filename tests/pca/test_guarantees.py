@@ -331,11 +331,12 @@ def test_a_wishart_difference_promises_pure_epsilon_and_its_sigma(
     assert bound == pytest.approx(2 * (1 + share / (2 * (1 - share))) * math.sqrt(order + 1))
 
 
-@pytest.mark.parametrize("share", [0.3, None])
-def test_on_the_sphere_mean_and_moment_share_epsilon(rows, share, rng, false_alarm):
+@pytest.mark.parametrize(("share", "box"), [(0.3, None), (None, None), (0.3, np.full(12, 0.28))])
+def test_on_the_sphere_mean_and_moment_share_epsilon(rows, share, box, rng, false_alarm):
     """Undone, both noises have the scales that the two parts of epsilon ask for: the lengths of
-    the mean's are Gamma(D), a diagonal entry of the moment's is a difference of chi-squareds."""
-    sites = SiteRows.of(rows, (np.arange(len(rows)),))
+    the mean's are Gamma(D), in the norm of the box where rows have one; a diagonal entry of the
+    moment's is a difference of chi-squareds."""
+    sites = SiteRows.of(rows, (np.arange(len(rows)),), box)
     settings = ReleaseSettings(
         PrivacyBudget(0.7, 0.01), 12, 12, truncation="svd", mean_share=share, on_sphere=True
     )
@@ -345,9 +346,10 @@ def test_on_the_sphere_mean_and_moment_share_epsilon(rows, share, rng, false_ala
     for root in rng.integers(2**63, size=300):
         draw = Draw(sites, settings, Repetition(int(root)))
         found, mean = wishart(draw), noisy_mean_of_wishart(draw)
-        lengths.append(np.linalg.norm(mean - sites.means[0]))
+        away = mean - sites.means[0]
+        lengths.append(np.linalg.norm(away) if box is None else np.abs(away / box).max())
         matrix = (found.components.T * found.eigenvalues) @ found.components
-        entries.append((matrix - sites.around(centre_of_sphere(mean)))[0, 0])
+        entries.append((matrix - sites.around(centre_of_sphere(mean, box)))[0, 0])
     assert found.guarantee == promised_by_wishart(settings, [400], 12)
     assert found.guarantee.epsilon == 0.7
     of_mean, of_moment = (part * 0.7 for part in (settled.mean_share, 1 - settled.mean_share))

@@ -231,12 +231,23 @@ def test_estimators_have_what_scikit_learn_calls_it(rows, labels, estimator):
     assert pca.explained_variance_.sum() < pca.eigenvalues_.sum() + 2 * np.max(pca.noise_scale_)
 
 
-@pytest.mark.parametrize("estimator", [ExponentialPCA(1), DistributedPCA(2, protocol="sequential")])
-def test_estimators_that_cannot_tell_have_no_such_attribute(rows, estimator):
+@pytest.mark.parametrize(
+    ("estimator", "why"),
+    [
+        (ExponentialPCA(1), "releases nothing else: nothing in it says how good it is, and an est"),
+        (DistributedPCA(2, protocol="sequential"), "each site cuts what it is handed"),
+        (DistributedPCA(2, protocol="wishart"), "its noise is not Gaussian"),
+        (DistributedPCA(2, truncation="svd"), "of cut messages that is known for isometric noise"),
+    ],
+)
+def test_estimators_that_cannot_tell_say_why(rows, estimator, why):
     estimator.set_params(random_state=0).fit(rows)
-    assert not hasattr(estimator, "explained_variance_")
-    with pytest.raises(AttributeError, match="cannot tell how good it is"):
-        getattr(estimator, "suggested_n_components_")  # noqa: B009
+    told = ("explained_variance_", "explained_variance_interval_", "explained_variance_ratio_",
+            "explained_variance_ratio_interval_", "suggested_n_components_")  # fmt: skip
+    for name in told:
+        assert not hasattr(estimator, name)
+        with pytest.raises(AttributeError, match=f"cannot tell how good it is: .*{why}"):
+            getattr(estimator, name)
 
 
 def test_after_a_cut_it_is_told_how_good_but_not_how_many_stand_out(rows, labels):

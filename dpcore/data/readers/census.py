@@ -50,8 +50,10 @@ _COUNTRIES = (
     "Vietnam; Yugoslavia"
 )
 _INCOME = _nominal("income", 41, "- 50000; 50000+")
+# The Bureau's documentation of the survey top-codes ages at 90, hourly wages at 9,999 cents, and
+# gives weeks to 52 and an employer's size in classes to 6; of amounts and weights none is at hand.
 COLUMNS: tuple[Column, ...] = (
-    Number("age", 0, highest=90.0),
+    Number("age", 0, highest=90.0, documented=True),
     _nominal(
         "class of worker",
         1,
@@ -70,7 +72,7 @@ COLUMNS: tuple[Column, ...] = (
         "MEd MSW MBA); Associates degree-occup /vocational; Associates degree-academic program; "
         "Doctorate degree(PhD EdD); Prof school degree (MD DDS DVM LLB JD)",
     ),
-    Number("wage per hour", 5, highest=9_999.0),
+    Number("wage per hour", 5, highest=9_999.0, documented=True),
     _nominal(
         "enroll in edu inst last wk",
         6,
@@ -204,7 +206,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _nominal("live in this house 1 year ago", 28, "Not in universe under 1 year old; Yes; No"),
     _nominal("migration prev res in sunbelt", 29, "?; Not in universe; Yes; No"),
-    Number("num persons worked for employer", 30, highest=6.0),
+    Number("num persons worked for employer", 30, highest=6.0, documented=True),
     _nominal(
         "family members under 18",
         31,
@@ -224,7 +226,7 @@ COLUMNS: tuple[Column, ...] = (
     _codes("own business or self employed", 36, range(3)),
     _nominal("fill inc questionnaire for veteran's admin", 37, "Not in universe; Yes; No"),
     _codes("veterans benefits", 38, range(3)),
-    Number("weeks worked in year", 39, highest=52.0),
+    Number("weeks worked in year", 39, highest=52.0, documented=True),
     _codes("year", 40, range(94, 96)),
     _INCOME,
 )

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from dpcore.data.column_limits import ColumnRange
 from dpcore.data.official import damaged, is_number, refuse_rows
 
 BLOCK = 8192
@@ -33,7 +34,8 @@ class Number:
     """A numeric column, mapped so that [lowest, highest] becomes [0, 1].
 
     With `logarithmic`, log(1 + x) is mapped, for counts and amounts over many magnitudes; with
-    `period`, x modulo the period.
+    `period`, x modulo the period. The range is a guess unless it is `documented` by the source:
+    then [0, 1] are public limits of what it becomes.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Number:
     lowest: float = 0.0
     logarithmic: bool = False
     period: float | None = None
+    documented: bool = False
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -120,6 +123,17 @@ def _refuse(wrong: BoolArray, what: str, values: AnyArray) -> None:
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(name for column in columns for name in column.feature_names)
+
+
+def ranges_of(columns: Sequence[Column]) -> tuple[ColumnRange, ...]:
+    """Each column with the public limits of its features: indicators are 0 or 1, and what is taken
+    modulo a period is in [0, 1); of other numbers the source's documentation has to say."""
+    return tuple(
+        ColumnRange(column.name, len(column.feature_names), 0.0, 1.0)
+        if isinstance(column, Nominal) or column.documented or column.period
+        else ColumnRange(column.name)
+        for column in columns
+    )
 
 
 def read_table(

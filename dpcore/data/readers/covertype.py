@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
+from dpcore.data.column_limits import ColumnRange
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines, read_numbers, refuse_rows
 from dpcore.errors import ParameterError
@@ -40,6 +41,16 @@ FEATURE_NAMES = (
     _MEASUREMENTS
     + tuple(f"Wilderness_Area_{area}" for area in range(4))
     + tuple(f"Soil_Type_{soil}" for soil in range(_N_SOILS))
+)
+# covtype.info: azimuth and slope in degrees, hillshade an index from 0 to 255, an indicator for
+# each area and soil. It gives elevation and distances in metres and no range.
+_LIMITS = {"Aspect": (0.0, 360.0), "Slope": (0.0, 90.0)} | {
+    name: (0.0, 255.0) for name in _MEASUREMENTS if name.startswith("Hillshade")
+}
+RANGES = (
+    *(ColumnRange(name, 1, *_LIMITS.get(name, ())) for name in _MEASUREMENTS),
+    ColumnRange("Wilderness_Area", 4, 0.0, 1.0),
+    ColumnRange("Soil_Type", _N_SOILS, 0.0, 1.0),
 )
 _LABEL_NAMES = tuple(
     "Spruce/Fir,Lodgepole Pine,Ponderosa Pine,Cottonwood/Willow,Aspen,Douglas-fir,Krummholz".split(

@@ -53,10 +53,10 @@ _LEVELS = {
 def _column(position: int, name: str) -> Column:
     if name in _LEVELS:
         return Nominal(name, position, tuple(map(str, _LEVELS[name])))
-    if name == "MAANTHUI":
-        return Number(name, position, highest=10.0)
-    # Shares and amounts are classes 0 to 9; numbers of policies go from 1 to 12.
-    return Number(name, position, highest=12.0 if name.startswith("A") else 9.0)
+    # TicDataDescr.txt: houses from 1 to 10, shares and amounts in classes from 0 to 9, numbers of
+    # policies from 1 to 12, of which a customer may have none.
+    highest = 10.0 if name == "MAANTHUI" else 12.0 if name.startswith("A") else 9.0
+    return Number(name, position, highest=highest, documented=True)
 
 
 COLUMNS = tuple(_column(position, name) for position, name in enumerate(_ATTRIBUTES))

@@ -48,6 +48,12 @@ def _counter(name: str, position: int) -> Number:
     return Number(name, position, highest=1000.0, logarithmic=True)
 
 
+def _share(name: str, position: int) -> Number:
+    # The task's table of features: a share of connections, or 1 if so and 0 otherwise. It gives no
+    # range of seconds, bytes and counts.
+    return Number(name, position, documented=True)
+
+
 COLUMNS: tuple[Column, ...] = (
     Number("duration", 0, highest=86_400.0, logarithmic=True),
     Nominal("protocol_type", 1, ("icmp", "tcp", "udp")),
@@ -55,40 +61,40 @@ COLUMNS: tuple[Column, ...] = (
     Nominal("flag", 3, _FLAGS),
     _bytes("src_bytes", 4),
     _bytes("dst_bytes", 5),
-    Number("land", 6),
+    _share("land", 6),
     Number("wrong_fragment", 7, highest=3.0),
     Number("urgent", 8, highest=3.0),
     _counter("hot", 9),
     _counter("num_failed_logins", 10),
-    Number("logged_in", 11),
+    _share("logged_in", 11),
     _counter("num_compromised", 12),
-    Number("root_shell", 13),
+    _share("root_shell", 13),
     Number("su_attempted", 14, highest=2.0),
     _counter("num_root", 15),
     _counter("num_file_creations", 16),
     _counter("num_shells", 17),
     _counter("num_access_files", 18),
     # 19 num_outbound_cmds and 20 is_host_login are zero throughout.
-    Number("is_guest_login", 21),
+    _share("is_guest_login", 21),
     Number("count", 22, highest=511.0),
     Number("srv_count", 23, highest=511.0),
-    Number("serror_rate", 24),
-    Number("srv_serror_rate", 25),
-    Number("rerror_rate", 26),
-    Number("srv_rerror_rate", 27),
-    Number("same_srv_rate", 28),
-    Number("diff_srv_rate", 29),
-    Number("srv_diff_host_rate", 30),
+    _share("serror_rate", 24),
+    _share("srv_serror_rate", 25),
+    _share("rerror_rate", 26),
+    _share("srv_rerror_rate", 27),
+    _share("same_srv_rate", 28),
+    _share("diff_srv_rate", 29),
+    _share("srv_diff_host_rate", 30),
     Number("dst_host_count", 31, highest=255.0),
     Number("dst_host_srv_count", 32, highest=255.0),
-    Number("dst_host_same_srv_rate", 33),
-    Number("dst_host_diff_srv_rate", 34),
-    Number("dst_host_same_src_port_rate", 35),
-    Number("dst_host_srv_diff_host_rate", 36),
-    Number("dst_host_serror_rate", 37),
-    Number("dst_host_srv_serror_rate", 38),
-    Number("dst_host_rerror_rate", 39),
-    Number("dst_host_srv_rerror_rate", 40),
+    _share("dst_host_same_srv_rate", 33),
+    _share("dst_host_diff_srv_rate", 34),
+    _share("dst_host_same_src_port_rate", 35),
+    _share("dst_host_srv_diff_host_rate", 36),
+    _share("dst_host_serror_rate", 37),
+    _share("dst_host_srv_serror_rate", 38),
+    _share("dst_host_rerror_rate", 39),
+    _share("dst_host_srv_rerror_rate", 40),
 )
 _LABEL = Nominal("connection", 41, (*_ATTACKS, "normal"))
 

@@ -40,7 +40,8 @@ _ACTIVITY = Nominal("activity", 7, _ACTIVITIES)
 
 
 def _metres(name: str, position: int) -> Number:
-    # One scale for all three axes keeps angles in the room; a room, and a sensor that errs.
+    # One scale for all three axes keeps angles in the room; a room, and a sensor that errs. The
+    # documentation gives no range of coordinates.
     return Number(name, position, lowest=-2.0, highest=6.0)
 
 

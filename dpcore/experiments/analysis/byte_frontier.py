@@ -64,7 +64,7 @@ def rate_sweeps(
     precisions: Sequence[str] = PRECISIONS,
     steps: Sequence[float] = STEPS,
 ) -> tuple[Sweep, Sweep]:
-    """The two sweeps of a frontier: proxies over R / K and precision, whole matrices over the step.
+    """The two sweeps of a frontier: proxies over R and precision, whole matrices over the step.
 
     They meet the same draws of noise; run both and hand all their rows to `rate_points`.
     """

@@ -28,7 +28,7 @@ _FINE = 2000  # points to look for a target at, between any two of which the noi
 _EPSILONS = (1e-6, 1e6)
 HELD = (
     "dataset", "sites", "samples", "components", "intermediate_dim", "noise", "truncation",
-    "encoding", "masks", "honest_sites", "preparation", "norm_bound", "mean_share",
+    "encoding", "masks", "honest_sites", "preparation", "norm_bound", "limits", "mean_share",
     "knowledge", "split",
     "concentration", "reference", "resample", "seed",
 )  # fmt: skip

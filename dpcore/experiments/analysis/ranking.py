@@ -50,7 +50,7 @@ def trusted_by(entry: Protocol) -> Trusted:
     """Who a protocol needs trusted."""
     if not entry.is_distributed:
         return Trusted.HOLDER
-    masked = entry.noise is not None and "masks" in entry.noise.settings
+    masked = entry.noise is not None and "honest_sites" in entry.noise.settings
     return Trusted.OTHER_SITES if masked else Trusted.NOBODY
 
 

@@ -1,4 +1,4 @@
-"""CAPE before those who take part in it: the aggregator with its friends, and a site.
+"""CAPE and secure sum before those who take part: the aggregator with its friends, and a site.
 
 Messages come from rounds as the sites run them (`dpcore.pca.protocols.cape.masked_round`); claims
 are those of the guarantee against that adversary.
@@ -6,6 +6,7 @@ are those of the guarantee against that adversary.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -44,6 +45,7 @@ from dpcore.pca.protocols.cape import (
     promised_by_masked_sites,
     release_scales,
 )
+from dpcore.pca.protocols.secure_sum import noise_of_summands, promised_by_summands
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Adversary, CapeScales, Guarantee, mean_weight
 from dpcore.privacy.audit import AuditCase, Statistic
@@ -56,6 +58,15 @@ _SETTINGS = ReleaseSettings(BUDGET, 1, _D)
 _WIDE = replace(_SETTINGS, masks="wide", honest_sites=_N_SITES)
 _WITH_MEAN = replace(_SETTINGS, mean_share=0.1, intermediate_dim=1)
 _ON_SPHERE = replace(_WITH_MEAN, on_sphere=True)
+_SUM = "pca.securesum"
+_SEES = {
+    (True, True): "the result, and its own masks and noise",
+    (False, False): "every site's message, and the masks and noise of those in league with it",
+    (False, True): "the sum of all messages, and the masks and noise of those in league with it",
+}
+# Three of four sites answer, and one of the three is in league with the adversary.
+_FEWER = replace(_SETTINGS, dropped_sites=1)
+_FEWER_ON_SPHERE = replace(_ON_SPHERE, dropped_sites=1)
 
 
 def cape_cases() -> tuple[AuditCase, ...]:
@@ -80,6 +91,29 @@ def cape_cases() -> tuple[AuditCase, ...]:
             for adversary in both
         ),
         *(_of_pairs(adversary) for adversary in both),
+        *(_of_sums("one site drops out", _FEWER, adversary) for adversary in both),
+        *(
+            replace(
+                _of_sums("on the sphere", _FEWER_ON_SPHERE, adversary),
+                preparation=SPHERE,
+                neighbours=TURN,
+            )
+            for adversary in both
+        ),
+    )
+
+
+def _of_sums(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
+    """As CAPE's sites, but of what they send the aggregator gets the sum."""
+    n_samples = _neighbours(settings)[0].n_samples.tolist()
+    noise = noise_of_summands(settings, n_samples)
+    return masked_case(
+        f"Secure sum, {name}",
+        _SUM,
+        settings,
+        CapeScales(math.inf, _N_SITES * noise.moment),
+        promised_by_summands(settings, n_samples, _D),
+        adversary,
     )
 
 
@@ -123,13 +157,14 @@ def masked_case(
     of the sites it knows, which are the last ones. A private mean is one more column of each.
     """
     is_site = adversary is Adversary.SITE
-    counted_on = honest_sites(settings, _N_SITES)
+    has_result = is_site or covers == _SUM
+    counted_on = honest_sites(settings, _N_SITES + settings.dropped_sites) - settings.dropped_sites
     unknown = min(counted_on, _N_SITES - 1) if is_site else counted_on
     pair = _neighbours(settings)
     weight = mean_weight(settings.mean_share or 0.0)
 
     def seen(found: MaskedRound) -> FloatArray:
-        sent = found.messages.mean(axis=0, keepdims=True) if is_site else found.messages
+        sent = found.messages.mean(axis=0, keepdims=True) if has_result else found.messages
         return np.concatenate([sent, found.masks[unknown:], found.noises[unknown:]])
 
     def view(at_sites: Held, repetition: Repetition) -> FloatArray:
@@ -153,19 +188,17 @@ def masked_case(
         known = views[:, _N_SITES : 2 * _N_SITES - unknown].sum(axis=1, keepdims=True) / unknown
         return np.tensordot(views[:, :unknown] + known, weights, axes=(1, 0))
 
-    found = of_the_result if is_site else of_the_messages
+    found = of_the_result if has_result else of_the_messages
     return AuditCase(
         name=name,
         family=DISTRIBUTED,
         covers=covers,
         n_trials=PROTOCOL_TRIALS,
         **claim(guarantee, adversary),
-        sees="the result, and its own masks and noise"
-        if is_site
-        else "every site's message, and the masks and noise of those in league with it",
+        sees=_SEES[is_site, has_result],
         sampler_d=one_by_one(lambda repetition: view(pair[0], repetition)),
         sampler_d_prime=one_by_one(lambda repetition: view(pair[1], repetition)),
-        statistic=_score(pair, weight, 1 if is_site else _N_SITES, found),
+        statistic=_score(pair, weight, 1 if has_result else _N_SITES, found),
         is_gaussian=True,
         neighbours="One person's row at the first site turns from the first axis to the second"
         + (", and a little beyond." if weight > 0 else "."),

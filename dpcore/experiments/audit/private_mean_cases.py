@@ -26,8 +26,8 @@ from dpcore.experiments.audit.pca_cases import (
 )
 from dpcore.experiments.audit.worst_neighbours import PRIVATE_MEAN, along
 from dpcore.pca import Draw
+from dpcore.pca.protocols.distributed import all_noisy_means
 from dpcore.pca.protocols.entry import Protocol, Where
-from dpcore.pca.protocols.register import all_noisy_means
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase
 from dpcore.spectra import SiteMoments

@@ -30,8 +30,8 @@ from dpcore.experiments.audit.pca_cases import (
 )
 from dpcore.experiments.audit.worst_neighbours import SPHERE, seen_by
 from dpcore.pca import Draw
+from dpcore.pca.protocols.distributed import all_noisy_means
 from dpcore.pca.protocols.entry import Kind, Protocol, Where
-from dpcore.pca.protocols.register import all_noisy_means
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase

@@ -279,9 +279,7 @@ def _run(
 
 
 def _problem(key: ProblemKey) -> Problem:
-    return central_problem(
-        key, local_problem.prepared(key.dataset, key.preparation, key.norm_bound)
-    )
+    return central_problem(key, local_problem.prepared(*key.data))
 
 
 _problems: OnceCache[Problem] = OnceCache(_problem, keep=2)

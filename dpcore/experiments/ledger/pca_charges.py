@@ -144,6 +144,7 @@ def identity(cell: Cell, key: str) -> tuple[object, ...]:
         preparation,
         cell["norm_bound"] if preparation != "published" else None,
         *([] if knowledge == NO_KNOWLEDGE else [knowledge]),
+        *filter(None, [cell.get("limits") if preparation != "published" else None]),
         cell["epsilon"],
         *reads,
         *(people_of(cell) if protocol(key).is_distributed else people_of(cell)[:3]),
@@ -173,7 +174,7 @@ def label_of(cell: Cell, key: str, matrix: str) -> str:
     settings = [cell[name] for name in ("calibration", "noise") if name in reads]
     prepared = [
         said
-        for name, usual in (("preparation", "sphere"), ("knowledge", NO_KNOWLEDGE))
+        for name, usual in (("preparation", "sphere"), ("knowledge", NO_KNOWLEDGE), ("limits", ""))
         if (said := cell.get(name, usual)) != usual
     ]
     told = ", ".join([*settings, *prepared, f"seed {cell['seed']}"])

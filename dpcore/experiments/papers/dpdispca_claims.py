@@ -36,7 +36,7 @@ _AXES = {
     "delta": "δ = {:g}",
     "samples": "{:,g} people",
     "sites": "{:g} sites",
-    "intermediate_ratio": "R / K = {:g}",
+    "intermediate_ratio": "R = {:g} K",
 }
 
 

@@ -1,7 +1,7 @@
 """The published figures as sweeps.
 
 DPdisPCA: Imtiaz & Sarwate (2018). Rows of panels of Figure 1 vary epsilon (a-c), the people per
-site (d-f), the number of sites (g-i) and R / K (j-l); columns are synthetic, MNIST, COVTYPE.
+site (d-f), the number of sites (g-i) and R for each K (j-l); columns are synthetic, MNIST, COVTYPE.
 Figure 2 varies delta. Energies are measured, as the authors did, on the whole data set and
 against the exact subspace of the people drawn.
 
@@ -148,11 +148,11 @@ def _dpdispca() -> Iterator[PaperFigure]:
     )
     yield from _row(
         "jkl",
-        "R / K",
-        "R / K",
+        "directions each site sends",
+        "directions a site sends for each one wanted, R : K",
         "intermediate_ratio",
         {50: RATIOS, 10: RATIOS_OF_TEN},
-        "Captured energy grows with R / K and soon levels off.",
+        "Captured energy grows with the directions each site sends and soon levels off.",
         "grows and levels off",
         fewer,
     )

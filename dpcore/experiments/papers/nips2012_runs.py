@@ -103,7 +103,7 @@ def _run(
 
 
 def _problem(key: ProblemKey) -> Problem:
-    prepared = local_problem.prepared(key.dataset, key.preparation, key.norm_bound)
+    prepared = local_problem.prepared(*key.data)
     return central_problem(key, prepared, lambda: _everybody(key.dataset))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +107,6 @@ def _unpacked(content: bytes) -> SiteData:
     for own in second_moments:
         own[upper] = array(dtype, length)
         own.T[upper] = own[upper]
-    names = tuple(head["feature_names"])
-    about = About(head["default_components"], names, head["statement"])
+    about = About(**{field.name: head[field.name] for field in fields(About)})
+    about = replace(about, feature_names=tuple(about.feature_names))
     return SiteData(SiteMoments(second_moments, means, n_samples), centre, about)

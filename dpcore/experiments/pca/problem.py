@@ -107,10 +107,15 @@ class Problem:
 
 
 def load_prepared(
-    name: str, preparation: str, norm_bound: float | None = None, *, download: bool = True
+    name: str,
+    preparation: str,
+    norm_bound: float | None = None,
+    limits: str = "",
+    *,
+    download: bool = True,
 ) -> Prepared:
     """A data set ready for a private algorithm; the slow and large part of a problem."""
-    dataset = load_dataset(name, download=download)
+    dataset = load_dataset(name, limits=limits, download=download)
     return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=True)
 
 
@@ -144,7 +149,7 @@ def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
     """What the sites of a key hold; the part of a problem that reads rows."""
     sites = sites_of(key, prepared)
     if key.preparation == "sphere":
-        rows = SiteRows.of(prepared.X, sites)
+        rows = SiteRows.of(prepared.X, sites, prepared.half_widths)
         return SiteData(rows, rows.as_they_are.means[0], About.of(prepared))
     moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
@@ -200,7 +205,9 @@ def _within_public_subspace(
     if key.preparation != "sphere":
         # A projection lengthens no row, but its rounding may.
         rows, _ = shorten(rows, 1.0)
-    within = build_problem(replace(key, reference="sites"), replace(prepared, X=rows))
+    # What was between limits is turned.
+    projected = replace(prepared, X=rows, half_widths=None)
+    within = build_problem(replace(key, reference="sites"), projected)
     return replace(without, moments=within.moments, basis=basis)
 
 
@@ -233,7 +240,7 @@ class Problems:
     Parameters
     ----------
     load : callable
-        (name, preparation, norm_bound) -> Prepared.
+        (name, preparation, norm_bound, limits) -> Prepared.
     keep_data, keep : int
         How many data sets and how many problems are kept, the latest asked for. A sweep comes to
         its problems one after the other; more than one would take the memory of many.
@@ -276,12 +283,11 @@ class Problems:
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
     def _build(self, key: ProblemKey, shelf: Shelf = _no_shelf) -> Problem:
-        name = (key.dataset, key.preparation, key.norm_bound)
         with one_blas_thread():
             if key.knowledge != NO_KNOWLEDGE:
-                return build_problem(key, self.prepared(*name), lambda: self._whole(*name))
-            data = shelf(key, lambda: site_data(key, self.prepared(*name)))
-            return _problem_on(key, data, lambda: self._whole(*name))
+                return build_problem(key, self.prepared(*key.data), lambda: self._whole(*key.data))
+            data = shelf(key, lambda: site_data(key, self.prepared(*key.data)))
+            return _problem_on(key, data, lambda: self._whole(*key.data))
 
 
 local_problem = Problems()

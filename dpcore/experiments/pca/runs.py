@@ -46,6 +46,7 @@ class PcaRow(TypedDict):
     dropped_sites: int
     preparation: str
     norm_bound: float | None
+    limits: str
     mean_share: float | None
     knowledge: str
     split: str
@@ -188,6 +189,7 @@ def row_of(
         "dropped_sites": spec.dropped_sites,
         "preparation": spec.preparation,
         "norm_bound": spec.norm_bound,
+        "limits": spec.limits,
         "mean_share": settings.mean_share,
         "knowledge": spec.knowledge,
         "split": spec.split,

@@ -16,10 +16,16 @@ class About:
     default_components: int | None
     feature_names: tuple[str, ...]
     statement: str
+    n_clipped: int = 0
 
     @classmethod
     def of(cls, prepared: Prepared) -> About:
-        return cls(prepared.default_components, prepared.feature_names, prepared.statement)
+        return cls(
+            prepared.default_components,
+            prepared.feature_names,
+            prepared.statement,
+            prepared.n_clipped,
+        )
 
 
 @dataclass(frozen=True, eq=False)

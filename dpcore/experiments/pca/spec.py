@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
+from dpcore.data.catalog import CATALOG
+from dpcore.data.column_limits import read_limits
 from dpcore.data.preparation import MODES, RENAMED
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import (
@@ -43,10 +45,16 @@ class ProblemKey:
     concentration: float
     preparation: str
     norm_bound: float | None
+    limits: str
     knowledge: str
     reference: str
     seed: int
     drawing: int
+
+    @property
+    def data(self) -> tuple[str, str, float | None, str]:
+        """What fixes the prepared rows, whoever of them takes part."""
+        return self.dataset, self.preparation, self.norm_bound, self.limits
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,9 @@ class RunSpec:
     norm_bound : float or None
         The public bound on a row's length, in the units of the raw rows; None takes the data
         set's.
+    limits : str
+        Public limits of columns in place of the catalogue's (`dpcore.data.column_limits`); empty
+        takes these. Energy is that of rows within them.
     mean_share : float or None
         Share of the budget (in mu squared) for the private mean; None leaves it to a rule that
         reads public numbers alone (`dpcore.pca.mean_share`).
@@ -113,6 +124,7 @@ class RunSpec:
     truncation: str = RECOMMENDED["truncation"]
     preparation: str = "sphere"
     norm_bound: float | None = None
+    limits: str = ""
     mean_share: float | None = None
     knowledge: str = NO_KNOWLEDGE
     split: str = "equal"
@@ -137,6 +149,7 @@ class RunSpec:
             if getattr(self, name) not in choices:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
         check_knowledge(self.knowledge, self.dataset)
+        _check_limits(self.limits, self.dataset)
         if not self.protocols:
             raise ParameterError("protocols", "at least one", self.protocols)
         require_counts(self, sites=1, repetitions=1, seed=0, dropped_sites=0)
@@ -179,6 +192,7 @@ class RunSpec:
             # What is not centred is bounded all the same, and measured as if it were.
             preparation="bounded" if self.preparation == "none" else self.preparation,
             norm_bound=None if self.preparation == "published" else self.norm_bound,
+            limits="" if self.preparation == "published" else self.limits,
             knowledge=self.knowledge,
             reference=self.reference,
             seed=self.seed,
@@ -218,6 +232,10 @@ class RunSpec:
             encoding=self.encoding,
             dropped_sites=self.dropped_sites,
         )
+
+
+def _check_limits(limits: str, dataset: str) -> None:
+    read_limits(limits, CATALOG[dataset].ranges if dataset in CATALOG else ())
 
 
 def as_published(spec: RunSpec) -> RunSpec:

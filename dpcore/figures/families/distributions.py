@@ -60,7 +60,9 @@ def error_law_figure(
         figure.add_vline(x=marker, line={"color": PRIVATE_COLOUR, "width": 2, "dash": "dash"})
     figure.update_xaxes(range=[low, high], title=f"error ({unit})", zeroline=False)
     figure.update_yaxes(
-        range=[0, 1.25 * float(density[:, 1].max())], title="density", showticklabels=False
+        range=[0, 1.25 * float(density[:, 1].max())],
+        title="share of draws per unit",
+        showticklabels=False,
     )
     return legend_above(figure).update_layout(bargap=0)
 

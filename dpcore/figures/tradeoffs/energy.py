@@ -20,6 +20,7 @@ from dpcore.figures.style import (
     vertical,
 )
 
+_ROOM_BELOW = 0.12
 _SAME_FLOOR = 0.005
 # Width of a letter of a label, on the generous side.
 _LABEL_PIXELS = 6
@@ -135,7 +136,9 @@ def energy_curves(
     if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
         floor = fmean(floors.values())
         shapes.append(horizontal(floor, colour=GREY, dash="dot"))
-        annotations.append(_along(floor, "random subspace", 1))
+        # Curves are above their floor, or near it.
+        below = {"yanchor": "top", "yshift": -6} if floor > _ROOM_BELOW else {}
+        annotations.append(_along(floor, "random subspace", 1) | below)
     elif floors:
         # K on the axis: every value has a floor of its own.
         traces.append(_floor_curve(floors, dark))

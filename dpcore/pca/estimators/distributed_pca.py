@@ -79,13 +79,15 @@ class DistributedPCA(PrivatePCA):
     guarantee_ : Guarantee
     assessment_ : Assessment or None
         What the release says of itself, at no cost (`dpcore.pca.self_assessment`);
-        None under "dpdis" and "sequential", whose sites cut away what would be needed, and then
-        there is none of the following.
+        None under "sequential", whose sites cut away what would be needed, "wishart", whose noise
+        is not Gaussian, and "dpdis" but for isometric noise ranked by value with no mean
+        subtracted. Then there is none of the following, and asking for it says why.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Energy of each without the noise, and its share of all; ends of 90 % intervals are in
         `explained_variance_interval_`, `explained_variance_ratio_interval_`, (2, n_components).
     suggested_n_components_ : int
-        How many components stand out of the noise; too many in one release of 100 at most.
+        How many components stand out of the noise; too many in one release of 100 at most. Not
+        told under "dpdis".
     bytes_sent_ : int
         By all sites together.
     sites_ : ndarray of shape (n_sites,)
@@ -201,5 +203,6 @@ class DistributedPCA(PrivatePCA):
         )
         subspace = protocol.release(draw)
         self._keep(subspace, rows.dtype, protocol.assess(draw))
+        self._why_silent = protocol.why_silent(settings)
         self.bytes_sent_ = int(subspace.bytes_sent.sum())
         return self

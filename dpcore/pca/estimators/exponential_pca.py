@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.protocols.trusted import ppca
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
@@ -23,6 +24,9 @@ class ExponentialPCA(PrivatePCA):
     the draw is exact. One component is drawn exactly; several by Markov chains, whose
     convergence is diagnosed and not proven. Where the diagnostics fail, nothing is promised; that
     verdict is itself worked out from the rows, and epsilon does not cover it.
+
+    A chain returns a subspace alone: nothing in it says how good it is, and an estimate would take
+    a budget of its own. So there is no `explained_variance_`, and asking for it says this.
 
     Within the subspace the order and direction of the components mean nothing, and no
     eigenvalues are released. Nor is what the diagnostics measured kept, which depends on the
@@ -107,7 +111,7 @@ class ExponentialPCA(PrivatePCA):
                 stacklevel=2,
             )
         self._keep_centre(subspace, rows.dtype)
-        self.assessment_ = None
+        self.assessment_, self._why_silent = None, PROTOCOLS["ppca"].why_silent(settings)
         self.components_ = subspace.components.astype(rows.dtype, copy=False)
         self.guarantee_ = subspace.guarantee
         bound = settings.row_norm_bound

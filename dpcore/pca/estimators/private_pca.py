@@ -102,6 +102,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     noise_scale_: FloatArray
     mean_: FloatArray
     assessment_: Assessment | None
+    # Half a sentence, for where there is none.
+    _why_silent: str = ""
 
     @property
     def explained_variance_(self) -> FloatArray:
@@ -135,9 +137,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         check_is_fitted(self)
         if self.assessment_ is None:
             # An AttributeError, so that `hasattr` says that there is none.
-            raise AttributeError(
-                "this release cannot tell how good it is: it has no whole noisy second moment"
-            )
+            raise AttributeError(f"this release cannot tell how good it is: {self._why_silent}")
         return self.assessment_
 
     def transform(self, X: ArrayLike) -> FloatArray:

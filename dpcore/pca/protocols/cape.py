@@ -19,11 +19,11 @@ from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
-from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment, pooled_centre
+from dpcore.pca.protocols.pooling import AddedOnce
 from dpcore.pca.protocols.traffic import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
-from dpcore.pca.subspace import NoisyAverage, Subspace
+from dpcore.pca.subspace import Subspace
 from dpcore.privacy import (
     CapeScales,
     Guarantee,
@@ -31,7 +31,7 @@ from dpcore.privacy import (
     cape_scales,
     default_honest_sites,
 )
-from dpcore.spectra import SiteMoments, SiteRows, Spectrum
+from dpcore.spectra import SiteMoments, SiteRows
 from dpcore.streams import Purpose, Repetition
 
 # Streams of MASK; lower numbers belong to the averages.
@@ -109,50 +109,22 @@ def cape(draw: Draw) -> Subspace:
     return masked_average(draw).subspace(draw.settings)
 
 
-def masked_average(draw: Draw) -> NoisyAverage:
-    """What the aggregator of `cape` has.
-
-    Site s scales its second moment by S n_s / N, so that the plain average of the messages is
-    the pooled second moment and every site has the same sensitivity. Its mean, where one is
-    bought, goes the same way, under masks and noise of its own; on the sphere a round before, and
-    the average comes back for the sites to centre by. Both rounds count against each adversary.
-    Only the averages are drawn:
-    the masks cancel in them exactly, so drawing them would add rounding error and nothing else.
-    """
-    n_sites = draw.moments.n_sites
-    noise = _noise(draw)
+# Site s scales its second moment by S n_s / N, so that the plain average of the messages is the
+# pooled second moment and every site has the same sensitivity. Only the averages are drawn: the
+# masks cancel in them exactly, so drawing them would add rounding error and nothing else.
+UNDER_CANCELLING_MASKS = AddedOnce(
+    MASKED_SITES,
+    lambda draw: draw.of_sites,
+    noise_of_masked_sites,
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
-    left = noise.moment / math.sqrt(n_sites)
-    return NoisyAverage(
-        draw.once(_noisy_average),
-        noise_guarantee(draw.settings, MASKED_SITES, [noise]),
-        np.full(n_sites, noise.moment),
-        whole_matrix_bytes(draw),
-        left,
-        n_rounds=1 + traffic_of_means(draw)[1],
-        centre=_centre(draw),
-        mean_sigma=0.0 if draw.settings.on_sphere else noise.mean / math.sqrt(n_sites),
-    )
-
-
-def _noisy_average(draw: Draw) -> Spectrum:
-    left = _noise(draw).moment / math.sqrt(draw.moments.n_sites)
-    return noisy_pooled_moment(draw, _centre(draw), left, Purpose.MASK)
-
-
-def _centre(draw: Draw) -> FloatArray | None:
-    mean = draw.once(noisy_mean_of_messages) if draw.of_sites.mean_share else None
-    return pooled_centre(draw, mean)
-
-
-def _noise(draw: Draw) -> NoiseScales:
-    return noise_of_masked_sites(draw.of_sites, draw.n_samples, draw.calibrate)
-
-
-def noisy_mean_of_messages(draw: Draw) -> FloatArray:
-    """(D,) average of the masked means, with the noise that stays in it."""
-    noise = _noise(draw)
-    return noisy_pooled_mean(draw, noise.mean / math.sqrt(draw.moments.n_sites), Purpose.MASK)
+    left=lambda n_sites: 1 / math.sqrt(n_sites),
+    n_noises=lambda draw: draw.moments.n_sites,
+    traffic=lambda draw: (whole_matrix_bytes(draw), 1 + traffic_of_means(draw)[1]),
+    purpose=Purpose.MASK,
+)
+# What the aggregator of `cape` has, and before it the average of the masked means.
+masked_average = UNDER_CANCELLING_MASKS.average
+noisy_mean_of_messages = UNDER_CANCELLING_MASKS.mean
 
 
 @dataclass(frozen=True, eq=False)

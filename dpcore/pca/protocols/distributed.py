@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
@@ -24,13 +25,12 @@ from dpcore.pca.protocols.guarantees import (
     no_guarantee,
     noise_guarantee,
 )
-from dpcore.pca.protocols.pooling import noisy_pooled_mean, noisy_pooled_moment, pooled_centre
+from dpcore.pca.protocols.pooling import AddedOnce, pooled_centre
 from dpcore.pca.protocols.traffic import raw_row_bytes, traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import (
     Calibrate,
     NoiseScales,
-    centre_of_sphere,
     noise_of_sites,
     noise_scales,
     noisy_mean,
@@ -143,6 +143,19 @@ def shared_centre(draw: Draw) -> FloatArray | None:
     return average
 
 
+def all_noisy_means(draw: Draw) -> FloatArray:
+    """(S, D) means that the sites release, where they are bought."""
+    if draw.noisy_means is None:
+        raise ParameterError("mean_share", "greater than 0", draw.of_sites.mean_share)
+    return draw.noisy_means
+
+
+def first_noisy_mean(draw: Draw) -> FloatArray:
+    """(D,) mean that the first site releases, where one is bought."""
+    first: FloatArray = all_noisy_means(draw)[0]
+    return first
+
+
 def first_site_alone(draw: Draw) -> NoisyAverage:
     """What the first site of `local` has.
 
@@ -178,10 +191,9 @@ def noisy_mean_of_first(draw: Draw) -> FloatArray:
     return noisy_mean(draw.moments.means[0], draw.once(_scales_of_first).mean, rng=rng)
 
 
-def _centre_of_first(draw: Draw) -> FloatArray:
-    if not _settings_of_first(draw).mean_share:
-        return np.zeros(draw.moments.n_features)
-    return centre_of_sphere(noisy_mean_of_first(draw))
+def _centre_of_first(draw: Draw) -> FloatArray | None:
+    buys = _settings_of_first(draw).mean_share
+    return pooled_centre(draw, noisy_mean_of_first(draw) if buys else None)
 
 
 def _first_on_sphere(draw: Draw) -> Spectrum:
@@ -196,34 +208,17 @@ def of_holder(draw: Draw) -> ReleaseSettings:
     return with_mean_share(draw.settings, draw.n_samples, draw.moments.n_features)
 
 
-def noisy_pool(draw: Draw) -> NoisyAverage:
-    """What the holder of `pooled` has."""
-    scales = noise_of_holder(of_holder(draw), draw.n_samples, draw.calibrate)
-    return NoisyAverage(
-        draw.once(_noisy_pooled_moment),
-        noise_guarantee(draw.settings, HOLDER, [scales]),
-        np.array([scales.moment]),
-        raw_row_bytes(draw),
-        scales.moment,
-        centre=pooled_centre(draw, _mean_of_holder(draw)),
-        mean_sigma=0.0 if draw.settings.on_sphere else scales.mean,
-    )
-
-
-def _noisy_pooled_moment(draw: Draw) -> Spectrum:
-    scales = noise_of_holder(of_holder(draw), draw.n_samples, draw.calibrate)
-    centre = pooled_centre(draw, _mean_of_holder(draw))
-    return noisy_pooled_moment(draw, centre, scales.moment, Purpose.POOLED_NOISE)
-
-
-def _mean_of_holder(draw: Draw) -> FloatArray | None:
-    return draw.once(noisy_mean_of_holder) if of_holder(draw).mean_share else None
-
-
-def noisy_mean_of_holder(draw: Draw) -> FloatArray:
-    """(D,) mean of everybody's rows, with the noise that `pooled` adds to it."""
-    scales = noise_of_holder(of_holder(draw), draw.n_samples, draw.calibrate)
-    return noisy_pooled_mean(draw, scales.mean, Purpose.POOLED_NOISE)
+BY_HOLDER = AddedOnce(
+    HOLDER,
+    of_holder,
+    noise_of_holder,
+    left=lambda _: 1.0,
+    n_noises=lambda _: 1,
+    traffic=lambda draw: (raw_row_bytes(draw), 1),
+    purpose=Purpose.POOLED_NOISE,
+)
+# What the holder of `pooled` has, and with it the mean of everybody's rows.
+noisy_pool, noisy_mean_of_holder = BY_HOLDER.average, BY_HOLDER.mean
 
 
 def exact(draw: Draw) -> Subspace:

@@ -12,6 +12,7 @@ from dpcore.pca.draw import Draw
 from dpcore.pca.messages.names import rounding_step
 from dpcore.pca.protocols.guarantees import Promise
 from dpcore.pca.self_assessment import Assessment
+from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import NoisyAverage, Subspace
 
 
@@ -115,6 +116,8 @@ class Protocol:
     average : callable, optional
         Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
         directions. From it a release can tell how good it is (`assess`); None where there is none.
+    silent_because : str
+        Where there is none: why, as half a sentence.
     wants_proxies, wants_average : bool
         Which products of the sites `release` reads.
     is_chain : bool
@@ -134,6 +137,7 @@ class Protocol:
     where: Where
     noise: NoiseIdentity | None = None
     average: Callable[[Draw], NoisyAverage] | None = None
+    silent_because: str = "it releases no noisy second moment"
     wants_proxies: bool = False
     wants_average: bool = False
     is_chain: bool = False
@@ -159,6 +163,17 @@ class Protocol:
     def has_sites(self) -> bool:
         """Whether it starts from rows at sites, wherever noise is added."""
         return self.where is not Where.HOLDER
+
+    def why_silent(self, settings: ReleaseSettings) -> str:
+        """Half a sentence: why a release that `assess` has nothing of cannot tell."""
+        if self.average is None:
+            return self.silent_because
+        if rounding_step(settings.encoding) is not None:
+            return "the error of rounded messages is not Gaussian"
+        return (
+            "of cut messages that is known for isometric noise alone, ranked by value, where no "
+            "mean is subtracted"
+        )
 
     def assess(self, draw: Draw) -> Assessment | None:
         """How good the release of this draw is, told by itself; None where it cannot tell.

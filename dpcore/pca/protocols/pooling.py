@@ -1,42 +1,101 @@
-"""Noise added once, where everything has come together already."""
+"""Noise that shows once, where everything has come together: a holder's, or what sites leave."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
-from dpcore.pca.site import centre_of_sphere, noisy_mean
+from dpcore.pca.protocols.guarantees import Trust, noise_guarantee
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import Calibrate, NoiseScales, centre_of_sphere, noisy_mean
+from dpcore.pca.subspace import NoisyAverage
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
 
 
-def noisy_pooled_moment(
-    draw: Draw, centre: FloatArray | None, sigma: float, purpose: Purpose
-) -> Spectrum:
-    """Everybody's second moment, centred by what has been released, and noise added once."""
-    noise = symmetric_gaussian_noise(
-        draw.moments.n_features,
-        sigma,
-        shape=draw.settings.noise,
-        rng=draw.repetition.rng(purpose),
-        dtype=draw.precision,
-    )
-    return Spectrum(_pooled_around(draw, centre) + noise)
+@dataclass(frozen=True)
+class AddedOnce:
+    """A noisy second moment of everybody, for which the noise of all is drawn in one.
 
+    A mean, where one is bought, goes the same way, under noise of its own; on the sphere in a
+    round before, so that rows can be centred by it.
 
-def noisy_pooled_mean(draw: Draw, sigma: float, purpose: Purpose) -> FloatArray:
-    """(D,) mean of everybody with noise added once, where that of the matrices is added."""
-    mean = draw.moments.weights @ draw.moments.means
-    return noisy_mean(mean, sigma, rng=draw.repetition.rng(purpose, 1))
+    Parameters
+    ----------
+    trust : Trust
+    settled : callable
+        Draw -> its settings, with the share that a mean takes.
+    scales : callable
+        (those settings, people at each site, Calibrate) -> NoiseScales of whoever adds noise.
+    left : callable
+        Of so many who answer -> how many times that noise the average carries.
+    n_noises : callable
+        Draw -> how many add it.
+    traffic : callable
+        Draw -> bytes of each site's message, and rounds.
+    purpose : Purpose
+        Of its streams.
+    """
+
+    trust: Trust
+    settled: Callable[[Draw], ReleaseSettings]
+    scales: Callable[[ReleaseSettings, Sequence[int], Calibrate], NoiseScales]
+    left: Callable[[int], float]
+    n_noises: Callable[[Draw], int]
+    traffic: Callable[[Draw], tuple[IntArray, int]]
+    purpose: Purpose
+
+    def average(self, draw: Draw) -> NoisyAverage:
+        """What is there before its leading directions are taken."""
+        noise, left = self._noise(draw), self.left(draw.moments.n_sites)
+        n_bytes, n_rounds = self.traffic(draw)
+        return NoisyAverage(
+            draw.once(self._moment),
+            noise_guarantee(draw.settings, self.trust, [noise]),
+            np.full(self.n_noises(draw), noise.moment),
+            n_bytes,
+            left * noise.moment,
+            n_rounds=n_rounds,
+            centre=self._centre(draw),
+            mean_sigma=0.0 if draw.settings.on_sphere else left * noise.mean,
+        )
+
+    def mean(self, draw: Draw) -> FloatArray:
+        """(D,) mean of everybody's rows, with the noise that is left in it."""
+        exact = draw.moments.weights @ draw.moments.means
+        sigma = self.left(draw.moments.n_sites) * self._noise(draw).mean
+        return noisy_mean(exact, sigma, rng=draw.repetition.rng(self.purpose, 1))
+
+    def _noise(self, draw: Draw) -> NoiseScales:
+        return self.scales(self.settled(draw), draw.n_samples, draw.calibrate)
+
+    def _centre(self, draw: Draw) -> FloatArray | None:
+        has_mean = self.settled(draw).mean_share != 0
+        return pooled_centre(draw, draw.once(self.mean) if has_mean else None)
+
+    def _moment(self, draw: Draw) -> Spectrum:
+        noise = symmetric_gaussian_noise(
+            draw.moments.n_features,
+            self.left(draw.moments.n_sites) * self._noise(draw).moment,
+            shape=draw.settings.noise,
+            rng=draw.repetition.rng(self.purpose),
+            dtype=draw.precision,
+        )
+        return Spectrum(_pooled_around(draw, self._centre(draw)) + noise)
 
 
 def pooled_centre(draw: Draw, mean: FloatArray | None) -> FloatArray | None:
     """(D,) what everybody's rows are centred by, from a noisy mean where one has been bought."""
     if not isinstance(draw.moments, SiteRows):
         return mean
-    return np.zeros(draw.moments.n_features) if mean is None else centre_of_sphere(mean)
+    if mean is None:
+        return np.zeros(draw.moments.n_features)
+    return centre_of_sphere(mean, draw.moments.half_widths)
 
 
 def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.cape import (
     cape,
     masked_average,
@@ -23,6 +21,7 @@ from dpcore.pca.protocols.distributed import (
     average_of_proxies,
     dpdis,
     exact,
+    first_noisy_mean,
     first_site_alone,
     full,
     local,
@@ -36,6 +35,7 @@ from dpcore.pca.protocols.distributed import (
 )
 from dpcore.pca.protocols.entry import Kind, Look, Neighbours, NoiseIdentity, Protocol, Where
 from dpcore.pca.protocols.guarantees import data_independent_guarantee, no_guarantee
+from dpcore.pca.protocols.secure_sum import BY_SUMMANDS, promised_by_summands, secure_sum
 from dpcore.pca.protocols.sequential import promised_in_a_chain, sequential
 from dpcore.pca.protocols.trusted import (
     modsulq,
@@ -93,19 +93,6 @@ FIRST_MOMENT = replace(
     on_sphere=replace(_ON_SPHERE, name="first site", words="the moment of the first of {sites}"),
 )
 POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))
-
-
-def all_noisy_means(draw: Draw) -> FloatArray:
-    """(S, D) means that the sites release, where they are bought."""
-    if draw.noisy_means is None:
-        raise ParameterError("mean_share", "greater than 0", draw.of_sites.mean_share)
-    return draw.noisy_means
-
-
-def first_noisy_mean(draw: Draw) -> FloatArray:
-    """(D,) mean that the first site releases, where one is bought."""
-    first: FloatArray = all_noisy_means(draw)[0]
-    return first
 
 
 for _entry in (
@@ -184,6 +171,23 @@ for _entry in (
         ),
     ),
     Protocol(
+        "securesum",
+        "Secure sum",
+        "Sites send whole numbers under pairwise masks: the aggregator sees only their sum.",
+        secure_sum,
+        promised_by_summands,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        NoiseIdentity(
+            "secure sum",
+            "the sum of the moments of {sites}",
+            (*GAUSSIAN, "honest_sites", "dropped_sites"),
+        ),
+        average=BY_SUMMANDS.average,
+        look=Look("#117733", "hexagon", "dashdot"),
+        neighbours=Neighbours(n_sites=4, noisy_mean=BY_SUMMANDS.mean, has_own_cases=True),
+    ),
+    Protocol(
         "sequential",
         "Chain of sites",
         "Sites in random order hand on the top R directions of their noisy moments so far.",
@@ -192,6 +196,7 @@ for _entry in (
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
+        silent_because="each site cuts what it is handed, and nobody holds the noisy matrix",
         wants_proxies=True,
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),
@@ -210,6 +215,7 @@ for _entry in (
             "the pooled moment, by a Wishart difference",
             ("mean_share", "dropped_sites"),
         ),
+        silent_because="how much noise that is not Gaussian flatters its choice is not known",
         look=Look("#44AA99", "hexagram", "longdash"),
         neighbours=Neighbours(epsilon=3.0, noisy_mean=noisy_mean_of_wishart),
     ),
@@ -285,6 +291,8 @@ for _entry in (
         NoiseIdentity(
             "ppca", "the choice of a subspace", ("components", "chains", "dropped_sites")
         ),
+        silent_because="it draws a subspace and releases nothing else: nothing in it says how good "
+        "it is, and an estimate would take a budget of its own",
         look=Look("#AA4499", "star"),
     ),
 ):

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.mechanisms import l2_laplace_noise, wishart_difference
+from dpcore.mechanisms import box_laplace_noise, l2_laplace_noise, wishart_difference
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.guarantees import HOLDER
 from dpcore.pca.protocols.pooling import pooled_centre
@@ -31,7 +31,7 @@ from dpcore.privacy import (
     mean_weight,
     nuclear_sensitivity_of_moment_and_mean,
 )
-from dpcore.spectra import Spectrum
+from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
 
 # Of the POOLED_NOISE streams; lower numbers belong to `distributed` and `trusted`.
@@ -141,12 +141,16 @@ def _matrix(draw: Draw, settings: ReleaseSettings) -> FloatArray:
 
 
 def _noisy_mean(draw: Draw) -> FloatArray:
-    """Of rows at most 1 long: one moves it by at most 2 / n."""
-    settings, mean = _settled(draw), draw.moments.weights @ draw.moments.means
-    epsilon = _share(settings) * settings.budget.epsilon
+    """Of rows at most 1 long: one moves it by at most 2 / n; of rows in a box, by 2 / n of its
+    half-widths."""
+    settings, rows = _settled(draw), draw.moments
+    scale = 2 / (draw.n_people * _share(settings) * settings.budget.epsilon)
     rng = draw.repetition.rng(Purpose.POOLED_NOISE, _STREAM, 1)
-    noisy: FloatArray = mean + l2_laplace_noise(len(mean), 2 / (draw.n_people * epsilon), rng=rng)
-    return noisy
+    mean: FloatArray = rows.weights @ rows.means
+    box = rows.half_widths if isinstance(rows, SiteRows) else None
+    if box is None:
+        return mean + l2_laplace_noise(len(mean), scale, rng=rng)
+    return mean + box_laplace_noise(box, scale, rng=rng)
 
 
 def _share(settings: ReleaseSettings) -> float:

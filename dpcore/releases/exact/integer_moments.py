@@ -17,7 +17,7 @@ from dpcore.releases.exact.rounded_normal import rounded_normal
 
 # n LENGTH^2 and any noise added to it stay below 2^63.
 MOST_ROWS = 1 << 27
-# A block's sums of products stay below 2^53, where doubles are exact in any order of summation.
+# Sums of products of so many rows stay below 2^53, where doubles are exact whatever comes first.
 _ROWS_AT_ONCE = (1 << 53) // LENGTH**2
 
 
@@ -51,7 +51,7 @@ def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArr
     """X^T X of integer rows of length at most LENGTH, exactly.
 
     Of two entries of a row neither product nor square exceeds LENGTH^2, and so no partial sum over
-    a block, in whatever order it is made, exceeds 2^53.
+    2^19 rows, in whatever order it is made, exceeds 2^53.
 
     Parameters
     ----------
@@ -67,14 +67,20 @@ def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArr
     ParameterError
         If there are more than `MOST_ROWS`, or a row is longer.
     """
-    moment, n_rows = np.zeros((n_features, n_features), dtype=np.int64), 0
+    moment = np.zeros((n_features, n_features), dtype=np.int64)
+    part, n_rows, n_part = np.zeros((n_features, n_features)), 0, 0
     for block in blocks:
         n_rows += _checked(block, n_rows)
         for start in range(0, len(block), _ROWS_AT_ONCE):
             rows = block[start : start + _ROWS_AT_ONCE]
             if rows.size and np.einsum("ij,ij->i", rows, rows).max() > LENGTH**2:
                 raise ParameterError("rows", f"of length at most {LENGTH}", "a longer one")
-            moment += (rows.T @ rows).astype(np.int64)
+            if n_part + len(rows) > _ROWS_AT_ONCE:
+                moment += part.astype(np.int64)
+                part[:], n_part = 0.0, 0
+            part += rows.T @ rows
+            n_part += len(rows)
+    moment += part.astype(np.int64)
     return moment
 
 

@@ -28,7 +28,7 @@ def on_grid(
 
     Parameters
     ----------
-    values : ndarray of float64, shape (n_rows, n_features)
+    values : ndarray of numbers, shape (n_rows, n_features), with one row at least
         Not a number stands for what is missing and becomes 0.
     lower, upper, middle : ndarray of shape (n_features,)
         As in `Column`.
@@ -37,16 +37,23 @@ def on_grid(
     -------
     ndarray of whole float64, the same shape, from -GRID to GRID
     """
-    reach = np.maximum(np.subtract(upper, middle), np.subtract(middle, lower))
-    scaled: FloatArray = np.clip(values, lower, upper)
-    scaled -= middle
-    scaled /= reach
-    scaled *= GRID
-    np.rint(scaled, out=scaled)
-    # Rounding of the quotient shall not carry a limit beyond the grid.
-    np.clip(scaled, -GRID, GRID, out=scaled)
-    scaled[np.isnan(scaled)] = 0.0
+    factor = GRID / np.maximum(np.subtract(upper, middle), np.subtract(middle, lower))
+    scaled: FloatArray = values.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _to_grid(scaled, middle, factor)
+        # Not a number is within no limits.
+        if not ((values.min(axis=0) >= lower) & (values.max(axis=0) <= upper)).all():
+            ends = np.array([lower, upper], dtype=np.float64)
+            # Rounding changes no order: what is beyond a limit is clipped to where that went.
+            np.clip(scaled, *_to_grid(ends, middle, factor), out=scaled)
+            scaled[np.isnan(scaled)] = 0.0
     return scaled
+
+
+def _to_grid(values: FloatArray, middle: FloatArray | float, factor: FloatArray) -> FloatArray:
+    values -= middle
+    values *= factor
+    return np.rint(values, out=values)
 
 
 def of_length(rows: FloatArray, length: int, reach: int = 0) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from dpcore.data import DatasetStatus
@@ -64,15 +66,10 @@ def finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: DatasetStatus
         if p.intermediate_dim is not None and p.encoding == _PRECISION
     }
     rounded = next((p for p in points if p.label == _ROUNDED), None)
-    if rounded is None:
-        big_number("…", "Encoding the first messages.")
-        return
-    keeps = (
-        f"Rounding the whole matrix at step 1σ keeps **{percent(rounded.energy)}** with "
-        f"**{bytes_in_words(rounded.bytes_per_site)}** a site"
-    )
-    if not proxies:
-        big_number(bytes_in_words(rounded.bytes_per_site), f"{keeps}.")
+    if rounded is None or not proxies:
+        big_number(
+            "… ×", "How many bytes does rounding save? Both kinds of messages are on the way."
+        )
         return
     sent = min(proxies, key=lambda intermediate_dim: abs(intermediate_dim - usual))
     proxy = proxies[sent]
@@ -80,14 +77,17 @@ def finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: DatasetStatus
     number, word = (ratio, "fewer") if ratio >= 1 else (1 / ratio, "more")
     big_number(
         f"{number:.2g} ×",
-        f"{word} bytes: {keeps[0].lower()}{keeps[1:]}; sending "
-        f"R = {sent} {_PRECISION} keeps **{percent(proxy.energy)}** "
+        f"{word} bytes: rounding the whole matrix at step 1σ keeps **{percent(rounded.energy)}** "
+        f"with **{bytes_in_words(rounded.bytes_per_site)}** a site; sending "
+        f"R\u00a0=\u00a0{sent} directions in {_PRECISION} keeps **{percent(proxy.energy)}** "
         f"with **{bytes_in_words(proxy.bytes_per_site)}**.",
     )
 
 
-def frontier(progress: Progress, spec: RunSpec, dataset: DatasetStatus) -> None:
-    """The finding, the figure and the table of what has arrived."""
+def frontier(
+    progress: Progress, spec: RunSpec, dataset: DatasetStatus, precisions: Sequence[str]
+) -> None:
+    """The finding, and the figure of what has arrived, of proxies in some precisions."""
     rows = rows_of(progress)
     points = rate_points(rows)
     skipped = [row for part in _PARTS for row in progress.skipped(part)]
@@ -97,51 +97,62 @@ def frontier(progress: Progress, spec: RunSpec, dataset: DatasetStatus) -> None:
     finding(points, spec, dataset)
     if not points:
         return
-    best = [point for point in points if point.is_best]
+    shown = [row for row in rows if row["protocol"] == "full" or row["encoding"] in precisions]
     chart(
         energy_frontier(
-            points,
-            byte_range=_byte_range(dataset, n_components_of(spec.components, dataset)),
+            rate_points(shown),
+            byte_range=_byte_range(spec, dataset, points),
             floor=rows[0]["random_ratio"],
             dark=is_dark(),
         ),
         key="bytes_frontier",
         alt="Captured energy against bytes a site sends. Best for their bytes: "
-        + "; ".join(f"{p.label}, {percent(p.energy)}" for p in best[:8]),
+        + "; ".join(f"{p.label}, {percent(p.energy)}" for p in points if p.is_best),
     )
     st.caption(
         f"Each point is the mean of {spec.repetitions} draws, its line their spread. The grey "
-        "stairs join what nobody beats with as few bytes; labels at diamonds are the rounding step."
-    )
-    st.markdown("## The best for their bytes")
-    st.dataframe(
-        [
-            {
-                "message": f"{point.family}, {point.label}",
-                "bytes a site": point.bytes_per_site,
-                "kept on average, %": 100 * point.energy,
-                "least, %": 100 * point.least,
-                "most, %": 100 * point.greatest,
-            }
-            for point in best
-        ],
-        column_config={
-            "bytes a site": st.column_config.NumberColumn(format="%,.0f"),
-            **{
-                name: st.column_config.NumberColumn(format="%.1f")
-                for name in ("kept on average, %", "least, %", "most, %")
-            },
-        },
-        hide_index=True,
+        "stairs join what nobody shown beats with as few bytes; labels at diamonds are the "
+        "rounding step."
     )
     if skipped:
         with st.expander(f"{len(skipped)} settings skipped, and why"):
             st.dataframe(skipped, hide_index=True)
 
 
-def _byte_range(dataset: DatasetStatus, components: int) -> tuple[float, float]:
-    # From a fifth of the smallest proxy to the largest, or to the whole matrix as it is.
-    features = dataset.n_features
-    smallest = features * max(1, components // 4)
-    largest = max(4 * features * (features + 1), 8 * features * 4 * components)
-    return 0.7 * smallest, 1.5 * largest
+def best_for_their_bytes(rows: list[Row]) -> None:
+    """Every way to send that no other beats with as few bytes, as a table."""
+    best = [point for point in rate_points(rows) if point.is_best]
+    if not best:
+        return
+    st.markdown("## The best for their bytes")
+    st.dataframe(
+        [
+            {
+                "message": f"{'matrix' if point.family != 'proxy' else 'proxy'}, {point.label}",
+                "bytes a site": point.bytes_per_site,
+                "kept, %": 100 * point.energy,
+                "draws, %": f"{100 * point.least:.0f} to {100 * point.greatest:.0f}",
+            }
+            for point in best
+        ],
+        # As wide as a phone.
+        column_config={
+            "message": st.column_config.TextColumn(width=135),
+            "bytes a site": st.column_config.NumberColumn(format="%,.0f", width=80),
+            "kept, %": st.column_config.NumberColumn(format="%.1f", width=60),
+            "draws, %": st.column_config.TextColumn(width=75),
+        },
+        hide_index=True,
+    )
+
+
+def _byte_range(
+    spec: RunSpec, dataset: DatasetStatus, points: Sequence[RatePoint]
+) -> tuple[float, float]:
+    # From the smallest proxy to the largest, or to the whole matrix as it is. On the sphere a
+    # private mean, where there is one, goes to the aggregator first and comes back.
+    features, components = dataset.n_features, n_components_of(spec.components, dataset)
+    for_the_mean = 16 * features if spec.preparation == "sphere" else 0
+    smallest = features * max(1, components // 4) + for_the_mean
+    largest = max(4 * features * (features + 1), 8 * features * 4 * components) + for_the_mean
+    return 0.7 * min(smallest, *(p.bytes_per_site for p in points)), 1.5 * largest

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.explore.bytes import frontier_panels
 from pages.formulas.plans import HOW_BYTES_ARE_COUNTED
+from pages.parameters.table import ask
 from pages.server import visitors_jobs
 from pages.sidebar.controls import current
 from pages.widgets import session_ledger
@@ -24,16 +25,24 @@ spec = replace(selection.spec, protocols=("dpdis",), intermediate_dim=None)
 if not dataset_ready(selection.dataset):
     st.stop()
 with errors_shown():
-    watch(
-        PAGE,
-        spec,
-        lambda: frontier_panels.parts_of(spec),
-        frontier_panels.cost_of(spec),
-        selection.dataset,
-        lambda progress: frontier_panels.frontier(progress, spec, selection.dataset),
-        frontier_panels.count_of,
-        lambda: frontier_panels.charge_of(spec),
-    )
+    answer = st.container()
+    precisions = ask("bytes_precisions")
+    with answer:
+        watch(
+            PAGE,
+            spec,
+            lambda: frontier_panels.parts_of(spec),
+            frontier_panels.cost_of(spec),
+            selection.dataset,
+            lambda progress: frontier_panels.frontier(
+                progress, spec, selection.dataset, precisions
+            ),
+            frontier_panels.count_of,
+            lambda: frontier_panels.charge_of(spec),
+        )
+    work = visitors_jobs.find(PAGE, spec)
+    rows = [] if work is None else frontier_panels.rows_of(work.progress())
+    frontier_panels.best_for_their_bytes(rows)
     promised_cards(
         spec,
         selection.dataset,
@@ -41,7 +50,6 @@ with errors_shown():
         "Cutting, rounding and coding come after the noise: every message promises the same.",
     )
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
-    work = visitors_jobs.find(PAGE, spec)
-    take_away(PAGE, [] if work is None else frontier_panels.rows_of(work.progress()))
+    take_away(PAGE, rows)
 not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
 how_computed("bytes", HOW_BYTES_ARE_COUNTED)

@@ -9,6 +9,7 @@ import streamlit as st
 from dpcore.experiments.cca.sentences import captured, cca_comparison, cca_headline
 from dpcore.experiments.ledger.cca_charges import dataset_of
 from dpcore.experiments.pca.sentences import percent
+from dpcore.privacy.card import say_number
 from pages.explore.cca import panels
 from pages.explore.cca.controls import choose_run, choose_views
 from pages.explore.cca.curves import three_curves
@@ -48,7 +49,7 @@ with errors_shown():
             share = captured([row for _, row in published], lead)
             words.markdown(
                 f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
-                f"{published[0][1]['exact_epsilon']:.2g}."
+                f"{say_number(published[0][1]['exact_epsilon'])}."
             )
 
     # One idea a tab.

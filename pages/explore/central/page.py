@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.experiments.central.runs import VARIANTS, central_spec
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.central import panels
 from pages.formulas.central import CENTRAL
 from pages.server import central_cache
@@ -50,7 +51,10 @@ with errors_shown():
     found = {key: central_cache.batch(each).subspaces[0] for key, each in specs.items()}
     st.markdown("## What the components look like")
     panels.components(spec, dataset, {key: found[key] for key in shown[:4] if key in found})
-    st.caption("PPCA's are turned within their span to the exact ones: only the span is drawn.")
+    st.caption(
+        "PPCA's are turned within their span to the exact ones: only the span is drawn. How good "
+        f"it is PPCA cannot tell: {PROTOCOLS['ppca'].silent_because}."
+    )
 
     st.markdown("## What each promises")
     panels.chain_state(found["ppca"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -19,6 +18,7 @@ from dpcore.figures.families.central import variant_dots
 from dpcore.figures.tradeoffs.energy import energy_curves
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy.card import say_number
 from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
 from pages.parameters.words import plain
 from pages.server import central_cache
@@ -152,7 +152,7 @@ def components(spec: CentralSpec, dataset: DatasetStatus, found: dict[str, Subsp
 def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
     """What kind of promise each makes, asked and exact, and what it leans on."""
     everywhere = set.intersection(*(set(s.guarantee.assumptions) for s in found.values()))
-    lines, besides = [], []
+    besides, lines = [], [("Algorithm", "Promise", "What holds", "Noise σ"), ("--",) * 4]
     for key, subspace in found.items():
         guarantee, method = subspace.guarantee, PROTOCOLS[VARIANTS[key].protocol]
         besides += [
@@ -160,17 +160,12 @@ def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
             for each in guarantee.assumptions
             if each not in everywhere
         ]
-        lines.append(
-            {
-                "Algorithm": VARIANTS[key].label,
-                "Promise": str(method.kind),
-                "Asked ε": plain(spec.epsilon),
-                "Exact ε": _number(guarantee.epsilon),
-                "At δ": plain(guarantee.delta),
-                "Noise σ": _sigma(guarantee.sigma),
-            }
-        )
-    st.dataframe(lines, hide_index=True, width="stretch")
+        holds = f"ε = {say_number(guarantee.epsilon)}"
+        if guarantee.delta:
+            holds += f" at δ = {plain(guarantee.delta)}"
+        lines.append((VARIANTS[key].label, str(method.kind), holds, _sigma(guarantee.sigma)))
+    st.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    st.caption(f"Each was asked for ε = {plain(spec.epsilon)}. σ is in units of the second moment.")
     for sentence in besides:
         st.markdown(sentence)
     if any(subspace.guarantee.epsilon == 0 for subspace in found.values()):
@@ -203,10 +198,6 @@ def chain_state(subspace: Subspace) -> None:
             f":red-badge[not converged] PPCA: {numbers}. **Nothing is promised (ε = ∞).** "
             f"{VERDICT_IS_NOT_PRIVATE}"
         )
-
-
-def _number(epsilon: float) -> str:
-    return "∞" if math.isinf(epsilon) else f"{epsilon:.3g}"
 
 
 def _sigma(sigma: float | None) -> str:

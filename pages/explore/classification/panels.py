@@ -27,6 +27,7 @@ from dpcore.experiments.ledger.learning_charges import of_pipeline
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.families.classification import error_curves
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy.card import say_number
 from pages.server import learning_cache, visitors_jobs
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
@@ -160,14 +161,14 @@ def promises(spec: ClassificationSpec) -> None:
         sentence += "; centring and Gaussian PCA share δ and compose exactly (μ² adds up)"
     sentence += (
         ". What the noise really gives, by basic composition or privacy loss distributions, "
-        f"whichever is less: **ε = {together.epsilon:.3g}** at δ = {together.delta:g}"
+        f"whichever is less: **ε = {say_number(together.epsilon)}** at δ = {together.delta:g}"
     )
     if len(outcome.model.classes_) > 2:
         count = len(outcome.model.classes_)
         each = spec.training_share * spec.epsilon / count
         sentence += (
             f". Training tells {count} classes apart one against the rest: each of the {count} "
-            f"costs ε = {each:.3g}, and they add up to its part"
+            f"costs ε = {say_number(each)}, and they add up to its part"
         )
     st.markdown(sentence + ".")
     cards(private)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from statistics import fmean
 
 import streamlit as st
 
-from dpcore.experiments.pca.sentences import counted, percent
-from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.protocols.register import PROTOCOLS
-from pages.explore.eigen_images import spectrum_panels
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from pages.explore.eigen_images import panels, spectrum_panels
 from pages.parameters.table import ask
 from pages.parameters.words import or_infinity as say
 from pages.server import result_cache
@@ -19,19 +16,7 @@ from pages.sidebar.selection import n_components_of
 from pages.widgets import component_images, session_ledger
 from pages.widgets.component_images import MOST_SHOWN
 from pages.widgets.guarantee_card import guarantee_tabs
-from pages.widgets.messages import big_number, dataset_ready, errors_shown, not_private
-
-
-def headline(spec: RunSpec, method: str) -> None:
-    """What is kept on average at the strictest ε, as every page says it, and in the draw shown."""
-    kept = [row["energy_ratio"] for row in result_cache.rows(spec)]
-    big_number(
-        percent(fmean(kept)),
-        f"of the energy that exact PCA captures is kept by **{PROTOCOLS[method].title}** at "
-        f"**ε\u00a0=\u00a0{say(spec.epsilon)}**.",
-        f"The mean of {counted(len(kept), 'draw')}; the one shown keeps {percent(kept[0])}.",
-    )
-
+from pages.widgets.messages import dataset_ready, errors_shown, not_private
 
 selection = current()
 dataset = selection.dataset
@@ -60,7 +45,7 @@ with errors_shown():
     if specs:
         strictest = min(specs)
         with answer:
-            headline(specs[strictest], method)
+            panels.headline(specs[strictest], method, found, problem.exact_components)
     rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
     component_images.component_rows(
         {"Exact PCA": problem.exact_components[:10]} | rows,
@@ -74,6 +59,12 @@ with errors_shown():
     st.caption(
         f"{of_all}Under each picture, its |cosine| to the exact one. One draw of the noise; the "
         "number on top is the mean of all."
+    )
+
+    # Play starts where most is to be seen.
+    most = max((epsilon for epsilon in specs if epsilon in EPSILONS), default=EPSILONS[-1])
+    panels.watch_it_fall(
+        replace(selection.spec, protocols=(method,), epsilon=most, repetitions=1), dataset
     )
 
     st.markdown("## Rebuild somebody from the first k components")
@@ -94,3 +85,4 @@ with errors_shown():
             preparation=selection.spec.preparation,
             key="eigen_promises",
         )
+        panels.carry_off(specs[strictest], found, problem.exact_components)

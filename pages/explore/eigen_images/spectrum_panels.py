@@ -48,7 +48,7 @@ def rebuilt_rows(
     person = ask("person", left, max_value=dataset.n_samples - 1)
     k = 1
     if n_components > 1:
-        k = right.slider("k", 1, n_components, n_components, key="rebuilt_from")
+        k = ask("rebuilt_from", right, max_value=n_components, value=n_components)
     original, row = result_cache.person(spec, person)
     rebuilt = {"exact": rebuild(row, problem.exact_components, k)} | {
         f"ε = {say(epsilon)}": rebuild(row, subspace.components, k)
@@ -57,7 +57,10 @@ def rebuilt_rows(
     errors = {title: result.error for title, result in rebuilt.items()}
     st.markdown(
         f"Missing from {k} components: "
-        + ", ".join(f"**{percent(error)}** {title}" for title, error in errors.items())
+        + ", ".join(
+            f"**{percent(error)}** {'with exact ones' if title == 'exact' else f'at {title}'}"
+            for title, error in errors.items()
+        )
         + "."
     )
     if dataset.image_shape is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -15,59 +16,70 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.self_assessment import Estimate
 from pages.server import page_lock, result_cache
 from pages.sidebar.parts import ask_again
+from pages.widgets import last_answer
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import not_private
 
-# Of so many features it takes the sites seconds to answer, and they wait until they are asked.
+# Of so many features it takes the sites seconds to answer, and they wait until they are asked; what
+# others say takes half a second each, and the rest of the page does not wait for it.
 _LONG_FROM_FEATURES = 256
-# Until somebody who waited asks again.
-_TICK_SECONDS = 0.5
-_WAITS = "_own_estimate_waits"
+# Leaves the browser time to draw the page before.
+_TICK_SECONDS = 0.3
+_NAME, _BEGUN = "own_estimate", "_own_estimate_begun"
 _TOO_NOISY = "too noisy to tell"
 
 
 def own_estimate(spec: RunSpec, n_features: int) -> None:
-    """The panel, for the first draw of every protocol of the spec."""
-    st.fragment(_panel)(spec, n_features)
+    """The panel, for the first draw of every protocol of the spec.
 
-
-def _panel(spec: RunSpec, n_features: int) -> None:
+    Where it takes long, or others wait, the page stands first, with what the panel showed before
+    set back.
+    """
     st.markdown("## How good is it? (the release's own estimate)")
     asking = [key for key in spec.protocols if _asks_sites(key)]
+    is_long = n_features >= _LONG_FROM_FEATURES
     told = spec.protocols
-    if asking and n_features >= _LONG_FROM_FEATURES and not _sites_asked():
+    if asking and is_long and not _sites_asked():
         told = tuple(key for key in told if key not in asking)
-    found = _assessed_in_turn(replace(spec, protocols=told)) if told else {}
-    if found is None:
-        st.caption("Other visitors wait for their first answers: this comes after them.")
+    asked = replace(spec, protocols=told, repetitions=1) if told else None
+    st.fragment(_panel)(asked, is_long or page_lock.is_wanted())
+
+
+def _panel(asked: RunSpec | None, may_wait: bool) -> None:
+    begun = st.session_state.pop(_BEGUN, None)
+    if asked is not None and may_wait and begun == asked:
+        result_cache.compute_for([asked], result_cache.self_assessed, _TICK_SECONDS)
+    if asked is not None and may_wait and not result_cache.is_self_assessed(asked):
+        st.session_state[_BEGUN] = asked
+        st.caption("The release is being asked …")
+        last_answer.stands(_NAME)
+        ask_again(page_lock.unhurried(_TICK_SECONDS))
         return
-    can_tell = [key for key in told if key in found and found[key].own is not None]
-    silent = [PROTOCOLS[key].title for key in told if key not in can_tell]
+    if begun is not None:
+        ask_again(None)
+    if asked is not None:
+        last_answer.keep(_NAME, partial(_told, asked))
+        _told(asked)
+
+
+def _told(spec: RunSpec) -> None:
+    """What the releases say, side by side."""
+    found = result_cache.self_assessed(spec)
+    can_tell = [key for key in spec.protocols if key in found and found[key].own is not None]
     if can_tell:
         _shown(spec, can_tell[0], {key: found[key] for key in can_tell})
-    if set(can_tell) & set(asking):
+    if any(_asks_sites(key) for key in can_tell):
         st.caption(
             "DPdisPCA's sites cut what they send. So they are asked once more: the average goes "
             "back to them, and each answers with a few numbers made of its own noisy matrix, "
             "private already. One more round, no budget."
         )
-    if silent:
-        st.markdown(
-            f"**{', '.join(silent)}** cannot tell here: an estimate takes a whole noisy matrix "
-            "with noise of a known bell shape, and a chain, a rounding or a choice leaves none."
-        )
-
-
-def _assessed_in_turn(spec: RunSpec) -> dict[str, Assessed] | None:
-    """What the releases say of themselves; None where that would keep others from an answer."""
-    is_late = st.session_state.pop(_WAITS, False)
-    if page_lock.is_wanted() and not result_cache.is_assessed(spec):
-        st.session_state[_WAITS] = True
-        ask_again(page_lock.unhurried(_TICK_SECONDS))
-        return None
-    if is_late:
-        ask_again(None)
-    return result_cache.self_assessed(spec)
+    problem = result_cache.problem(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    for key in spec.protocols:
+        if key not in can_tell:
+            why = PROTOCOLS[key].why_silent(settings)
+            st.markdown(f"**{PROTOCOLS[key].title}** cannot tell how good it is: {why}.")
 
 
 def _asks_sites(key: str) -> bool:

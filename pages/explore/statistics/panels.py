@@ -35,7 +35,6 @@ from pages.widgets.messages import big_number, not_private
 from pages.widgets.plain_text import plainly, said
 
 COLUMN, TYPED = "column", "typed"
-_TYPED_AGES = "23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50"
 _MISTAKE = "stat_mistake"
 
 
@@ -57,11 +56,8 @@ def choose_source() -> str:
 def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
     """The column or the typed numbers; None, with a sentence, if there are none."""
     if source == TYPED:
-        text = st.text_area(
-            "One number a person", _TYPED_AGES, key="stat_numbers", height=80, max_chars=20_000
-        )
         try:
-            numbers = numbers_in(text)
+            numbers = numbers_in(ask("stat_numbers", height=80))
         except ParameterError as error:
             st.error(_sentence(error), icon="⚠️")
             return None

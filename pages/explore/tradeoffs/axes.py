@@ -59,7 +59,8 @@ AXES: dict[str, Axis] = {
         whole=True, grows=False,
     ),
     "intermediate_ratio": Axis(
-        "R / K", "directions sent for each one wanted, R / K", "R / K = {:g}",
+        "directions each site sends", "directions a site sends for each one wanted, R : K",
+        "R = {:g} K",
         "0.5, 1, 1.5, 2, 3, 4", logarithmic=False,
     ),
     "dropped_sites": Axis(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from html import escape
 
 import streamlit as st
 
@@ -28,6 +29,7 @@ from dpcore.privacy import (
     icon_counts,
     posterior_bounds,
 )
+from dpcore.privacy.card import say_number
 from pages.parameters.table import ask
 from pages.parameters.words import plain
 from pages.widgets.charts import chart, is_dark
@@ -35,12 +37,14 @@ from pages.widgets.messages import big_number
 
 
 def explanations(title: str, told: Iterable[Explained]) -> None:
-    """Paragraphs that guarantee cards lead to; Streamlit makes an anchor of every heading."""
+    """Paragraphs that guarantee cards lead to, each folded until somebody wants it."""
     st.markdown(f"## {title}")
-    paragraphs = [f"### {each.title}\n{each.text}" for each in told]
-    third = -(-len(paragraphs) // 3)
-    for number, column in enumerate(st.columns(3, gap="large")):
-        column.markdown("\n\n".join(paragraphs[number * third : (number + 1) * third]))
+    paragraphs = [
+        f"<details><summary><h3 id={each.anchor}>{escape(each.title)}</h3></summary>"
+        f"<p>{escape(each.text)}</p></details>"
+        for each in told
+    ]
+    st.html(f"<div class=explained>{''.join(paragraphs)}</div>")
 
 
 def mu_of(promised: Guarantee) -> float:
@@ -110,7 +114,7 @@ def test(promised: Guarantee, asked: PrivacyBudget) -> None:
         right.markdown(
             ":red-badge[breaks what was asked] The solid curve dips below the dashed one: tests "
             f"exist that the promise of ε = {plain(asked.epsilon)} rules out. "
-            f"What holds is ε = {promised.epsilon:.3g}."
+            f"What holds is ε = {say_number(promised.epsilon)}."
         )
 
 

@@ -29,8 +29,7 @@ _WHERE_ONE_SPENDS = ("playground", "statistics", "classification", "central")
 
 # What a narrow screen has room for comes first.
 _COLUMNS: dict[str, Any] = {
-    "released": st.column_config.TextColumn("Released", width=110),
-    "draws": st.column_config.NumberColumn("Draws", width=60),
+    "what": st.column_config.TextColumn("Released", width=195),
     "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g", width=75),
     "total_epsilon": st.column_config.NumberColumn(
         "Total ε",
@@ -42,7 +41,6 @@ _COLUMNS: dict[str, Any] = {
     "who_pays": "Who pays",
     "seen_as": "By",
     "noise_on": "Noise added to",
-    "mechanism": "Noise",
     "mu": "μ",
 }
 
@@ -180,6 +178,7 @@ def table(rows: list[Row]) -> None:
         [
             row
             | {name: _rounded_up(row[name]) for name in ("epsilon", "total_epsilon")}
+            | {"what": f"{row['draws']} × {row['released']}, {row['mechanism']}"}
             | {"mu": "–" if row["mu"] is None else f"{row['mu']:.3g}"}
             for row in rows
         ],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
 from pages.learn.audit import panels as audit_panels
-from pages.parameters.kinds import Number, OneOf, Switch
+from pages.parameters.kinds import Limits, Number, OneOf, Switch
 from pages.parameters.table import parameters
 from pages.sidebar.navigation import PAGES
 from pages.widgets import watched_job
@@ -58,6 +58,8 @@ def right(name: str) -> tuple[str, ...]:
         return tuple(f"{end:g}" for end in ends if end not in slow)
     if isinstance(parameter, Switch):
         return ("true", "False") if name not in SLOW else ("false",)
+    if isinstance(parameter, Limits):
+        return ("pixels=0:16", "pixels=-1:3; Aspect=; Slope=0:45", "")
     return (
         "0.1, 1, 10",
         "1e308, 1",

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from base64 import b64decode
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.data.catalog import CATALOG
+from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.self_assessed import assessed
 from dpcore.experiments.pca.sentences import percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec
+from pages.explore.playground.limits_table import edited
 from pages.server import result_cache
 from tests.pages import looking
 
@@ -38,10 +43,10 @@ def traces(at: AppTest, index: int) -> list[dict]:
     return json.loads(at.get("plotly_chart")[index].proto.spec)["data"]
 
 
-def handed_over(at: AppTest) -> dict:
+def handed_over(at: AppTest, component: str = "energy_frames") -> dict:
     """What the browser was given to show while epsilon is dragged."""
     parts = {part.proto.component_name: part.proto for part in at.get("bidi_component")}
-    return json.loads(parts["energy_frames"].json) if "energy_frames" in parts else {"frames": []}
+    return json.loads(parts[component].json) if component in parts else {"frames": []}
 
 
 def frame_of(at: AppTest, epsilon: float) -> dict:
@@ -174,6 +179,30 @@ def test_the_release_says_how_good_it_is_beside_the_truth():
     assert len(estimate["x"]) == len(true["x"]) == 10
 
 
+def test_on_wide_data_the_page_stands_before_the_release_is_asked():
+    """And what it said before stays until it says the next."""
+    at = opened(dataset="patches", people="100", sites="2", protocols="Pooled, trusted",
+                repetitions="1", components="2", intermediate="4")  # fmt: skip
+
+    def is_asked() -> bool:
+        return any("being asked" in caption.value for caption in at.caption)
+
+    asked = at.session_state["_selection"].spec
+    assert is_asked() and not result_cache.is_self_assessed(asked)
+    result_cache.self_assessed(asked)
+    at.run()
+    assert not is_asked() and "says of itself" in words(at)
+    at.select_slider(key="epsilon").set_value(0.5).run()
+    assert is_asked() and "says of itself" in words(at)
+    moved = at.session_state["_selection"].spec
+    assert moved != asked and not result_cache.is_self_assessed(moved)
+
+
+def test_a_release_that_cannot_tell_how_good_it_is_says_why():
+    text = words(opened(protocols="Wishart difference", repetitions="1"))
+    assert "**Wishart difference** cannot tell how good it is: its noise is not Gaussian" in text
+
+
 def test_a_release_below_the_noise_says_that_nothing_stands_out():
     at = opened(epsilon="0.01", preparation="published", protocols="One site alone")
     assert "Nothing stands out of the noise" in words(at)
@@ -194,8 +223,75 @@ def test_every_other_preparation_is_private(asked, shown):
     assert not at.exception
     assert "preparation not private" not in words(at)
     assert at.session_state["preparation"] == shown
-    # Of pixels the limits are public, and said beside the choice.
-    assert any("A value lies between 0 and 16" in caption.value for caption in at.caption)
+
+
+def limits_shown(at: AppTest) -> str:
+    """What stands beside the table of columns' limits, which is closed until it is opened."""
+    assert not at.get("data_editor")
+    at.session_state["limits_table"] = True
+    at.run()
+    assert not at.exception and at.get("data_editor")
+    return words(at)
+
+
+def test_limits_of_columns_centre_and_scale_and_a_bound_follows():
+    at = opened()
+    assert "**64**" in limits_shown(at) and "**0 rows outside**" in words(at)
+    before = answer(at)
+    at.session_state["limits"] = "pixels=0:8"
+    at.run()
+    assert "up to the public bound 32" in words(at) and answer(at) != before
+    assert "**1,797 rows outside**" in words(at)
+    assert "limits=pixels%3D0%3A8" in looking.shared_link(at)
+    # They were for these columns.
+    at.selectbox(key="dataset").select("synthetic-2012").run()
+    assert at.session_state["limits"] == "" and not at.warning
+    assert "Not every column has limits" in words(at)
+
+
+def test_limits_that_make_no_sense_are_one_sentence_and_not_carried_along():
+    at = opened(limits="pixels=8:1")
+    assert "a lower limit before an upper" in at.warning[0].value
+    assert "its default is used" in at.warning[0].value and len(at.warning) == 1
+    assert "limits" not in looking.shared_link(at)
+    # Right, and of another data set's columns.
+    at = opened(limits="Aspect=0:90")
+    assert "catalogue's own limits" in at.warning[0].value
+
+
+def test_limits_too_long_for_the_address_stay_in_the_session():
+    names = [each.name for each in CATALOG["census"].ranges if each.n_columns > 1]
+    long = "; ".join(f"{name}=0:2" for name in names[:32])
+    at = opened(dataset="synthetic-2012")
+    at.session_state["limits"] = long + "; " * 500
+    at.run().run()
+    assert at.session_state["limits"].startswith(long)
+    assert "limits" not in looking.shared_link(at)
+
+
+USUAL = CATALOG["covtype"].ranges
+
+
+@pytest.mark.parametrize(
+    ("edits", "found"),
+    [
+        ({1: {"highest": 180.0}}, "Aspect=0:180"),
+        ({0: {"lowest": 1000, "highest": 4401}}, "Elevation=1000:4401"),
+        ({1: {"lowest": None, "highest": None}}, "Aspect="),
+        ({1: {"highest": 360.0}}, ""),
+        ({0: {"lowest": 1000}}, "two numbers, a lower and an upper, got 'Elevation=1000:'"),
+        ({1: {"lowest": None}}, "two numbers, a lower and an upper, got 'Aspect=:360'"),
+        ({1: {"lowest": 400.0}}, "the lower one first, got 'Aspect=400:360'"),
+        ({1: {"highest": math.inf}}, "finite, up to 1e.12, got 'Aspect=0:inf'"),
+        ({1: {"highest": math.nan}}, "finite, up to 1e.12, got 'Aspect=0:nan'"),
+    ],
+)
+def test_edits_of_the_table_are_taken_or_are_one_sentence(edits, found):
+    if found and "got" in found:
+        with pytest.raises(ParameterError, match=f"^limits must be {found}"):
+            edited(USUAL, edits, USUAL)
+    else:
+        assert edited(USUAL, edits, USUAL) == found
 
 
 def test_eigen_images_have_a_row_for_each_epsilon():
@@ -203,6 +299,18 @@ def test_eigen_images_have_a_row_for_each_epsilon():
     text = words(at)
     for row in ("Exact PCA", "ε = 10", "ε = 2", "ε = 0.1"):
         assert f">{row}</figcaption>" in text
+
+
+def test_eigen_images_fall_in_the_browser_from_runs_of_their_own():
+    at = opened("explore/eigen_images", method="DPdisPCA")
+    while (data := handed_over(at, "falling"))["count"]:
+        at.run()
+    spec = replace(at.session_state["_selection"].spec, protocols=("dpdis",), repetitions=1)
+    for frame in data["frames"]:
+        (row,) = result_cache.rows(replace(spec, epsilon=frame["epsilon"]))
+        assert frame["kept"] == percent(row["energy_ratio"])
+    assert len(data["frames"]) == len(data["epsilons"])
+    assert "one knows again" in words(at)
 
 
 def test_the_spectrum_is_of_one_matrix_and_the_number_on_top_is_the_mean():

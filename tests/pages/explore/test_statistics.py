@@ -59,6 +59,16 @@ def test_typed_numbers(page):
     assert not page.exception and "over 4 people" in said(page)
 
 
+def test_typed_numbers_are_in_the_address(open_page):
+    at = open_page("explore/statistics", stat_source="typed", stat_numbers="10, 20\n30 40")
+    assert not at.error and "over 4 people" in said(at)
+    at.text_area(key="stat_numbers").set_value("1 2 3").run()
+    assert at.query_params["stat_numbers"] == "1 2 3"
+    # Nothing else keeps them: another session that the address opens has them all.
+    again = open_page("explore/statistics", **at.query_params)
+    assert said(again) == said(at)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -1,46 +1,10 @@
-"""The files of a release: components, certificate, and what goes to a registry of deployments."""
+"""An entry for the OpenDP Deployments Registry."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from hashlib import sha256
 from typing import Any
 
-import numpy as np
-
-from dpcore.releases.certificate import as_json
-from dpcore.releases.certificate_page import certificate_page
-from dpcore.releases.dictionary import Dictionary
-from dpcore.releases.exact.integer_rows import GRID
-from dpcore.releases.measurement import Measured
-
-COMPONENTS, CERTIFICATE, DICTIONARY = "components.npz", "certificate.json", "dictionary.toml"
-
-
-def files_of(
-    certificate: dict[str, Any], dictionary: Dictionary, measured: Measured
-) -> dict[str, bytes]:
-    """All files of a release by name; the certificate gets the hashes of the others.
-
-    Parameters
-    ----------
-    certificate : dict
-        From `certificate_of`.
-    dictionary : Dictionary
-    measured : Measured
-    """
-    files = {
-        COMPONENTS: _npz(dictionary, measured),
-        "components.csv": _csv(dictionary, measured),
-        DICTIONARY: dictionary.toml().encode(),
-        "certificate.html": certificate_page(certificate).encode(),
-        # JSON is YAML.
-        "deployment.yaml": json.dumps(deployment(certificate), indent=2).encode(),
-    }
-    hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
-    return files | {CERTIFICATE: as_json(certificate | {"files": hashes})}
+FOR_THE_CURATOR = "(for the curator to say)"
 
 
 def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
@@ -56,6 +20,8 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
         "deployment": {
             "product": {
                 "name": certificate["title"] or certificate["name"],
+                "data_curators": [FOR_THE_CURATOR],
+                "intended_use": FOR_THE_CURATOR,
                 "data_product_type": "Principal components",
                 "description": "Leading principal components of a table of people.",
                 "publication_date": certificate["made"][:10],
@@ -68,7 +34,7 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
                 "fixed without the data.",
             },
             "privacy_loss": {
-                "privacy_unit": "Person",
+                "privacy_unit": "User-level",
                 "privacy_unit_description": certificate["relation"],
                 "privacy_parameters": {
                     "epsilon": certificate["epsilon"],
@@ -77,7 +43,7 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
             },
             "model": {
                 "model_name": "Central",
-                "release_type": "One-time release",
+                "release_type": "One release",
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
             },
@@ -96,25 +62,3 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
             },
         },
     }
-
-
-def _npz(dictionary: Dictionary, measured: Measured) -> bytes:
-    file = io.BytesIO()
-    np.savez(
-        file,
-        components=measured.components,
-        centre=measured.centre / GRID,
-        eigenvalues=measured.eigenvalues,
-        features=np.array(dictionary.features),
-    )
-    return file.getvalue()
-
-
-def _csv(dictionary: Dictionary, measured: Measured) -> bytes:
-    file = io.StringIO(newline="")
-    writer = csv.writer(file)
-    writer.writerow(["row", *dictionary.features])
-    writer.writerow(["centre", *(measured.centre / GRID).tolist()])
-    for number, component in enumerate(measured.components, 1):
-        writer.writerow([f"component {number}", *component.tolist()])
-    return file.getvalue().encode()

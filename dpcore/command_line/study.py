@@ -1,0 +1,186 @@
+"""`python -m dpcore study`: sites on their own machines, a hub nobody has to trust."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpcore.command_line.options import Commands
+from dpcore.command_line.output import ASIDE
+from dpcore.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpcore.study.frames import Request
+    from dpcore.study.hub import Hub
+    from dpcore.study.plan import StudyPlan
+
+_BROKEN, _LOOK = 1, 0.1
+
+
+def add_study_command(commands: Commands) -> None:
+    """Hang `study` and its four parts on the parser."""
+    parser = commands.add_parser("study", help="run a study across real sites")
+    parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
+    _add_init(parts.add_parser("init", help="make a study: a hub's folder, a join file a site"))
+    _add_hub(parts.add_parser("hub", help="wait for the sites and add up what they send"))
+    _add_site(parts.add_parser("site", help="guard a site's rows and answer the hub"))
+    _add_demo(parts.add_parser("demo", help="a hub and five guards on this machine"))
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--epsilon", type=float, default=1.0)
+    add("--delta", type=float, default=1e-6)
+    add("--components", type=int, default=10, help="K")
+    add("--protocol", default="securesum", help="securesum, full or dpdis (default: %(default)s)")
+    add("--fewest", type=int, help="sites that have to answer (default: all but one)")
+    add("--round-seconds", type=float, default=60.0, help="how long the hub waits for a message")
+    add("--join-seconds", type=float, default=600.0, help="how long it waits for sites to join")
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    names = "epsilon", "delta", "protocol", "fewest", "round_seconds", "join_seconds"
+    values = {name: getattr(arguments, name) for name in names}
+    return values | {"n_components": arguments.components}
+
+
+def _add_init(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("folder", type=Path, help="new or empty")
+    add("--name", default="study")
+    add("--dictionary", type=Path, required=True, help="TOML: the columns' public limits")
+    add("--sites", required=True, help="names, separated by commas")
+    add("--address", required=True, help="of the hub as sites reach it: https://host:port")
+    _add_settings(parser)
+    parser.set_defaults(command=_init)
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from dpcore.releases.dictionary import read_dictionary
+    from dpcore.study.identity import init_study
+    from dpcore.study.plan import StudyPlan
+
+    plan = StudyPlan(
+        arguments.name,
+        read_dictionary(arguments.dictionary),
+        tuple(arguments.sites.split(",")),
+        **_settings(arguments),
+    )
+    for path in init_study(plan, arguments.folder, arguments.address):
+        print(path)
+    print(f"dpcore: {_promise(plan)}", file=ASIDE)
+    print("dpcore: give each site its file by a way that nobody else can read", file=ASIDE)
+    return 0
+
+
+def _promise(plan: StudyPlan) -> str:
+    from dpcore.privacy import Adversary
+
+    worst = max(plan.epsilon_against(who) for who in Adversary)
+    return (
+        f"an attempt is (ε = {worst:.4g}, δ = {plan.delta:g})-differentially private for every "
+        f"person if at least {plan.fewest} sites answer"
+    )
+
+
+def _add_hub(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("folder", type=Path, help="made by `study init`")
+    add("--host", default="127.0.0.1", help="to listen at (default: this machine alone)")
+    add("--port", type=int, required=True)
+    parser.set_defaults(command=_hub)
+
+
+def _hub(arguments: argparse.Namespace) -> int:
+    from dpcore.study.hub import Hub
+    from dpcore.study.hub_server import serving
+    from dpcore.study.identity import hub_identity
+
+    identity = hub_identity(arguments.folder)
+    hub = Hub(identity.plan, arguments.folder / "hub")
+    with serving(hub, identity, arguments.host, arguments.port):
+        return _watched(hub)
+
+
+def _watched(hub: Hub) -> int:
+    """Say what happens until the study has ended and every site has heard of it."""
+    told = 0
+    while True:
+        events = hub.state.events
+        for at, sentence in events[told:]:
+            print(time.strftime("%H:%M:%S", time.localtime(at)), sentence, file=ASIDE)
+        told = len(events)
+        if hub.state.has_ended:
+            break
+        time.sleep(_LOOK)
+    from dpcore.study.demo import summary
+
+    # Sites ask once more and learn that it is over.
+    time.sleep(1)
+    print(summary(hub))
+    return 0 if hub.state.phase == "done" else _BROKEN
+
+
+def _add_site(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("join", type=Path, help="the site's join file")
+    add("--data", type=Path, required=True, help="a .csv, .parquet, .npz or .npy file")
+    add("--project", type=Path, required=True, help="folder with the site's ledger")
+    add("--cap", type=float, nargs=2, metavar=("EPSILON", "DELTA"),
+        help="for a new project: the most that everything ever released may spend")  # fmt: skip
+    add("--ask", action="store_true", help="ask at the terminal before each answer")
+    parser.set_defaults(command=_site)
+
+
+def _site(arguments: argparse.Namespace) -> int:
+    from dpcore.releases.project import Project
+    from dpcore.study.courier import Courier
+    from dpcore.study.frames import FrameError
+    from dpcore.study.guard import Guard
+    from dpcore.study.identity import read_join_file
+    from dpcore.study.plan import plan_from
+
+    join = read_join_file(arguments.join)
+    cap = None if arguments.cap is None else tuple(arguments.cap)
+    plan = plan_from(join.plan)
+    approve = _approve if arguments.ask else lambda _: True
+    project = Project(arguments.project, cap)
+    guard = Guard(plan, join.site, arguments.data, project, approve=approve)
+    print(f"dpcore: {join.site}: {_promise(plan)}; public key {guard.public_key}", file=ASIDE)
+    try:
+        phase = Courier(guard, join, say=lambda what: print(f"dpcore: {what}", file=ASIDE)).run()
+    except FrameError as error:
+        raise ParameterError("join", "one that the hub accepts", str(error)) from error
+    print(f"the study is {phase}")
+    return 0 if phase == "done" else _BROKEN
+
+
+def _approve(request: Request) -> bool:
+    print(f"attempt {request.attempt}, {request.round}, among {', '.join(request.roster)}")
+    print("answer? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--sites", type=int, default=5)
+    add("--folder", type=Path, help="new or empty; a temporary one if not given")
+    _add_settings(parser)
+    parser.set_defaults(command=_demo)
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from dpcore.study.demo import demo_study, digits_plan
+
+    plan = digits_plan(arguments.sites, **_settings(arguments))
+    given = arguments.folder
+    with (
+        nullcontext(given) if given else tempfile.TemporaryDirectory() as folder,
+        demo_study(plan, folder) as demo,
+    ):
+        return _watched(demo.hub)

@@ -1,0 +1,117 @@
+"""What a release would be worth, tried on a look-alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.errors import ParameterError
+from dpcore.releases.calibration import Scales, calibrated
+from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.encoding import Reading
+from dpcore.releases.exact.integer_moments import noisy_second_moment
+from dpcore.releases.measurement import exact_moment, noisy_centre, sum_and_count
+from dpcore.releases.planning.look_alike import check_rows, look_alike
+from dpcore.releases.tables import Table
+from dpcore.spectra import leading_eigenpairs
+
+# More rows than these are counted as so many copies: it is the noise that is tried.
+_ROWS_MADE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A release that was tried on made-up rows.
+
+    Attributes
+    ----------
+    scales : Scales
+        Noise of the release, which does not depend on any rows.
+    epsilon : float
+        What holds at the asked delta.
+    visible_share : float
+        A direction with less of all variance than this is lost in the noise: the point from which
+        a noisy eigenvector turns towards it at all, sigma sqrt(D) over the number of rows.
+    captured, best : ndarray of shape (n_draws, n_components)
+        Share of the made-up rows' variance that the first 1, 2, ... released components capture
+        in each draw of the noise, and that the best ones capture.
+    """
+
+    scales: Scales
+    epsilon: float
+    visible_share: float
+    captured: FloatArray
+    best: FloatArray
+
+
+def plan(
+    dictionary: Dictionary,
+    *,
+    n_rows: int,
+    epsilon: float,
+    delta: float,
+    n_components: int,
+    preparation: str = "sphere",
+    mean_share: float = 0.1,
+    n_factors: int = 3,
+    n_draws: int = 3,
+    seed: int = 0,
+) -> Plan:
+    """Try a release on a look-alike: public numbers in, nothing private read, nothing charged.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+    n_rows : int
+        As many as the real table is known to have, or may have.
+    epsilon, delta, n_components, preparation, mean_share
+        As in `release`.
+    n_factors, seed : int
+        As in `look_alike`.
+    n_draws : int
+        How often the noise is drawn.
+
+    Raises
+    ------
+    ParameterError
+        As `calibrated` and `look_alike`.
+    """
+    check_rows(n_rows)
+    if not 1 <= n_components <= dictionary.n_features:
+        raise ParameterError(
+            "n_components", f"from 1 to the {dictionary.n_features} features", n_components
+        )
+    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=mean_share)
+    n_made = min(n_rows, _ROWS_MADE)
+    rows = look_alike(dictionary, n_made, n_factors=n_factors, seed=seed)
+    table, copies = Table(rows, dictionary.keys, dictionary.n_features), n_rows / n_made
+    total = _times(sum_and_count(table, dictionary, scales, Reading()), copies)
+    drawn = []
+    for _ in range(n_draws):
+        centre, _ = noisy_centre(total, scales)
+        exact = exact_moment(table, dictionary, scales, centre, preparation)
+        noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
+        _, found = leading_eigenpairs(noisy.astype(np.float64), n_components)
+        drawn.append((_captured(found, exact), _best(exact, n_components)))
+    captured, best = np.swapaxes(drawn, 0, 1)
+    visible = scales.moment_sigma * scales.n_features**0.5 / scales.length**2 / n_rows
+    return Plan(scales, scales.epsilon(delta, epsilon), visible, captured, best)
+
+
+def _times(exact: IntArray, copies: float) -> IntArray:
+    counted: IntArray = np.rint(exact * copies).astype(np.int64)
+    return counted
+
+
+def _captured(components: FloatArray, moment: IntArray) -> FloatArray:
+    energies = np.einsum("kd,kd->k", components @ moment, components)
+    shares: FloatArray = np.cumsum(energies) / np.trace(moment)
+    return shares
+
+
+def _best(moment: IntArray, n_components: int) -> FloatArray:
+    eigenvalues, _ = leading_eigenpairs(moment.astype(np.float64), n_components)
+    shares: FloatArray = np.cumsum(eigenvalues) / np.trace(moment)
+    return shares

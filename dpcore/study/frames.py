@@ -1,0 +1,197 @@
+"""What goes over the wire: requests of a hub, and what a site sends back, each with its bounds.
+
+A request is a JSON object of a few fields. What a site sends is a frame: a mark, the length of a
+JSON header, the header, whole or real numbers in little-endian order, and the SHA-256 of all of it.
+Whoever reads one knows from the plan how long it has to be, and reads no further.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import AnyArray
+from dpcore.errors import ParameterError
+from dpcore.releases.exact.integer_rows import GRID
+from dpcore.study.plan import FORM, StudyPlan
+
+MARK = b"DPST\x01"
+SUM, MOMENT = "sum", "moment"
+ROUNDS = (SUM, MOMENT)
+MOST_ATTEMPTS = 99
+_LENGTH = struct.Struct("<I")
+_MOST_HEADER, _DIGEST, _KEY = 1 << 12, 32, 64
+
+
+class FrameError(ValueError):
+    """Bytes or a request that are not what the study allows, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a hub asks of a site.
+
+    Parameters
+    ----------
+    study : str
+        Digest of the plan.
+    attempt : int
+        From 1. A new one is drawn and charged anew.
+    round : {"sum", "moment"}
+    roster : tuple of str
+        Sites that take part in this attempt; masks cancel among them.
+    keys : mapping of str to str
+        Public keys of the roster, 64 hexadecimal digits each.
+    centre : tuple of int
+        On the grid, for the moment; empty for the sum.
+    """
+
+    study: str
+    attempt: int
+    round: str
+    roster: tuple[str, ...]
+    keys: Mapping[str, str]
+    centre: tuple[int, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Names the answer: the same for everybody who is asked the same."""
+        return f"{self.attempt}-{self.round}"
+
+    def json(self) -> bytes:
+        content = asdict(self) | {"form": FORM}
+        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+
+
+def request_from(raw: bytes, plan: StudyPlan) -> Request:
+    """The request in these bytes, if the plan allows it.
+
+    Raises
+    ------
+    FrameError
+        Naming what it does not allow.
+    """
+    if len(raw) > _longest_request(plan):
+        raise FrameError(f"a request of {len(raw):,} bytes, more than this study needs")
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise FrameError("a request that is no JSON") from None
+    known = {"form"} | {each.name for each in fields(Request)}
+    if not isinstance(content, dict) or content.keys() != known or content.pop("form") != FORM:
+        raise FrameError(f"a request that is not of the form {FORM}")
+    if content["study"] != plan.digest:
+        raise FrameError("a request of another study, or of another version of its plan")
+    if content["round"] not in ROUNDS:
+        raise FrameError("a request for a round that the protocol has not")
+    if type(content["attempt"]) is not int or not 1 <= content["attempt"] <= MOST_ATTEMPTS:
+        raise FrameError(f"an attempt that is not a whole number from 1 to {MOST_ATTEMPTS}")
+    roster, keys, centre = content["roster"], content["keys"], content["centre"]
+    _check_roster(roster, keys, plan)
+    _check_centre(centre, plan.n_features if content["round"] == MOMENT else 0)
+    return Request(**content | {"roster": tuple(roster), "centre": tuple(centre)})
+
+
+def _longest_request(plan: StudyPlan) -> int:
+    return 1024 + 200 * len(plan.sites) + 10 * plan.n_features
+
+
+def _check_roster(roster: Any, keys: Any, plan: StudyPlan) -> None:
+    if not isinstance(roster, list) or not all(isinstance(site, str) for site in roster):
+        raise FrameError("a roster that is no list of names")
+    if [site for site in plan.sites if site in roster] != roster:
+        raise FrameError("a roster of other sites, or in another order, than the plan's")
+    if len(roster) < int(plan.fewest or 0):
+        raise FrameError(f"a roster of {len(roster)} sites, fewer than the {plan.fewest} agreed on")
+    if not isinstance(keys, dict) or keys.keys() != set(roster):
+        raise FrameError("public keys of others than the roster")
+    if not all(is_key(key) for key in keys.values()):
+        raise FrameError(f"a public key that is not {_KEY} hexadecimal digits")
+
+
+def is_key(text: Any) -> bool:
+    """Whether this is a public key as it is written."""
+    return isinstance(text, str) and len(text) == _KEY and set(text) <= set("0123456789abcdef")
+
+
+def _check_centre(centre: Any, length: int) -> None:
+    is_right = isinstance(centre, list) and len(centre) == length
+    if not is_right or not all(type(each) is int and abs(each) <= GRID for each in centre):
+        raise FrameError(f"a centre that is not {length} whole numbers on the grid")
+
+
+def shape_of(plan: StudyPlan, round_: str) -> tuple[tuple[int, ...], str]:
+    """Shape and data type of what a site sends: whole numbers, or the directions of `dpdis`.
+
+    The sum has the weighted count last; the moment is its upper triangle, row by row.
+    """
+    d = plan.n_features
+    if round_ == SUM:
+        return (d + 1,), "<i8"
+    if plan.protocol == "dpdis":
+        return (d, int(plan.intermediate_dim or 0)), "<f8"
+    return (d * (d + 1) // 2,), "<i8"
+
+
+def frame_length(plan: StudyPlan, round_: str) -> int:
+    """The most bytes that a frame of this round may have."""
+    shape, _ = shape_of(plan, round_)
+    return len(MARK) + _LENGTH.size + _MOST_HEADER + int(np.prod(shape)) * 8 + _DIGEST
+
+
+def frame(plan: StudyPlan, request: Request, site: str, values: AnyArray) -> bytes:
+    """What a site sends in answer to a request."""
+    shape, dtype = shape_of(plan, request.round)
+    header = json.dumps(
+        {"form": FORM, "study": plan.digest, "request": request.id, "site": site,
+         "shape": list(shape), "dtype": dtype},
+        sort_keys=True,
+    ).encode()  # fmt: skip
+    body = MARK + _LENGTH.pack(len(header)) + header + np.ascontiguousarray(values, dtype).tobytes()
+    return body + sha256(body).digest()
+
+
+def values_from(raw: bytes, plan: StudyPlan, request: Request, site: str) -> AnyArray:
+    """The numbers in a frame, if it is the one that was asked for.
+
+    Raises
+    ------
+    FrameError
+        Naming the site and what is wrong.
+    """
+    shape, dtype = shape_of(plan, request.round)
+    start = len(MARK) + _LENGTH.size
+    if len(raw) > frame_length(plan, request.round) or raw[: len(MARK)] != MARK:
+        raise FrameError(f"{site} sent no frame of this version")
+    if len(raw) < start + _DIGEST or sha256(raw[:-_DIGEST]).digest() != raw[-_DIGEST:]:
+        raise FrameError(f"{site} sent a frame that was damaged on the way")
+    (length,) = _LENGTH.unpack_from(raw, len(MARK))
+    body = raw[start + length : -_DIGEST]
+    try:
+        header = json.loads(raw[start : start + min(length, _MOST_HEADER)])
+    except (ValueError, RecursionError):
+        raise FrameError(f"{site} sent a frame whose header is no JSON") from None
+    expected = {"form": FORM, "study": plan.digest, "request": request.id, "site": site,
+                "shape": list(shape), "dtype": dtype}  # fmt: skip
+    if not isinstance(header, dict) or header.keys() != expected.keys():
+        raise FrameError(f"{site} sent a frame with other fields than this version has")
+    for name, right in expected.items():
+        if header[name] != right:
+            raise FrameError(f"{site} sent a frame whose {name} is not what was asked for")
+    if len(body) != int(np.prod(shape)) * 8:
+        raise FrameError(f"{site} sent {len(body):,} bytes of numbers for a shape of {shape}")
+    values = np.frombuffer(body, dtype).reshape(shape)
+    if dtype == "<f8" and not np.isfinite(values).all():
+        raise FrameError(f"{site} sent numbers that are not finite")
+    return values
+
+
+def refusal(error: ParameterError | FrameError | Exception) -> str:
+    """A refusal as it travels: one sentence of bounded length."""
+    return str(error)[:300]

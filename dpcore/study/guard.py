@@ -1,0 +1,199 @@
+"""The guard: what stands between a site's rows and a study.
+
+It owns the rows, the site's randomness and the ledger. A request is numbers and names, checked
+against the plan that the site has agreed to; the answer is a message that has been paid for, or a
+refusal in one sentence. Who asks the same again is sent the same bytes again, and nothing is drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from dpcore.arrays import AnyArray, IntArray
+from dpcore.errors import ParameterError
+from dpcore.privacy import BeyondCap
+from dpcore.releases.encoding import Reading
+from dpcore.releases.exact.integer_moments import noisy_second_moment, noisy_sum
+from dpcore.releases.exact.integer_rows import LENGTH
+from dpcore.releases.measurement import exact_moment, sum_and_count
+from dpcore.releases.project import Project
+from dpcore.releases.tables import Table
+from dpcore.spectra import leading_eigenpairs
+from dpcore.study.frames import SUM, FrameError, Request, frame, refusal, request_from
+from dpcore.study.masks import masked, public_key
+from dpcore.study.plan import StudyPlan
+
+_MESSAGE, _ASKED, _LOG, _KEY = "message.bin", "request.json", "requests.log", "key.bin"
+LONGEST_LOG = 1 << 24
+
+
+class Refused(Exception):
+    """A site's answer where it does not answer: one sentence."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What an attempt costs a site's people, as a ledger counts it."""
+
+    mu: float
+    distance: float
+
+
+class Guard:
+    """A site's guard in one study.
+
+    Promise: whatever is asked, by whomever, everything that leaves is (epsilon, delta)-DP for
+    every person of this site against each adversary of the plan, an attempt at a time; and all
+    attempts and other releases of the project together keep its cap. Nothing else leaves but
+    refusals, which are made of the request and the ledger.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    site : str
+    data : path, mapping, DataFrame or ndarray
+        As in `Table`: the site's rows.
+    project : Project
+        With the ledger of everything released about these people.
+    peers : mapping of str to str, optional
+        Public keys of other sites, come by another way than the hub: no others are then accepted.
+    approve : callable
+        Request -> whether the owner lets it be answered.
+    """
+
+    def __init__(
+        self,
+        plan: StudyPlan,
+        site: str,
+        data: Any,
+        project: Project,
+        *,
+        peers: Mapping[str, str] | None = None,
+        approve: Callable[[Request], bool] = lambda _: True,
+    ) -> None:
+        if site not in plan.sites:
+            raise ParameterError("site", f"one of {', '.join(plan.sites)}", site)
+        self.plan, self.site, self.project = plan, site, project
+        self._table = Table(data, plan.dictionary.keys, plan.n_features)
+        self._peers, self._approve = dict(peers or {}), approve
+        self._lock = Lock()
+        self._key = _kept_key(project.folder / f"{plan.name}-{_KEY}")
+
+    @property
+    def public_key(self) -> str:
+        """What other sites agree on masks with."""
+        return public_key(self._key)
+
+    def answer(self, raw: bytes) -> bytes:
+        """The message that was asked for.
+
+        Parameters
+        ----------
+        raw : bytes
+            As a hub sent it; nothing in it is trusted.
+
+        Raises
+        ------
+        Refused
+            With the sentence that may be sent back.
+        """
+        with self._lock:
+            try:
+                request = request_from(raw, self.plan)
+                message = self._answer(request)
+            except (FrameError, ParameterError, BeyondCap, ValueError, OSError) as error:
+                self._note(raw, refusal(error), 0)
+                raise Refused(refusal(error)) from error
+            self._note(raw, "", len(message))
+            return message
+
+    def log(self) -> list[dict[str, Any]]:
+        """What was asked and what left, oldest first: for the owner."""
+        path = self.project.folder / _LOG
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def _answer(self, request: Request) -> bytes:
+        if request.keys.get(self.site) != self.public_key:
+            raise FrameError(f"a roster without {self.site}, or with another public key for it")
+        for other, key in self._peers.items():
+            if request.keys.get(other, key) != key:
+                raise FrameError(f"a public key for {other} that is not the one known here")
+        name = f"{self.plan.name}-{request.id}"
+        kept = self.project.path_of(name)
+        if kept.is_dir():
+            if (kept / _ASKED).read_bytes() != request.json():
+                raise FrameError(f"another request of the name {request.id}, which was answered")
+            return (kept / _MESSAGE).read_bytes()
+        if not self._approve(request):
+            raise FrameError(f"{self.site}'s owner does not let this be answered")
+        values = self._sum(request) if request.round == SUM else self._moment(request)
+        if self.plan.protocol == "securesum":
+            purpose = f"{self.plan.digest} {request.id}"
+            values = masked(values, self._key, self.site, request.roster, request.keys, purpose)
+        message = frame(self.plan, request, self.site, values)
+        self.project.publish(name, {_MESSAGE: message, _ASKED: request.json()})
+        return message
+
+    def _sum(self, request: Request) -> IntArray:
+        plan = self.plan
+        total = sum_and_count(self._table, plan.dictionary, plan.scales, Reading())
+        charge = f"{plan.name}-{request.attempt}"
+        # Nothing leaves before it is in its folder: what a kill left charged can be drawn again.
+        if charge not in {each.name for each in self.project.releases()}:
+            spent = Spent(plan.worst.mu, plan.distance)
+            self.project.charge(charge, spent, plan.epsilon, plan.delta)
+        return noisy_sum(total, plan.scales.sum_sigma)
+
+    def _moment(self, request: Request) -> AnyArray:
+        """Paid for with the sum: both noises are in the attempt's charge."""
+        plan = self.plan
+        before = self.project.path_of(f"{plan.name}-{request.attempt}-{SUM}") / _ASKED
+        if not before.exists():
+            raise FrameError(f"a moment before the sum of attempt {request.attempt}")
+        asked = request_from(before.read_bytes(), plan)
+        same = asked.roster == request.roster and asked.keys == request.keys
+        if plan.protocol == "securesum" and not same:
+            raise FrameError("another roster than that of the sum")
+        centre = np.array(request.centre, dtype=np.float64)
+        exact = exact_moment(self._table, plan.dictionary, plan.scales, centre, plan.preparation)
+        noisy = noisy_second_moment(exact, plan.scales.moment_sigma)
+        if plan.protocol != "dpdis":
+            return noisy[np.triu_indices(plan.n_features)]
+        values, vectors = leading_eigenpairs(noisy / LENGTH**2, int(plan.intermediate_dim or 0))
+        directions: AnyArray = vectors.T * np.sqrt(np.maximum(values, 0))
+        return directions
+
+    def _note(self, raw: bytes, refused: str, n_bytes: int) -> None:
+        path = self.project.folder / _LOG
+        if path.exists() and path.stat().st_size > LONGEST_LOG:
+            os.replace(path, path.with_suffix(".log.old"))
+        line = {
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "asked": raw[:200].decode(errors="replace"),
+            "refused": refused,
+            "bytes": n_bytes,
+        }
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _kept_key(path: Path) -> X25519PrivateKey:
+    """The site's key for this study, made when it is first needed; its owner's alone to read."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return X25519PrivateKey.from_private_bytes(path.read_bytes())
+    own = X25519PrivateKey.generate()
+    with os.fdopen(file, "wb") as opened:
+        opened.write(own.private_bytes_raw())
+    return own

@@ -1,0 +1,295 @@
+"""The hub: asks the sites, waits no longer than agreed, adds up what came. It holds no row.
+
+Its state is a file and the frames it was sent, each written before it counts, so that a hub that
+was killed goes on where it was. Time passes through `tick` alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import AnyArray
+from dpcore.errors import ParameterError
+from dpcore.releases.measurement import TOLD, told_of
+from dpcore.study.aggregation import centre_and_count, components
+from dpcore.study.frames import (
+    MOMENT,
+    MOST_ATTEMPTS,
+    SUM,
+    FrameError,
+    Request,
+    is_key,
+    values_from,
+)
+from dpcore.study.plan import StudyPlan
+
+JOINING, DONE, FAILED = "joining", "done", "failed"
+_STATE, RESULT = "hub.json", "result.npz"
+_MOST_EVENTS = 500
+
+
+@dataclass(frozen=True)
+class HubState:
+    """Where a study is.
+
+    Parameters
+    ----------
+    phase : {"joining", "sum", "moment", "done", "failed"}
+    keys : dict of str to str
+        Public keys of the sites that have joined.
+    attempt : int
+        0 before the first.
+    roster : tuple of str
+        Sites of this attempt.
+    answered : tuple of str
+        Those that have sent what this round asks for.
+    refused : dict of str to str
+        Sentences of those that refused it.
+    centre : tuple of int
+    n_rows : float
+        Noisy.
+    deadline : float
+        When this phase ends, in seconds since the epoch.
+    why : str
+        Of a study that failed, in one sentence.
+    sent_bytes : dict of str to int
+        What each site has sent in all.
+    events : tuple of (seconds, sentence)
+    """
+
+    phase: str
+    deadline: float
+    keys: dict[str, str] = field(default_factory=dict)
+    attempt: int = 0
+    roster: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)
+    centre: tuple[int, ...] = ()
+    n_rows: float = 0.0
+    why: str = ""
+    sent_bytes: dict[str, int] = field(default_factory=dict)
+    events: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.phase in (DONE, FAILED)
+
+
+class Hub:
+    """A study's hub.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    folder : path
+        Of its state; made if it is not there, gone on with if it is.
+    now : callable
+        Seconds since the epoch.
+
+    Raises
+    ------
+    ParameterError
+        If the folder holds the state of another study.
+    OSError
+        If the folder cannot be written.
+    """
+
+    def __init__(
+        self, plan: StudyPlan, folder: Path | str, *, now: Callable[[], float] = time.time
+    ) -> None:
+        self.plan, self.folder, self._now = plan, Path(folder), now
+        self._lock = RLock()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.state = self._kept() or HubState(JOINING, now() + plan.join_seconds)
+        self._keep(self.state)
+
+    def join(self, site: str, key: str) -> None:
+        """A site is there, with this public key. Joining again changes nothing.
+
+        Raises
+        ------
+        FrameError
+            If it is no site of the study, or comes with another key, or too late.
+        """
+        if site not in self.plan.sites:
+            raise FrameError("a site that the study does not know")
+        if not is_key(key):
+            raise FrameError(f"{site} joined with something that is no public key")
+        with self._lock:
+            known = self.state.keys.get(site)
+            if known not in (None, key):
+                raise FrameError(f"{site} has joined with another public key")
+            if known is None:
+                if self.state.phase != JOINING:
+                    raise FrameError(f"{site} came after the study had begun")
+                self._change(f"{site} has joined", keys=self.state.keys | {site: key})
+            self.tick()
+
+    def asks(self, site: str) -> Request | None:
+        """What this site is asked now, if anything."""
+        with self._lock:
+            state = self.state
+            waits = site in state.roster and site not in (*state.answered, *state.refused)
+            return self.request if state.phase in (SUM, MOMENT) and waits else None
+
+    @property
+    def request(self) -> Request:
+        """Of this round."""
+        state = self.state
+        keys = {site: state.keys[site] for site in state.roster}
+        centre = state.centre if state.phase == MOMENT else ()
+        return Request(self.plan.digest, state.attempt, state.phase, state.roster, keys, centre)
+
+    def receive(self, site: str, request_id: str, raw: bytes) -> None:
+        """A site's message. One that was received already changes nothing.
+
+        Raises
+        ------
+        FrameError
+            Naming the site, if it is not what the site was asked for.
+        """
+        with self._lock:
+            if self.asks(site) is None or request_id != self.request.id:
+                if self._path(request_id, site).exists():
+                    return
+                raise FrameError(f"{site} sent {request_id[:40]!r}, which it is not asked for")
+            values_from(raw, self.plan, self.request, site)
+            path = self._path(request_id, site)
+            path.parent.mkdir(exist_ok=True)
+            _write(path, raw)
+            sent = self.state.sent_bytes
+            self._change(
+                f"{site} sent {len(raw):,} bytes",
+                answered=(*self.state.answered, site),
+                sent_bytes=sent | {site: sent.get(site, 0) + len(raw)},
+            )
+            self.tick()
+
+    def refuse(self, site: str, request_id: str, sentence: str) -> None:
+        """A site that does not answer what it was asked."""
+        with self._lock:
+            if self.asks(site) is not None and request_id == self.request.id:
+                said = " ".join(str(sentence)[:300].split())
+                refused = self.state.refused | {site: said}
+                self._change(f"{site} refuses: {said}", refused=refused)
+                self.tick()
+
+    def tick(self) -> None:
+        """What follows from who has answered and from the time."""
+        with self._lock:
+            state = self.state
+            if state.phase == JOINING:
+                self._tick_joining(state)
+            elif state.phase in (SUM, MOMENT):
+                waiting = set(state.roster) - {*state.answered, *state.refused}
+                if not waiting or self._now() >= state.deadline:
+                    self._end_round(state)
+
+    def _tick_joining(self, state: HubState) -> None:
+        if len(state.keys) == len(self.plan.sites):
+            self._begin(self.plan.sites)
+        elif self._now() >= state.deadline:
+            there = tuple(site for site in self.plan.sites if site in state.keys)
+            self._begin(there)
+
+    def _begin(self, roster: tuple[str, ...]) -> None:
+        """An attempt among these sites, drawn and charged anew."""
+        attempt = self.state.attempt + 1
+        if len(roster) < int(self.plan.fewest or 0):
+            self._fail(f"only {len(roster)} sites are left of the {self.plan.fewest} agreed on")
+        elif attempt > MOST_ATTEMPTS:
+            self._fail(f"{MOST_ATTEMPTS} attempts have failed")
+        else:
+            self._change(
+                f"attempt {attempt} begins among {len(roster)} sites",
+                phase=SUM, attempt=attempt, roster=roster, answered=(), refused={}, centre=(),
+                deadline=self._now() + self.plan.round_seconds,
+            )  # fmt: skip
+
+    def _end_round(self, state: HubState) -> None:
+        there = tuple(site for site in state.roster if site in state.answered)
+        for site in state.roster:
+            if site not in (*there, *state.refused):
+                self._change(f"{site} did not answer in time")
+        if there != state.roster and self.plan.protocol == "securesum":
+            # Masks of those who are missing stay in the sum: it says nothing.
+            self._begin(there)
+        elif len(there) < int(self.plan.fewest or 0):
+            self._fail(f"only {len(there)} sites answered of the {self.plan.fewest} agreed on")
+        elif state.phase == SUM:
+            centre, n_rows = centre_and_count(self.plan, self._values(there))
+            self._change(
+                "the centre is known",
+                phase=MOMENT, roster=there, answered=(), centre=centre, n_rows=n_rows,
+                deadline=self._now() + self.plan.round_seconds,
+            )  # fmt: skip
+        else:
+            self._finish(there)
+
+    def _finish(self, there: tuple[str, ...]) -> None:
+        state = self.state
+        found = components(self.plan, self._values(there), state.centre, state.n_rows)
+        path = self.folder / RESULT
+        partial = path.with_suffix(".partial.npz")
+        arrays: dict[str, Any] = {name: told_of(found, name) for name in TOLD} | {
+            "components": found.components, "eigenvalues": found.eigenvalues,
+            "centre": found.centre, "n_rows": found.n_rows, "sites": np.array(there),
+            "features": np.array(self.plan.dictionary.features),
+        }  # fmt: skip
+        np.savez(partial, **arrays)
+        os.replace(partial, path)
+        self._change(f"components from {len(there)} sites", phase=DONE, answered=there)
+
+    def _fail(self, why: str) -> None:
+        self._change(f"the study failed: {why}", phase=FAILED, why=why)
+
+    def _values(self, sites: tuple[str, ...]) -> dict[str, AnyArray]:
+        request = self.request
+        return {
+            site: values_from(self._path(request.id, site).read_bytes(), self.plan, request, site)
+            for site in sites
+        }
+
+    def _path(self, request_id: str, site: str) -> Path:
+        name = request_id if request_id.replace("-", "").isalnum() else "unknown"
+        return self.folder / name / f"{site}.bin"
+
+    def _change(self, sentence: str, **changes: Any) -> None:
+        events = (*self.state.events, (self._now(), sentence))[-_MOST_EVENTS:]
+        state = replace(self.state, events=events, **changes)
+        self._keep(state)
+        self.state = state
+
+    def _keep(self, state: HubState) -> None:
+        content = {"study": self.plan.digest, **asdict(state)}
+        _write(self.folder / _STATE, json.dumps(content).encode())
+
+    def _kept(self) -> HubState | None:
+        path = self.folder / _STATE
+        if not path.exists():
+            return None
+        content = json.loads(path.read_bytes())
+        if content.pop("study", None) != self.plan.digest:
+            raise ParameterError("folder", "empty, or of this very study", str(self.folder))
+        tuples = {name: tuple(content[name]) for name in ("roster", "answered", "centre")}
+        events = tuple((at, what) for at, what in content["events"])
+        return HubState(**content | tuples | {"events": events})
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of it or nothing, on the disk when this returns."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)

@@ -1,0 +1,232 @@
+"""Who may talk to a hub: certificates for both ends and a token a site, made once for a study.
+
+The authority that signs is made for the study and forgotten at once, so nobody can sign more. A
+site's join file holds all it needs to find the hub, to know it and to be known, and is its secret.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import ssl
+import tempfile
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.x509.oid import NameOID
+
+from dpcore.errors import ParameterError
+from dpcore.study.plan import StudyPlan, plan_from
+
+PLAN, TOKENS = "study.json", "tokens.json"
+_AUTHORITY, _CERTIFICATE, _KEY = "authority.pem", "certificate.pem", "key.pem"
+_YEAR = timedelta(days=366)
+
+
+@dataclass(frozen=True)
+class JoinFile:
+    """What a site needs to take part.
+
+    Parameters
+    ----------
+    site : str
+    hub : str
+        Its address, https://host:port.
+    plan : str
+        The study's plan, as `StudyPlan.json` writes it.
+    token : str
+    authority, certificate, key : str
+        In PEM: who signed the hub, and what the site shows it.
+    """
+
+    site: str
+    hub: str
+    plan: str
+    token: str
+    authority: str
+    certificate: str
+    key: str
+
+    def context(self) -> ssl.SSLContext:
+        """TLS 1.3 with this hub and no other, as this site."""
+        context = ssl.create_default_context(cadata=self.authority)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        with tempfile.TemporaryDirectory() as folder:
+            chain = Path(folder) / "chain.pem"
+            _write_secret(chain, (self.certificate + self.key).encode())
+            context.load_cert_chain(chain)
+        return context
+
+
+def read_join_file(path: Path | str) -> JoinFile:
+    """A join file as `init_study` wrote it.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        join = JoinFile(**json.loads(Path(path).read_bytes()))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ParameterError("join", "a site's join file", str(path)) from error
+    if not all(isinstance(getattr(join, each.name), str) for each in fields(join)):
+        raise ParameterError("join", "a site's join file", str(path))
+    if urlsplit(join.hub).scheme != "https":
+        raise ParameterError("hub", "an https address", join.hub)
+    return join
+
+
+def init_study(plan: StudyPlan, folder: Path | str, address: str) -> list[Path]:
+    """Write the hub's folder and a join file for each site, whose paths are returned.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    folder : path
+        New or empty.
+    address : str
+        Of the hub, as sites reach it: https://host:port.
+
+    Raises
+    ------
+    ParameterError
+        If the folder is not empty or the address not https.
+    OSError
+        If it cannot be written.
+    """
+    url, folder = urlsplit(address), Path(folder)
+    if url.scheme != "https" or not url.hostname or not url.port:
+        raise ParameterError("address", "https://host:port", address)
+    if folder.exists() and any(folder.iterdir()):
+        raise ParameterError("folder", "new or empty", str(folder))
+    hub = folder / "hub"
+    hub.mkdir(parents=True)
+    (folder / "sites").mkdir()
+    authority = _Authority(plan.name)
+    certificate, key = authority.sign("hub", url.hostname)
+    (folder / PLAN).write_text(plan.json(), encoding="utf-8")
+    tokens, paths = {}, []
+    for site in plan.sites:
+        token = secrets.token_urlsafe(32)
+        tokens[sha256(token.encode()).hexdigest()] = site
+        join = JoinFile(site, address, plan.json(), token, authority.pem, *authority.sign(site))
+        paths.append(folder / "sites" / f"{site}.join.json")
+        _write_secret(paths[-1], json.dumps(asdict(join)).encode())
+    for name, text in ((_AUTHORITY, authority.pem), (_CERTIFICATE, certificate), (_KEY, key)):
+        _write_secret(hub / name, text.encode())
+    _write_secret(hub / TOKENS, json.dumps(tokens).encode())
+    return paths
+
+
+@dataclass(frozen=True)
+class HubIdentity:
+    """What a hub knows of itself and its sites: the plan, hashes of their tokens, its files."""
+
+    plan: StudyPlan
+    tokens: dict[str, str]
+    authority: Path
+    certificate: Path
+    key: Path
+
+    def site_of(self, token: str) -> str | None:
+        """Whose token that is. Only a hash is looked up, whose timing tells nothing of a token."""
+        return self.tokens.get(sha256(token.encode()).hexdigest())
+
+
+def hub_identity(folder: Path | str) -> HubIdentity:
+    """From the folder that `init_study` made.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    folder = Path(folder)
+    hub = folder / "hub"
+    try:
+        plan = plan_from((folder / PLAN).read_bytes())
+        tokens = json.loads((hub / TOKENS).read_bytes())
+    except (OSError, ValueError) as error:
+        raise ParameterError("folder", "one that `study init` made", str(folder)) from error
+    return HubIdentity(plan, tokens, hub / _AUTHORITY, hub / _CERTIFICATE, hub / _KEY)
+
+
+class _Authority:
+    """Signs the certificates of one study, and is then forgotten."""
+
+    def __init__(self, study: str) -> None:
+        self._key, self._study = ec.generate_private_key(ec.SECP256R1()), study
+        constraints = x509.BasicConstraints(ca=True, path_length=0)
+        self._certificate = self._signed("authority", self._key, constraints, None)
+        self.pem = self._certificate.public_bytes(Encoding.PEM).decode()
+
+    def sign(self, name: str, host: str | None = None) -> tuple[str, str]:
+        """Certificate and key of a site, or of a hub at a host."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        constraints = x509.BasicConstraints(ca=False, path_length=None)
+        certificate = self._signed(name, key, constraints, host)
+        secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return certificate.public_bytes(Encoding.PEM).decode(), secret.decode()
+
+    def _signed(
+        self,
+        name: str,
+        key: ec.EllipticCurvePrivateKey,
+        constraints: x509.BasicConstraints,
+        host: str | None,
+    ) -> x509.Certificate:
+        now = datetime.now(UTC)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(_named(f"{self._study} {name}"))
+            .issuer_name(_named(f"{self._study} authority"))
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + _YEAR)
+            .add_extension(constraints, critical=True)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+        )
+        if host is not None:
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_host(host)]), critical=False
+            )
+        return builder.sign(self._key, SHA256())
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
+
+
+def _host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _write_secret(path: Path, content: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)

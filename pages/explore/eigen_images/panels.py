@@ -1,0 +1,83 @@
+"""What the rows of eigen-images come to: the answer in words, and what one takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean
+
+import numpy as np
+import streamlit as st
+
+from dpcore.arrays import FloatArray
+from dpcore.data import DatasetStatus
+from dpcore.experiments.pca.export import notebook_of, script_of
+from dpcore.experiments.pca.sentences import counted, percent
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca import Subspace
+from dpcore.pca.protocols.register import PROTOCOLS
+from pages.explore.eigen_images.falling import falling
+from pages.parameters.words import or_infinity as say
+from pages.server import result_cache
+from pages.widgets import session_ledger
+from pages.widgets.component_images import MOST_SHOWN
+from pages.widgets.downloads import take_away
+from pages.widgets.messages import big_number
+
+# |cosine| to the exact component from which a picture is known again: within 37 degrees.
+_KNOWN_AGAIN = 0.8
+
+
+def headline(
+    spec: RunSpec, method: str, found: Mapping[float, Subspace], exact: FloatArray
+) -> None:
+    """What is kept on average at the strictest ε, as every page says it, and in the draw shown."""
+    kept = [row["energy_ratio"] for row in result_cache.rows(spec)]
+    words = big_number(
+        percent(fmean(kept)),
+        f"of the energy that exact PCA captures is kept by **{PROTOCOLS[method].title}** at "
+        f"**ε\u00a0=\u00a0{say(spec.epsilon)}**.",
+        f"The mean of {counted(len(kept), 'draw')}; the one shown keeps {percent(kept[0])}.",
+    )
+    shown = min(MOST_SHOWN, *(len(subspace.components) for subspace in found.values()))
+    again = (
+        f"**{np.count_nonzero(_cosines(subspace, exact)[:shown] >= _KNOWN_AGAIN)}** at "
+        f"ε\u00a0=\u00a0{say(epsilon)}"
+        for epsilon, subspace in found.items()
+    )
+    words.markdown(
+        f"Of {counted(shown, 'picture')} one knows again (|cosine| {_KNOWN_AGAIN} or more): "
+        f"{', '.join(again)}."
+    )
+
+
+def watch_it_fall(spec: RunSpec, dataset: DatasetStatus) -> None:
+    """The pictures at every ε, under a slider that waits for nobody; Play lets ε fall."""
+    if dataset.image_shape is None:
+        return
+    st.markdown("## Watch ε fall")
+    if session_ledger.curves(dataset.name):
+        falling(spec, dataset)
+        st.caption("Each step is a run of its own, made before it is moved: one draw of the noise.")
+
+
+def carry_off(spec: RunSpec, found: Mapping[float, Subspace], exact: FloatArray) -> None:
+    """Cosines and eigenvalues of every row, and the run at the strictest ε."""
+    rows = [
+        {"epsilon": epsilon, "component": k + 1, "cosine": cosine, "eigenvalue": eigenvalue}
+        for epsilon, subspace in found.items()
+        for k, (cosine, eigenvalue) in enumerate(
+            zip(_cosines(subspace, exact).tolist(), subspace.eigenvalues.tolist(), strict=False)
+        )
+    ]
+    take_away(
+        "eigen-images",
+        rows,
+        script=lambda: script_of(spec),
+        notebook=lambda: notebook_of(spec),
+    )
+
+
+def _cosines(subspace: Subspace, exact: FloatArray) -> FloatArray:
+    components = subspace.components
+    cosines: FloatArray = np.abs(np.einsum("kd,kd->k", components, exact[: len(components)]))
+    return cosines

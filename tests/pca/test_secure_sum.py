@@ -1,0 +1,91 @@
+"""Secure sum: pooled noise from sites whose messages nobody can look into, whoever drops out."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.errors import ParameterError
+from dpcore.pca import Draw
+from dpcore.pca.protocols.cape import masked_average
+from dpcore.pca.protocols.distributed import noisy_pool
+from dpcore.pca.protocols.secure_sum import BY_SUMMANDS, promised_by_summands, secure_sum
+from dpcore.privacy import Adversary, gaussian_epsilon
+from dpcore.spectra import SiteMoments
+from dpcore.streams import Repetition
+
+SIZES = np.array([60, 40, 100, 80, 30, 50])
+
+
+@pytest.fixture
+def settings(settings_with):
+    return settings_with(intermediate_dim=4, calibration="analytic", noise="isometric")
+
+
+def at_sites(n_features: int = 5) -> SiteMoments:
+    n = len(SIZES)
+    return SiteMoments(np.zeros((n, n_features, n_features)), np.zeros((n, n_features)), SIZES)
+
+
+@pytest.mark.parametrize("dropped", [0, 1, 3, 5])
+@pytest.mark.parametrize("honest", [None, 3, 6])
+def test_what_is_left_hides_a_person_from_each_adversary(settings, dropped, honest):
+    """Against the noises each does not know, added up by hand: the worst holds what was asked."""
+    settings = replace(settings, dropped_sites=dropped, honest_sites=honest)
+    draw = Draw(at_sites(), settings, Repetition(1))
+    found, n_there = BY_SUMMANDS.average(draw), len(SIZES) - dropped
+    (sigma,) = set(found.sigma)
+    counted_on = max(1, (len(SIZES) - 1 if honest is None else honest) - dropped)
+    unknown = {Adversary.OUTSIDER: n_there, Adversary.AGGREGATOR: counted_on}
+    if n_there > 1:
+        unknown[Adversary.SITE] = min(counted_on, n_there - 1)
+    moved = math.sqrt(2) * settings.row_norm_bound**2 / draw.n_people
+    by_hand = {
+        who: gaussian_epsilon(settings.budget.delta, math.sqrt(n) * sigma, moved)
+        for who, n in unknown.items()
+    }
+    assert {each.adversary: each.epsilon for each in found.guarantee.against} == pytest.approx(
+        by_hand, rel=1e-9
+    )
+    assert max(by_hand.values()) == pytest.approx(settings.budget.epsilon, rel=1e-9)
+    assert found.guarantee == promised_by_summands(settings, draw.n_samples, 5)
+    assert found.sigma_left == pytest.approx(math.sqrt(n_there) * sigma)
+
+
+def test_with_everybody_there_it_is_cape_under_masks_without_bound(settings):
+    draw = Draw(at_sites(), replace(settings, masks="wide"), Repetition(1))
+    ours, theirs, holder = (
+        average(draw).sigma_left for average in (BY_SUMMANDS.average, masked_average, noisy_pool)
+    )
+    assert ours == pytest.approx(theirs)
+    # All but one counted on: 6 noises, of which 5 would do.
+    assert ours == pytest.approx(math.sqrt(6 / 5) * holder)
+
+
+@pytest.mark.parametrize("dropped", [0, 2])
+def test_the_noise_in_the_sum_follows_its_law(settings, dropped, false_alarm):
+    settings = replace(settings, dropped_sites=dropped, mean_share=0.2)
+    draw = Draw(at_sites(300), settings, Repetition(secrets.randbits(60)))
+    found = BY_SUMMANDS.average(draw)
+    entries = found.spectrum.matrix + np.outer(found.centre, found.centre)
+    # Isometric noise has half the variance off the diagonal.
+    upper = math.sqrt(2) * entries[np.triu_indices(300, 1)] / found.sigma_left
+    assert stats.kstest(upper, "norm").pvalue > false_alarm
+    weight = found.mean_sigma / found.sigma_left
+    assert weight == pytest.approx(math.sqrt(2 * 0.8 / 0.2))
+    assert stats.kstest(found.centre / found.mean_sigma, "norm").pvalue > false_alarm
+
+
+def test_more_sites_than_there_are_cannot_be_counted_on(settings):
+    with pytest.raises(ParameterError, match="honest_sites"):
+        secure_sum(Draw(at_sites(), replace(settings, honest_sites=7), Repetition(0)))
+
+
+def test_a_message_is_a_key_and_whole_numbers(settings):
+    found = secure_sum(Draw(at_sites(), replace(settings, dropped_sites=1), Repetition(0)))
+    assert found.bytes_sent.tolist() == [32 + 8 * 15] * 5 and found.n_rounds == 2

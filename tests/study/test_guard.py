@@ -1,0 +1,190 @@
+"""The guard before a hub that is not to be trusted."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from parties import NAMES, serve
+from scipy import stats
+
+from dpcore.releases.dictionary import Column, Dictionary
+from dpcore.releases.exact.integer_rows import GRID
+from dpcore.releases.project import Project
+from dpcore.study.frames import MOMENT, SUM, FrameError, Request, request_from, values_from
+from dpcore.study.guard import Guard, Refused
+from dpcore.study.masks import added_up
+from dpcore.study.plan import StudyPlan
+
+
+def requests(plan, guards, round_=SUM, attempt=1, **changes) -> Request:
+    keys = {site: guard.public_key for site, guard in guards.items()}
+    return replace(Request(plan.digest, attempt, round_, NAMES, keys), **changes)
+
+
+@pytest.fixture
+def guards(plan_with, guard_of):
+    return {site: guard_of(plan_with(), site) for site in NAMES}
+
+
+def test_the_same_request_is_answered_by_the_same_bytes_and_paid_once(plan_with, guards):
+    guard, request = guards["one"], requests(plan_with(), guards)
+    first = guard.answer(request.json())
+    assert guard.answer(request.json()) == first
+    (charged,) = guard.project.releases()
+    assert charged.epsilon == 1.0 and charged.name == "trial-1"
+    assert [line["bytes"] for line in guard.log()] == [len(first)] * 2
+
+
+def test_a_new_attempt_is_drawn_and_charged_anew_until_the_cap(plan_with, guards):
+    guard, plan = guards["one"], plan_with()
+    answers = [guard.answer(requests(plan, guards, attempt=n).json()) for n in (1, 2, 3, 4)]
+    assert len(set(answers)) == 4
+    before = guard.project.total().epsilon
+    assert 1.0 < before <= 3.0
+    for attempt in range(5, 12):
+        try:
+            guard.answer(requests(plan, guards, attempt=attempt).json())
+        except Refused as refused:
+            assert "cap" in str(refused)
+            break
+    else:
+        pytest.fail("the cap was never reached")
+    assert guard.project.total().epsilon <= 3.0
+
+
+def test_another_roster_under_an_answered_name_is_refused(plan_with, guards):
+    guard, plan = guards["one"], plan_with()
+    guard.answer(requests(plan, guards).json())
+    fewer = requests(plan, guards, roster=NAMES[:3])
+    fewer = replace(fewer, keys={site: fewer.keys[site] for site in NAMES[:3]})
+    with pytest.raises(Refused, match="was answered"):
+        guard.answer(fewer.json())
+    moment = replace(fewer, round="moment", centre=(0, 0, 0, 0))
+    with pytest.raises(Refused, match="another roster"):
+        guard.answer(moment.json())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"study": "0" * 64}, "another study"),
+        ({"round": "rows"}, "a round"),
+        ({"attempt": 0}, "attempt"),
+        ({"attempt": 1.5}, "attempt"),
+        ({"roster": NAMES[:2]}, "fewer than"),
+        ({"roster": NAMES[::-1]}, "another order"),
+        ({"roster": (*NAMES, "five")}, "other sites"),
+        ({"keys": {}}, "public keys"),
+        ({"keys": dict.fromkeys(NAMES, "x" * 64)}, "hexadecimal"),
+        ({"keys": dict.fromkeys(NAMES, "ab" * 32)}, "another public key"),
+        ({"centre": (1, 2, 3, 4)}, "centre"),
+        ({"round": "moment", "centre": (0, 0, 0, GRID + 1)}, "centre"),
+        ({"round": "moment", "centre": (0, 0, 0, 0)}, "before the sum"),
+    ],
+)
+def test_what_the_plan_does_not_allow_is_refused_and_free(plan_with, guards, changes, said):
+    with pytest.raises(Refused, match=said):
+        guards["one"].answer(requests(plan_with(), guards, **changes).json())
+    assert not guards["one"].project.releases()
+    assert guards["one"].log()[-1]["refused"]
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.one_of(st.binary(max_size=200), st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(
+        st.sampled_from(["form", "study", "attempt", "round", "roster", "keys", "centre"]),
+        each, max_size=7), max_leaves=12)))  # fmt: skip
+def test_no_bytes_bring_it_down(plan_with, junk):
+    raw = junk if isinstance(junk, bytes) else json.dumps(junk).encode()
+    with pytest.raises(FrameError):
+        request_from(raw, plan_with())
+
+
+def test_a_field_at_a_time_of_any_kind(plan_with, guards):
+    """A right request with one field of another type: refused in a sentence, whatever it is."""
+    content = json.loads(requests(plan_with(), guards).json())
+    others = [None, True, -1, 10**400, 1e308, math.nan, "", "x" * 5000, [], [[]], {}, {"a": 1}]
+    for field in content:
+        for other in others:
+            if other == content[field]:
+                continue
+            with pytest.raises(Refused):
+                guards["one"].answer(json.dumps(content | {field: other}).encode())
+    assert not guards["one"].project.releases()
+
+
+def test_an_owner_can_say_no(plan_with, guard_of):
+    guard = guard_of(plan_with(), "one", approve=lambda request: request.round != SUM)
+    with pytest.raises(Refused, match="owner"):
+        guard.answer(requests(plan_with(), dict.fromkeys(NAMES, guard)).json())
+    assert not guard.project.releases()
+
+
+def test_a_known_key_is_not_replaced(plan_with, guards, guard_of):
+    known = {"two": guards["two"].public_key}
+    guard = guard_of(plan_with(), "one", peers=known)
+    forged = requests(plan_with(), guards | {"one": guard, "two": guards["three"]})
+    with pytest.raises(Refused, match="public key for two"):
+        guard.answer(forged.json())
+
+
+def test_what_a_kill_left_charged_is_drawn_again_and_paid_once(plan_with, guards, monkeypatch):
+    guard, request = guards["one"], requests(plan_with(), guards)
+
+    def killed(*_):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as before:
+        before.setattr(Project, "publish", killed)
+        with pytest.raises(Refused, match="no space"):
+            guard.answer(request.json())
+    assert len(guard.project.releases()) == 1
+    guard.answer(request.json())
+    assert len(guard.project.releases()) == 1
+
+
+@pytest.mark.parametrize("protocol", ["securesum", "full"])
+def test_what_leaves_carries_the_noise_that_was_paid_for(tmp_path, protocol, false_alarm):
+    """What sites send, added up, less what they hold: root of U times the scale, by KS."""
+    names = [f"c{number}" for number in range(300)]
+    columns = tuple(Column(name, -1, 1) for name in names)
+    plan = StudyPlan("wide", Dictionary(columns), NAMES, 1.0, 1e-6, 2, protocol=protocol)
+    row = dict.fromkeys(names, np.zeros(1))
+    guards = {site: Guard(plan, site, row, Project(tmp_path / site, (2.0, 1e-5))) for site in NAMES}
+    request, scales = requests(plan, guards), plan.scales
+    total = added(plan, guards, request)
+    assert stats.kstest(total[:-1] / (2 * scales.sum_sigma), "norm").pvalue > false_alarm
+    centred = replace(request, round=MOMENT, centre=(0,) * 300)
+    upper = np.zeros((300, 300))
+    upper[np.triu_indices(300)] = added(plan, guards, centred)
+    above = upper[np.triu_indices(300, 1)] / (2 * scales.moment_sigma)
+    assert stats.kstest(above, "norm").pvalue > false_alarm
+    diagonal = np.diag(upper) / (2 * scales.diagonal_sigma)
+    assert stats.kstest(diagonal, "norm").pvalue > false_alarm
+
+
+def added(plan, guards, request):
+    raw = {site: guard.answer(request.json()) for site, guard in guards.items()}
+    return added_up([values_from(raw[site], plan, request, site) for site in NAMES])
+
+
+def test_rows_never_leave(plan_with, joined, rows, tmp_path):
+    """A marked value is in no byte that leaves, nor in what is kept beside the ledger."""
+    marked = 0.123456789
+    rows["one"][:] = marked
+    hub, guards = joined(plan_with())
+    serve(hub, guards)
+    serve(hub, guards)
+    assert hub.state.phase == "done"
+    marks = (np.float64(marked).tobytes(), np.int64(round(marked * GRID)).tobytes(), b"0.12345")
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not any(mark in content for mark in marks), path

@@ -1,0 +1,63 @@
+"""What a study promises, from public numbers, and plans that cannot be kept."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import Adversary
+from dpcore.study.plan import plan_from
+
+
+@pytest.mark.parametrize("protocol", ["securesum", "full", "dpdis"])
+def test_a_plan_survives_its_file(plan_with, protocol):
+    plan = plan_with(protocol=protocol)
+    assert plan_from(plan.json()) == plan and plan_from(plan.json()).digest == plan.digest
+
+
+@pytest.mark.parametrize("fewest", [2, 3, 4])
+@pytest.mark.parametrize("honest", [1, 2, 3, 4])
+@pytest.mark.parametrize("protocol", ["securesum", "full"])
+def test_the_worst_adversary_holds_what_was_asked(plan_with, fewest, honest, protocol):
+    plan = plan_with(fewest=fewest, honest=honest, protocol=protocol)
+    held = [plan.epsilon_against(who) for who in Adversary]
+    assert max(held) == pytest.approx(1.0, abs=1e-6) and max(held) <= 1.0
+    unknown = min(max(1, honest - (4 - fewest)), fewest - 1) if protocol == "securesum" else 1
+    assert plan.worst.mu == pytest.approx(
+        plan.scales.mu / math.sqrt(unknown), rel=1e-6
+    )  # whole sigmas
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"fewest": 1}, "fewest"),
+        ({"fewest": 5}, "fewest"),
+        ({"honest": 0}, "honest"),
+        ({"n_components": 5}, "n_components"),
+        ({"n_components": True}, "n_components"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1e-18}, "delta"),
+        ({"protocol": "cape"}, "protocol"),
+        ({"preparation": "published"}, "preparation"),
+        ({"round_seconds": math.nan}, "round_seconds"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_in_one_sentence(plan_with, change, named):
+    with pytest.raises(ParameterError, match=named):
+        plan_with(**change)
+
+
+def test_a_file_that_is_no_plan(plan_with):
+    content = json.loads(plan_with().json())
+    wrong = [b"\xff", b"[]", b"[" * 100_000, b"{}", json.dumps(content | {"extra": 1}),
+             json.dumps({key: content[key] for key in content if key != "epsilon"}),
+             json.dumps(content | {"sites": ["one", "One"]}),
+             json.dumps(content | {"sites": ["../one", "two"]})]  # fmt: skip
+    for text in wrong:
+        with pytest.raises(ParameterError):
+            plan_from(text)
