@@ -42,7 +42,10 @@ def own_estimate(spec: RunSpec, n_features: int) -> None:
     if asking and is_long and not _sites_asked():
         told = tuple(key for key in told if key not in asking)
     asked = replace(spec, protocols=told, repetitions=1) if told else None
-    st.fragment(_panel)(asked, is_long or page_lock.is_wanted())
+    may_wait = is_long or page_lock.is_wanted()
+    if asked is not None and not may_wait:
+        result_cache.self_assessed(asked)
+    st.fragment(_panel)(asked, may_wait)
 
 
 def _panel(asked: RunSpec | None, may_wait: bool) -> None:
