@@ -8,24 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data.preparation import RENAMED
-from dpcore.data.row_norms import EXTREME, check_norm_bound, rounding, row_norms, tame
+from dpcore.data.preparation import LONGEST_ON_SPHERE, MODES, RENAMED, in_units_of_bound
+from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, shorten
 from dpcore.errors import ParameterError
-
-MODES = ("bounded", "published")
-_SHRINK = 2.0**-100
+from dpcore.spectra.site_rows import Parts
 
 
 @dataclass(frozen=True, eq=False)
 class BoundedViews:
-    """Two views whose joined rows [x y] have Euclidean norm at most 1.
+    """Two views whose joined rows [x y] have Euclidean norm at most 1, but for the sphere.
 
     Attributes
     ----------
-    X : ndarray of shape (n_samples, n_x)
-    Y : ndarray of shape (n_samples, n_y)
+    joined : ndarray of shape (n_samples, n_x + n_y)
+        Rows [x y]; in mode "sphere" of any length, in units of the bound.
+    parts : Parts
+        The two views, each with the length it gets on the sphere.
     x_mean, y_mean : ndarray of shape (n_x,) and (n_y,)
-        What was subtracted, in original units; the public centres in mode "bounded".
+        What was subtracted, in original units; public centres, unless in mode "published".
     x_scale, y_scale : float
         A row that is not clipped is (x - x_mean) * x_scale.
     n_clipped : int
@@ -37,8 +37,8 @@ class BoundedViews:
         One sentence that says so.
     """
 
-    X: FloatArray
-    Y: FloatArray
+    joined: FloatArray
+    parts: Parts
     x_mean: FloatArray
     y_mean: FloatArray
     x_scale: float
@@ -48,9 +48,14 @@ class BoundedViews:
     statement: str
 
     @property
-    def joined(self) -> FloatArray:
-        """Rows [x y], shape (n_samples, n_x + n_y)."""
-        return np.concatenate([self.X, self.Y], axis=1)
+    def X(self) -> FloatArray:
+        """The first view, of shape (n_samples, n_x)."""
+        return self.joined[:, self.parts[0][0]]
+
+    @property
+    def Y(self) -> FloatArray:
+        """The second view, of shape (n_samples, n_y)."""
+        return self.joined[:, self.parts[1][0]]
 
 
 def bound_views(
@@ -76,11 +81,12 @@ def bound_views(
     Y : array of shape (n_samples, n_y)
     x_share : float
         In (0, 1): the part of the squared norm bound given to the first view.
-    mode : {"bounded", "published"}
-        "bounded" uses the two public norm bounds and shortens joined rows longer than 1, both
-        views by the same factor, so that how x goes with y is kept. "published" subtracts the
-        mean and divides by the largest norm found in the data: that reads single people and is
-        not private.
+    mode : {"sphere", "bounded", "none", "published"}
+        As in `dpcore.data.prepare`. "bounded" and "none" use the two public norm bounds and
+        shorten joined rows longer than 1, both views by the same factor, so that how x goes with
+        y is kept. "sphere" shortens nothing: each view of a person gets its length around a
+        private mean that is drawn later (`SiteRows`). "published" subtracts the mean and divides
+        by the largest norm found in the data: that reads single people and is not private.
     x_norm_bound, y_norm_bound : float
         Public bounds on ||x - x_centre|| and ||y - y_centre||, chosen without the data. Not read
         in mode "published".
@@ -99,9 +105,11 @@ def bound_views(
         raise ParameterError("x_share", "in (0, 1)", x_share)
     weights = math.sqrt(x_share), math.sqrt(1 - x_share)
     mode = RENAMED.get(mode, mode)
+    n_x = X.shape[1]
+    parts = (slice(n_x), weights[0]), (slice(n_x, None), weights[1])
     if mode == "published":
-        return _published(X, Y, weights)
-    if mode != "bounded":
+        return _published(X, Y, parts)
+    if mode not in MODES:
         raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
     for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
         check_norm_bound(name, bound)
@@ -109,11 +117,15 @@ def bound_views(
         if not abs(centre) <= 1e15:
             raise ParameterError(name, "in [-1e15, 1e15]", centre)
     x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
-    X, Y, n_clipped = _within_one((X, x_centre, x_scale), (Y, y_centre, y_scale))
+    rows = np.hstack([_in_units(X, x_centre, x_scale), _in_units(Y, y_centre, y_scale)])
+    bounded, n_clipped = shorten(rows, 1.0)
+    said = "longer joined rows are clipped"
+    if mode == "sphere":
+        said = "each view of a person is brought to its length around a private mean"
     return BoundedViews(
-        X,
-        Y,
-        np.full(X.shape[1], float(x_centre)),
+        rows if mode == "sphere" else bounded,
+        parts,
+        np.full(n_x, float(x_centre)),
         np.full(Y.shape[1], float(y_centre)),
         x_scale,
         y_scale,
@@ -121,39 +133,22 @@ def bound_views(
         is_private=True,
         statement=(
             f"Views centred at the public {x_centre:.3g} and {y_centre:.3g} and divided by the "
-            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; longer joined rows are "
-            "clipped: this step is private."
+            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; {said}: this step is "
+            "private."
         ),
     )
 
 
-def _within_one(*centred: tuple[FloatArray, float, float]) -> tuple[FloatArray, FloatArray, int]:
-    """Two views, each (rows, centre, scale), scaled and clipped; and how many rows were longer."""
-    with np.errstate(over="ignore"):
-        X, Y = (_scaled(*view) for view in centred)
-        norms = np.hypot(row_norms(X), row_norms(Y))
-    far = ~(norms <= EXTREME)
-    if far.any():
-        # Shrunk beforehand, so that nothing overflows: these are clipped, whatever their length.
-        shrunk = [
-            _scaled(view[far].astype(np.float64) * _SHRINK, centre * _SHRINK, scale)
-            for view, centre, scale in centred
-        ]
-        joined, norms[far] = tame(np.concatenate(shrunk, axis=1), norms[far])
-        X[far], Y[far] = np.split(joined, [X.shape[1]], axis=1)
-    slack = rounding(X) + rounding(Y)
-    # A little below 1, so that rounding leaves no row above the bound.
-    close = norms > 1 - slack
-    for view in (X, Y):
-        view[close] = view[close] * ((1 - slack) / norms[close, None])
-    return X, Y, int(np.count_nonzero(norms > 1 + slack))
+def _in_units(view: FloatArray, centre: float, scale: float) -> FloatArray:
+    about = view - view.dtype.type(centre)
+    return in_units_of_bound(about, 1 / scale, LONGEST_ON_SPHERE, about)[0]
 
 
-def _published(X: FloatArray, Y: FloatArray, weights: tuple[float, float]) -> BoundedViews:
+def _published(X: FloatArray, Y: FloatArray, parts: Parts) -> BoundedViews:
     means = X.mean(axis=0, dtype=np.float64), Y.mean(axis=0, dtype=np.float64)
     views = [view - mean.astype(view.dtype) for view, mean in zip((X, Y), means, strict=True)]
     scales = []
-    for name, view, weight in zip("XY", views, weights, strict=True):
+    for name, view, (_, weight) in zip("XY", views, parts, strict=True):
         largest = row_norms(view).max()
         if largest == 0:
             raise ParameterError(name, "a view with at least two different rows", "equal rows")
@@ -161,9 +156,10 @@ def _published(X: FloatArray, Y: FloatArray, weights: tuple[float, float]) -> Bo
     joined = np.hypot(row_norms(views[0]) * scales[0], row_norms(views[1]) * scales[1])
     limit = 1 - rounding(views[0]) - rounding(views[1])
     scales = [scale * limit / joined.max() for scale in scales]
+    scaled = [view * view.dtype.type(scale) for view, scale in zip(views, scales, strict=True)]
     return BoundedViews(
-        views[0] * views[0].dtype.type(scales[0]),
-        views[1] * views[1].dtype.type(scales[1]),
+        np.hstack(scaled),
+        parts,
         means[0],
         means[1],
         scales[0],
@@ -192,7 +188,3 @@ def _as_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
             "Y", f"a view of the same {len(views[0])} people", f"{len(views[1])} rows"
         )
     return views[0], views[1]
-
-
-def _scaled(view: FloatArray, centre: float, scale: float) -> FloatArray:
-    return (view - view.dtype.type(centre)) * view.dtype.type(scale)

@@ -9,41 +9,24 @@ after the noise being post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.cca.canonical import canonical_pairs, noise_floor
-from dpcore.cca.release import (
-    constant_coordinate,
-    joint_noise,
-    with_constant,
-    with_mean_bound,
-    without_constant,
-)
+from dpcore.cca.release import joint_noise
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.noise_edge import noise_edge
-from dpcore.pca.protocols.cape import masked_average
-from dpcore.pca.protocols.distributed import (
-    average_of_sites,
-    first_site_alone,
-    noisy_pool,
-)
+from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.pca.subspace import NoisyAverage
 from dpcore.privacy import Guarantee
-from dpcore.spectra import SiteMoments
+from dpcore.spectra import SiteMoments, SiteRows
 from dpcore.streams import Repetition
 
-PROTOCOLS: dict[str, Callable[[Draw], NoisyAverage]] = {
-    "dpdis": lambda draw: average_of_sites(draw, draw.proxies()),
-    "full": lambda draw: average_of_sites(draw, draw.whole_matrices()),
-    "local": first_site_alone,
-    "pooled": noisy_pool,
-    "cape": masked_average,
-}
+# Of the register of PCA, those of which a noisy average of joint moments is left.
+PROTOCOLS = ("dpdis", "full", "local", "pooled", "cape")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +42,7 @@ class CanonicalPairs:
     joint_moment : ndarray of shape (n_x + n_y, n_x + n_y)
         The noisy joint moment behind them, centred where a private mean was bought.
     mean : ndarray of shape (n_x + n_y,)
-        Private mean; zero where rows are taken as centred.
+        What rows are centred by: a private mean, or zero where none was bought.
     floor : float
         Eigenvalue floor that was used, in units of the joint moment.
     sigma_of_average : float
@@ -85,7 +68,7 @@ class CanonicalPairs:
 
 
 def distributed_cca(
-    moments: SiteMoments,
+    moments: SiteMoments | SiteRows,
     n_x: int,
     settings: ReleaseSettings,
     *,
@@ -97,13 +80,13 @@ def distributed_cca(
 
     Parameters
     ----------
-    moments : SiteMoments
-        Of rows [x y] with norm at most `settings.row_norm_bound`, at each of S sites.
+    moments : SiteMoments or SiteRows
+        Of rows [x y] with norm at most `settings.row_norm_bound`, at each of S sites; on the
+        sphere the rows, whose parts are the two views (`BoundedViews.parts`).
     n_x : int
         Number of columns of the first view.
     settings : ReleaseSettings
-        `calibration` "published" is the poster's (`joint_moment_sigma`). `mean_share` > 0 buys a
-        private mean for centring; 0 takes the rows as centred.
+        `calibration` "published" is the poster's (`joint_moment_sigma`).
     protocol : {"dpdis", "full", "local", "pooled", "cape"}
     floor : "auto" or float
         Eigenvalue floor of `canonical_pairs`; "auto" is `noise_floor` at the noise left in the
@@ -117,28 +100,22 @@ def distributed_cca(
     ParameterError
         If a parameter is unknown or outside its range.
     """
-    if protocol not in PROTOCOLS:
+    average = REGISTERED[protocol].average if protocol in PROTOCOLS else None
+    if average is None:
         raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
-    share, bound = settings.mean_share, settings.row_norm_bound
-    if share is None:
-        raise ParameterError("mean_share", "a number in [0, 1)", share)
-    constant = constant_coordinate(share, bound, noise=settings.noise)
-    rows = replace(settings, mean_share=0.0, row_norm_bound=with_mean_bound(share, bound))
-    lifted = with_constant(moments, constant) if constant > 0 else moments
+    entry = REGISTERED[protocol]
     draw = Draw(
-        lifted,
-        rows,
+        moments,
+        settings,
         repetition,
-        proxies=protocol == "dpdis",
-        average=protocol == "full",
+        proxies=entry.wants_proxies,
+        average=entry.wants_average,
         calibrate=joint_noise,
         precision=np.float64,
     )
-    release = PROTOCOLS[protocol](draw)
+    release = average(draw)
     joint: FloatArray = release.spectrum.matrix.astype(np.float64)
-    mean: FloatArray = np.zeros(moments.n_features)
-    if constant > 0:
-        joint, mean = without_constant(joint, constant)
+    mean = np.zeros(moments.n_features) if release.centre is None else release.centre
     if floor == "auto":
         floor = _automatic_floor(joint, release, settings.noise)
     elif isinstance(floor, str):

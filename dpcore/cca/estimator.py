@@ -21,9 +21,10 @@ from dpcore.pca.estimators.private_estimator import (
     RandomState,
     check_long_rows,
 )
+from dpcore.pca.estimators.private_pca import check_preparation
 from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget
-from dpcore.spectra import site_moments
+from dpcore.spectra import SiteRows, site_moments
 from dpcore.streams import Repetition
 
 
@@ -60,9 +61,14 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     floor : "auto" or float
         Eigenvalue floor of the noisy joint moment, in units of the bounded rows; "auto" ties it
         to the noise (`noise_floor`).
-    mean_share : float
-        In [0, 1). Share of the budget, in mu squared, for the private mean that centres the
-        views. 0 takes X and Y as centred already, as the poster does.
+    preparation : {"sphere", "bounded", "none"}
+        "sphere": each view of a person is brought to a length of its own around a private mean,
+        released first; views count by their directions alone. "bounded": rows keep their length,
+        up to the bounds, and a private mean's outer product is subtracted. "none": the same, X
+        and Y taken as centred already, as the poster does.
+    mean_share : float or None
+        Share of the budget, in mu squared, for that mean; None leaves it to a rule that reads
+        public numbers alone (`dpcore.pca.mean_share`), 0 takes X and Y as centred.
     row_norm_bound : float or (float, float)
         Public bounds on the Euclidean norm of a row of X and of Y; one number for both.
     on_long_rows : {"clip", "refuse"}
@@ -70,20 +76,21 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         Refusing reads the rows, which no guarantee covers: for holders who check their table
         before they release anything.
     x_share : float
-        In (0, 1): part of the squared norm bound of [x y] given to X.
+        In (0, 1): part of the squared length of [x y] given to X.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
 
     Attributes
     ----------
     x_rotations_ : ndarray of shape (n_features, n_components)
     y_rotations_ : ndarray of shape (n_targets, n_components)
-        In the units of X and Y; scores have unit variance under the private estimate.
+        In the units of X and Y; scores have unit variance under the private estimate, on the
+        sphere those of rows at their length there.
     correlations_ : ndarray of shape (n_components,)
         Private estimates, descending, in [0, 1].
     x_mean_, y_mean_ : ndarray of shape (n_features,) and (n_targets,)
-        Private means, or zeros.
+        Private means, or zeros where none were worth their price.
     joint_moment_ : ndarray of shape (n_features + n_targets, n_features + n_targets)
-        The noisy joint moment of the bounded rows, centred.
+        The noisy joint moment of the bounded rows, centred; on the sphere of rows at length 1.
     floor_ : float
     guarantee_ : Guarantee
     noise_scale_ : ndarray of shape (1,)
@@ -108,7 +115,8 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         calibration: str = "analytic",
         noise: str = "isometric",
         floor: float | str = "auto",
-        mean_share: float = 0.1,
+        preparation: str = "sphere",
+        mean_share: float | None = None,
         x_share: float = 0.5,
         row_norm_bound: float | tuple[float, float] = 1.0,
         on_long_rows: str = "clip",
@@ -120,6 +128,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.calibration = calibration
         self.noise = noise
         self.floor = floor
+        self.preparation = preparation
         self.mean_share = mean_share
         self.x_share = x_share
         self.row_norm_bound = row_norm_bound
@@ -145,6 +154,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             If a parameter is outside its range, before any noise is drawn.
         """
         self._warn_of_fitted_preparation()
+        check_preparation(self.preparation)
         x_rows, y_rows = validate_data(
             self,
             X,
@@ -156,8 +166,14 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         )
         y_rows = _as_columns(y_rows)
         x_bound, y_bound = self._norm_bounds()
+        on_sphere = self.preparation == "sphere"
         views = bound_views(
-            x_rows, y_rows, x_share=self.x_share, x_norm_bound=x_bound, y_norm_bound=y_bound
+            x_rows,
+            y_rows,
+            x_share=self.x_share,
+            mode=self.preparation,
+            x_norm_bound=x_bound,
+            y_norm_bound=y_bound,
         )
         check_long_rows(self.on_long_rows, views.n_clipped, f"({x_bound:g}, {y_bound:g})")
         n_x = x_rows.shape[1]
@@ -167,8 +183,10 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             intermediate_dim=self.n_components,
             calibration=self.calibration,
             noise=self.noise,
-            mean_share=self.mean_share,
+            mean_share=0.0 if self.preparation == "none" else self.mean_share,
+            on_sphere=on_sphere,
         )
+        everybody = (np.arange(len(x_rows)),)
         root = self._root_of_release(
             "joint moment",
             noise_of(settings),
@@ -177,7 +195,9 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             views.joined.dtype.name,
         )
         pairs = distributed_cca(
-            site_moments(views.joined, (np.arange(len(x_rows)),)),
+            SiteRows.of(views.joined, everybody, parts=views.parts)
+            if on_sphere
+            else site_moments(views.joined, everybody),
             n_x,
             settings,
             protocol="pooled",

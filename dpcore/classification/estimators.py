@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
@@ -34,6 +36,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         Lambda, positive; scikit-learn's C is 1 / (n_samples * regularization). Public.
     fit_intercept : bool
         The intercept is a feature constant at `row_norm_bound`, regularised like the others.
+    preparation : {"bounded", "sphere", "none"}
+        "sphere": every row is brought to the length `row_norm_bound`, and counts by its direction
+        from zero alone. "bounded" and "none" are one here: rows keep their length, up to the
+        bound. No mean is bought: a pure promise would pay D times a number's noise for it, and
+        the whole epsilon is better spent on training. Subtract a public middle where there is one.
     row_norm_bound : float
         Public bound on the Euclidean norm of a row, in units of X.
     on_long_rows : {"clip", "refuse"}
@@ -87,6 +94,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         method: str = "objective",
         regularization: float = 1e-4,
         fit_intercept: bool = True,
+        preparation: str = "bounded",
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         tol: float = 1e-4,
@@ -96,6 +104,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.method = method
         self.regularization = regularization
         self.fit_intercept = fit_intercept
+        self.preparation = preparation
         self.row_norm_bound = row_norm_bound
         self.on_long_rows = on_long_rows
         self.tol = tol
@@ -133,7 +142,8 @@ class PrivateSVM(PrivateLinearClassifier):
 
     Parameters
     ----------
-    epsilon, method, regularization, fit_intercept, row_norm_bound, on_long_rows, tol, random_state
+    epsilon, method, regularization, fit_intercept, preparation, row_norm_bound, on_long_rows, tol
+    random_state
         As in `PrivateLogisticRegression`.
     kernel : {"linear", "gaussian"}
     gamma : float
@@ -171,6 +181,7 @@ class PrivateSVM(PrivateLinearClassifier):
         n_random_features: int = 100,
         huber_width: float = 0.5,
         fit_intercept: bool = True,
+        preparation: str = "bounded",
         row_norm_bound: float = 1.0,
         on_long_rows: str = "clip",
         tol: float = 1e-4,
@@ -184,6 +195,7 @@ class PrivateSVM(PrivateLinearClassifier):
         self.n_random_features = n_random_features
         self.huber_width = huber_width
         self.fit_intercept = fit_intercept
+        self.preparation = preparation
         self.row_norm_bound = row_norm_bound
         self.on_long_rows = on_long_rows
         self.tol = tol
@@ -206,4 +218,6 @@ class PrivateSVM(PrivateLinearClassifier):
         if not isinstance(count, int | np.integer) or count < 2 or count % 2:
             raise ParameterError("n_random_features", "a positive even integer", count)
         frequencies = gaussian_frequencies(n_columns, count, self.gamma, rng)
-        return BoundedFeatures(1.0, bool(self.fit_intercept), frequencies)
+        linear = super().bounded_features(n_columns, rng)
+        # On the sphere directions have length 1, in which gamma counts.
+        return replace(linear, row_norm_bound=1.0, frequencies=frequencies)

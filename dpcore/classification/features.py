@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.data.row_norms import rounding, shorten
+from dpcore.spectra.site_rows import directions
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +23,8 @@ class BoundedFeatures:
     projections over sqrt(M / 2), of norm 1. An intercept is one more feature, constant at the
     bound of the others, so that the bound grows by sqrt(2) and the intercept is regularised like
     every other weight. Dividing rows and constant by sqrt(2), to be back inside the unit ball, is
-    the same problem in other units.
+    the same problem in other units. On the sphere every row is brought to `row_norm_bound` before
+    any of that; a row of zeros stays one.
 
     Parameters
     ----------
@@ -29,11 +32,13 @@ class BoundedFeatures:
     fit_intercept : bool
     frequencies : ndarray of shape (n_columns, M / 2) or None
         Drawn without looking at the data.
+    on_sphere : bool
     """
 
     row_norm_bound: float
     fit_intercept: bool
     frequencies: FloatArray | None = None
+    on_sphere: bool = False
 
     @property
     def constant(self) -> float:
@@ -49,6 +54,9 @@ class BoundedFeatures:
 
     def of(self, X: FloatArray) -> FloatArray:
         """Features (n_samples, n_features [+ 1]) of finite rows, float64."""
+        if self.on_sphere:
+            rows, _ = in_units_of_bound(X, self.row_norm_bound, LONGEST_ON_SPHERE, np.empty_like(X))
+            X = self.row_norm_bound * directions(rows, np.zeros(X.shape[1]))
         if self.frequencies is None:
             features, _ = shorten(X, self.row_norm_bound)
         else:

@@ -22,6 +22,7 @@ from dpcore.classification.training import PrivateFits, train, winners
 from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows, root_seed
+from dpcore.pca.estimators.private_pca import check_preparation
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose, root_of_release, stream
 
@@ -37,6 +38,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
     method: str
     regularization: float
     fit_intercept: bool
+    preparation: str
     row_norm_bound: float
     on_long_rows: str
     tol: float
@@ -136,7 +138,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
 
     def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
         """The map from rows of so many columns to features of bounded norm."""
-        return BoundedFeatures(float(self.row_norm_bound), bool(self.fit_intercept))
+        return BoundedFeatures(
+            float(self.row_norm_bound),
+            bool(self.fit_intercept),
+            on_sphere=self.preparation == "sphere",
+        )
 
 
 def fit_many(
@@ -195,6 +201,7 @@ def fit_settings(
         PrivacyBudget(epsilon)
     if estimator.method not in METHODS:
         raise ParameterError("method", f"one of {', '.join(METHODS)}", estimator.method)
+    check_preparation(estimator.preparation)
     for name in ("regularization", "row_norm_bound", "tol"):
         check_positive(name, getattr(estimator, name))
     check_norm_bound("row_norm_bound", estimator.row_norm_bound)

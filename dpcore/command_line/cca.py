@@ -8,11 +8,9 @@ from dataclasses import asdict, replace
 from statistics import fmean, stdev
 
 from dpcore.cca import PROTOCOLS
-from dpcore.cca.bounds import MODES
-from dpcore.command_line.options import Commands
+from dpcore.command_line.options import Commands, add_release_options
 from dpcore.command_line.output import print_json, versions
 from dpcore.command_line.sweeping import add_sweep_options, collect_with_progress, run_options
-from dpcore.data.preparation import RENAMED
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.runs import CCA, epsilon_reaching
 from dpcore.experiments.cca.spec import CcaSpec
@@ -25,9 +23,6 @@ from dpcore.experiments.cca.views import (
 )
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
-from dpcore.mechanisms import NOISE_SHAPES
-from dpcore.pca import MASKS, TRUNCATIONS
-from dpcore.privacy import CALIBRATIONS
 
 AXES = ("epsilon", "samples", "delta")
 _EXAMPLES = """\
@@ -65,32 +60,17 @@ def add_cca_command(commands: Commands) -> None:
     add("--columns", type=int, default=drawn.columns, help=f"of each view of {SYNTHETIC}")
     add("--shared", type=int, default=drawn.shared, help=f"shared dimension of {SYNTHETIC}")
     add("--view-noise", type=float, default=drawn.noise, help=f"of each view of {SYNTHETIC}")
-    add(
-        "--protocol",
-        dest="protocols",
-        default=",".join(default.protocols),
-        help=f"one or more, separated by commas: {', '.join(PROTOCOLS)} (default: %(default)s)",
-    )
-    add("--epsilon", type=float, default=default.epsilon, help="asked ε; inf for no noise")
-    add("--delta", type=float, default=default.delta)
-    add("--sites", type=int, default=default.sites, help="S, number of sites")
-    add("--samples", type=int, help="N, people in all sites together (default: everybody)")
+    add_release_options(parser, default, PROTOCOLS)
     add("--components", type=int, default=default.components, help="K, canonical pairs")
     add("--intermediate-dim", type=int, help="R, directions a site sends (default: 4 K)")
-    add("--calibration", choices=CALIBRATIONS, default=default.calibration)
-    add("--noise", choices=NOISE_SHAPES, default=default.noise, help="shape of the noise")
-    add("--truncation", choices=TRUNCATIONS, default=default.truncation)
-    add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
     add("--floor", type=_floor, default=default.floor, help="eigenvalue floor: auto or a number")
-    add(
-        "--preparation",
-        choices=MODES,
-        type=lambda name: RENAMED.get(name, name),
-        default=default.preparation,
-    )
-    add("--x-share", type=float, default=default.x_share, help="squared norm of the first view")
-    add("--repetitions", type=int, default=default.repetitions)
-    add("--seed", type=int, default=default.seed)
+    add("--x-share", type=float, default=default.x_share, help="squared length of the first view")
+    for view in "xy":
+        add(
+            f"--{view}-norm-bound",
+            type=float,
+            help=f"public bound on a row of {view} (default: the data set's own)",
+        )
     add("--over", choices=AXES, help="run a curve along this")
     add("--values", help="of the curve, separated by commas")
     add_sweep_options(parser)

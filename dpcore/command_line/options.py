@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from dpcore.data.column_limits import ColumnRange
 from dpcore.data.preparation import RENAMED
+from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
@@ -23,30 +25,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     default = RunSpec.published()
     add = parser.add_argument
     add("--dataset", default=default.dataset, help="see the 'datasets' command")
-    add(
-        "--protocol",
-        dest="protocols",
-        default=",".join(default.protocols),
-        help=f"one or more, separated by commas: {', '.join(PROTOCOLS)} (default: %(default)s)",
-    )
-    add("--epsilon", type=float, default=default.epsilon, help="asked ε; inf for no noise")
-    add("--delta", type=float, default=default.delta)
-    add("--sites", type=int, default=default.sites, help="S, number of sites")
-    add("--samples", type=int, help="N, people in all sites together (default: everybody)")
+    add_release_options(parser, default, PROTOCOLS)
     add("--components", type=int, help="K (default: the data set's own)")
     add("--intermediate-dim", type=int, help="R, directions a site sends (default: 2 K)")
-    add("--calibration", choices=CALIBRATIONS, default=default.calibration)
-    add("--noise", choices=NOISE_SHAPES, default=default.noise, help="shape of the noise")
-    add("--truncation", choices=TRUNCATIONS, default=default.truncation)
-    add(
-        "--preparation",
-        choices=PREPARATIONS,
-        type=lambda name: RENAMED.get(name, name),
-        default=default.preparation,
-        help="sphere: rows at length 1 around a private mean; bounded: rows clipped to a public "
-        "bound, a private mean; none: clipped, not centred; published: not private "
-        "(default: %(default)s)",
-    )
     add(
         "--norm-bound",
         type=float,
@@ -58,24 +39,10 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="public limits of columns, as in 'pixels=0:16' or in a TOML file as for 'release'",
     )
     add(
-        "--mean-share",
-        type=float,
-        default=default.mean_share,
-        help="share of the budget for the private mean (default: a rule finds it)",
-    )
-    add(
         "--knowledge",
         default=default.knowledge,
         help="public subspace that pictures are projected onto first: none, dct:P (the lowest P "
         "percent of frequencies) or DATASET:P (leading directions of another data set)",
-    )
-    add("--split", choices=SPLITS, default=default.split, help="how people are spread over sites")
-    add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")
-    add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
-    add(
-        "--honest-sites",
-        type=int,
-        help="sites CAPE counts on to keep their noise to themselves (default: all but one)",
     )
     add(
         "--dropped-sites",
@@ -96,6 +63,49 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="whose second moment the energy is measured on",
     )
     add("--resample", action="store_true", help="draw the people anew in every repetition")
+
+
+def add_release_options(
+    parser: argparse.ArgumentParser, default: RunSpec | CcaSpec, protocols: Iterable[str]
+) -> None:
+    """The fields that specs of private releases at sites share."""
+    add = parser.add_argument
+    add(
+        "--protocol",
+        dest="protocols",
+        default=",".join(default.protocols),
+        help=f"one or more, separated by commas: {', '.join(protocols)} (default: %(default)s)",
+    )
+    add("--epsilon", type=float, default=default.epsilon, help="asked ε; inf for no noise")
+    add("--delta", type=float, default=default.delta)
+    add("--sites", type=int, default=default.sites, help="S, number of sites")
+    add("--samples", type=int, help="N, people in all sites together (default: everybody)")
+    add("--calibration", choices=CALIBRATIONS, default=default.calibration)
+    add("--noise", choices=NOISE_SHAPES, default=default.noise, help="shape of the noise")
+    add("--truncation", choices=TRUNCATIONS, default=default.truncation)
+    add(
+        "--preparation",
+        choices=PREPARATIONS,
+        type=lambda name: RENAMED.get(name, name),
+        default=default.preparation,
+        help="sphere: rows at length 1 around a private mean; bounded: rows clipped to a public "
+        "bound, a private mean; none: clipped, not centred; published: not private "
+        "(default: %(default)s)",
+    )
+    add(
+        "--mean-share",
+        type=float,
+        default=default.mean_share,
+        help="share of the budget for the private mean (default: a rule finds it)",
+    )
+    add("--split", choices=SPLITS, default=default.split, help="how people are spread over sites")
+    add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")
+    add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
+    add(
+        "--honest-sites",
+        type=int,
+        help="sites CAPE counts on to keep their noise to themselves (default: all but one)",
+    )
     add("--repetitions", type=int, default=default.repetitions)
     add("--seed", type=int, default=default.seed)
 

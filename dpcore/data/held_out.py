@@ -13,6 +13,7 @@ from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.loading import load_dataset
 from dpcore.data.official import OfficialFile, find_data_home, read_idx
 from dpcore.data.preparation import prepare
+from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -45,11 +46,12 @@ _TEST_FILES = {
 class Halves:
     """A labelled data set in two: rows to learn from, rows to test on.
 
-    Rows were divided by a public bound and clipped to norm 1, one by one, which is private.
+    Rows were prepared as `dpcore.data.prepare` says; nobody who tests was read for it.
 
     Attributes
     ----------
-    X, test_X : ndarray of shape (n, n_features), row norms at most 1
+    X, test_X : ndarray of shape (n, n_features)
+        Row norms at most 1, unless for the sphere.
     labels, test_labels : ndarray of int
         Positions in `label_names`.
     statement : str
@@ -72,7 +74,11 @@ class Halves:
 
 
 def load_halves(
-    name: str, data_home: str | os.PathLike[str] | None = None, *, download: bool = False
+    name: str,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    mode: str = "bounded",
+    download: bool = False,
 ) -> Halves:
     """Load a labelled data set with its test half.
 
@@ -83,6 +89,9 @@ def load_halves(
     ----------
     name, data_home, download
         As for `load_dataset`.
+    mode : {"sphere", "bounded", "none", "published"}
+        As for `prepare`; "none" clips to the bound as well, since a classifier needs one. What
+        "published" centres and scales by is read from those who learn.
 
     Raises
     ------
@@ -100,23 +109,26 @@ def load_halves(
     if labels is None or label_names is None or n_components is None:
         raise ParameterError("dataset", "one with labels, such as digits or mnist", name)
     dataset, left_out = _without_label_columns(dataset)
-    prepared = prepare(dataset, mode="bounded")
     official = _official_test_half(name, data_home)
     if official is not None:
-        test = prepare(replace(dataset, X=official[0], labels=official[1]), mode="bounded")
-        X, test_X, test_labels = prepared.X, test.X, official[1]
-        split = (
-            f"{len(X):,} people learn; the {len(test_X):,} of the official test half, whom no "
-            "training reads, test."
-        )
+        test_X, test_labels = official
+        whose = f"the {len(test_X):,} of the official test half, whom no training reads, test."
     else:
-        tested = _drawn(len(prepared.X))
-        X, test_X = prepared.X[~tested], prepared.X[tested]
-        labels, test_labels = labels[~tested], labels[tested]
-        split = (
-            f"{len(X):,} people learn; {len(test_X):,} others, drawn once for good and read by no "
-            "training, test."
-        )
+        tested = _drawn(len(dataset.X))
+        test_X, test_labels = dataset.X[tested], labels[tested]
+        labels = labels[~tested]
+        dataset = replace(dataset, X=dataset.X[~tested], labels=labels)
+        whose = f"{len(test_X):,} others, drawn once for good and read by no training, test."
+    split = f"{len(labels):,} people learn; {whose}"
+    mode = "bounded" if mode == "none" else mode
+    prepared = prepare(dataset, mode=mode)
+    X = prepared.X
+    if mode == "published":
+        test_X = shorten(
+            (test_X - prepared.mean).astype(X.dtype) / X.dtype.type(prepared.scale), 1.0
+        )[0]
+    else:
+        test_X = prepare(replace(dataset, X=test_X, labels=test_labels), mode=mode).X
     return Halves(
         name=name,
         title=dataset.title,

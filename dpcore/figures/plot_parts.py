@@ -103,6 +103,10 @@ def values_by(rows: Table, field: str, value: str) -> dict[float, list[float]]:
     return found
 
 
-def error_range(chance: float) -> tuple[float, float]:
-    """Ends of an axis of test errors, with room above that of always saying the same."""
-    return -0.02, min(1.0, max(1.2 * chance, chance + 0.15))
+def error_range(chance: float, rows: Table) -> tuple[float, float]:
+    """Ends of an axis of test errors, with room above that of always saying the same.
+
+    Only draws that do worse than that by far move the upper end.
+    """
+    worst = max(row["test_error"] for row in rows)
+    return -0.02, min(1.02, max(1.2 * chance, chance + 0.15, worst + 0.02))

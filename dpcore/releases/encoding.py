@@ -27,7 +27,7 @@ from dpcore.releases.tables import Block, Cells, Table
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
 
 # What is worked on together stays in a processor's cache.
-_CELLS_IN_CACHE = 1 << 15
+_CELLS_IN_CACHE = 1 << 16
 
 _NOTHING = {"None", "nan", "NaT", "<NA>"}
 
@@ -198,8 +198,10 @@ def _decoded(cells: Cells, name: str) -> pa.Array:
 
 
 def _arrow(cells: AnyArray) -> pa.Array:
-    if cells.dtype.kind in "fiubU":
-        return pa.array(cells)
+    if cells.dtype.kind == "f":
+        return pa.array(cells.astype(np.float64))
+    if cells.dtype.kind in "iubU":
+        return pa.array(cells.astype(cells.dtype.newbyteorder("=")))
     # Of mixed types, each cell as it prints: how one is read shall not depend on others.
     texts = map(str, cells)
     return pa.array([None if text in _NOTHING else text for text in texts], pa.string())

@@ -120,7 +120,7 @@ def measure(
         As in `sum_and_count`.
     """
     centre, n_rows = noisy_centre(total, scales)
-    exact = exact_moment(table, dictionary, scales, centre, preparation, watch)
+    exact = moment_around(table, dictionary, scales, centre, preparation, watch)
     moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
     return leading_of(moment, n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2)
 
@@ -176,7 +176,7 @@ def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
     return centre_of(noisy[:-1], n_rows, scales.sum_sigma), n_rows
 
 
-def exact_moment(
+def moment_around(
     table: Table,
     dictionary: Dictionary,
     scales: Scales,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -210,7 +211,8 @@ class Table:
             raise
         # What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError.
         except (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError,
-                MemoryError, zipfile.BadZipFile) as error:  # fmt: skip
+                MemoryError, RecursionError, SyntaxError, TokenError,
+                zipfile.BadZipFile) as error:  # fmt: skip
             if self._path is None:
                 raise
             raise ParameterError("data", _SOUND[self._ending], self._path.name) from error

@@ -9,12 +9,13 @@ from dpcore.spectra.energy import (
     projector_distance,
     random_subspace_energy,
 )
-from dpcore.spectra.moments import SiteMoments, second_moment, site_moments
+from dpcore.spectra.moments import RunningMoments, SiteMoments, second_moment, site_moments
 from dpcore.spectra.site_rows import SiteRows
 from dpcore.spectra.spectrum import CRITERIA, Spectrum
 
 __all__ = [
     "CRITERIA",
+    "RunningMoments",
     "SiteMoments",
     "SiteRows",
     "Spectrum",

@@ -158,20 +158,60 @@ def site_moments(
     second_moments = np.empty((len(sites), n_features, n_features), dtype=dtype)
     means = np.empty((len(sites), n_features))
     for site, members in enumerate(sites):
-        products, total = np.zeros((n_features, n_features)), np.zeros(n_features)
+        running = RunningMoments(n_features, dtype)
         for rows in row_blocks(X, np.sort(members), block_rows):
-            block = rows.astype(dtype, copy=False)
-            with np.errstate(over="ignore", invalid="ignore"):
-                products += block.T @ block  # NumPy sees the transpose and calls syrk
-                total += np.ones(len(block), dtype) @ block
-        if not np.isfinite(products).all():
-            worst = products[~np.isfinite(products)][0]
-            raise ParameterError("X", f"finite in every entry and square (site {site})", worst)
-        products /= len(members)
-        second_moments[site] = products
-        means[site] = total / len(members)
+            running.add(rows)
+        second_moments[site], means[site] = running.averages(f" (site {site})")
     n_samples = np.array([len(members) for members in sites], dtype=np.int64)
     return SiteMoments(second_moments, means, n_samples)
+
+
+class RunningMoments:
+    """Moments of rows that come a block at a time, and are not kept.
+
+    Parameters
+    ----------
+    n_features : int
+    dtype : data type
+        In which the products of a block are taken; they are added up in float64.
+
+    Attributes
+    ----------
+    dtype : data type
+    n_samples : int
+        Rows so far.
+    """
+
+    def __init__(self, n_features: int, dtype: np.dtype[np.floating[Any]]):
+        self.dtype, self.n_samples = dtype, 0
+        self._products, self._total = np.zeros((n_features, n_features)), np.zeros(n_features)
+
+    def add(self, rows: FloatArray) -> None:
+        """Take these rows in, of shape (some rows, n_features)."""
+        block = rows.astype(self.dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._products += block.T @ block  # NumPy sees the transpose and calls syrk
+            self._total += np.ones(len(block), self.dtype) @ block
+        self.n_samples += len(block)
+
+    def averages(self, whose: str = "") -> tuple[FloatArray, FloatArray]:
+        """The second moment and the mean, in float64.
+
+        Raises
+        ------
+        ParameterError
+            If a row had an entry that is NaN, infinite or too large to be squared.
+        """
+        if not np.isfinite(self._products).all():
+            worst = self._products[~np.isfinite(self._products)][0]
+            raise ParameterError("X", f"finite in every entry and square{whose}", worst)
+        return self._products / self.n_samples, self._total / self.n_samples
+
+    def as_site(self) -> SiteMoments:
+        """The moments of one site that holds all of these rows."""
+        second_moment, mean = self.averages()
+        counts = np.array([self.n_samples], dtype=np.int64)
+        return SiteMoments(second_moment[None].astype(self.dtype), mean[None], counts)
 
 
 def row_blocks(X: FloatArray, rows: IntArray, block_rows: int) -> Iterator[FloatArray]:

@@ -20,6 +20,10 @@ from dpcore.spectra.moments import BLOCK_ROWS, SiteMoments, check_sites, row_blo
 # have lost digits.
 _NOWHERE = 1e-15
 
+# What of a row gets a length of its own, in columns, and which: squares of lengths add up to 1.
+Parts = tuple[tuple[slice, float], ...]
+WHOLE: Parts = ((slice(None), 1.0),)
+
 
 @dataclass(frozen=True, eq=False)
 class SiteRows:
@@ -37,6 +41,8 @@ class SiteRows:
     half_widths : ndarray of shape (n_features,), or None
         Public: how far from 0 an entry of a row may be; farther ones are brought there before a
         mean is taken. None where only the length is bounded.
+    parts : Parts
+        The views of a person, where each gets a length of its own; else the whole row gets 1.
     """
 
     rows: FloatArray
@@ -44,6 +50,7 @@ class SiteRows:
     means: FloatArray
     n_samples: IntArray
     half_widths: FloatArray | None = None
+    parts: Parts = WHOLE
 
     @classmethod
     def of(
@@ -51,6 +58,8 @@ class SiteRows:
         rows: FloatArray,
         sites: Sequence[IntArray],
         half_widths: FloatArray | None = None,
+        *,
+        parts: Parts = WHOLE,
     ) -> SiteRows:
         """Rows that are read, and not copied, whenever moments are asked for.
 
@@ -63,7 +72,7 @@ class SiteRows:
         box = None if half_widths is None else half_widths.astype(rows.dtype)
         means = np.stack([_mean_within_bound(rows, np.sort(site), box) for site in sites])
         counts = np.array([len(site) for site in sites], dtype=np.int64)
-        return cls(rows, tuple(np.sort(site) for site in sites), means, counts, box)
+        return cls(rows, tuple(np.sort(site) for site in sites), means, counts, box, parts)
 
     @property
     def n_sites(self) -> int:
@@ -90,9 +99,8 @@ class SiteRows:
             return self
         chosen = list(sites)
         members = tuple(self.sites[site] for site in chosen)
-        return replace(
-            self, sites=members, means=self.means[chosen], n_samples=self.n_samples[chosen]
-        )
+        people = self.n_samples[chosen]
+        return replace(self, sites=members, means=self.means[chosen], n_samples=people)
 
     @cached_property
     def as_they_are(self) -> SiteMoments:
@@ -102,17 +110,16 @@ class SiteRows:
 
     def around_public_middle(self) -> SiteMoments:
         """Moments of the rows at length 1 around zero, which takes no private mean."""
-        middle = np.zeros(self.n_features)
+        middle = np.zeros(self.n_features, dtype=self.dtype)
         moments = [self.around(middle, site) for site in range(self.n_sites)]
-        means = [
-            directions(self.rows[own], middle.astype(self.dtype)).mean(axis=0) for own in self.sites
-        ]
+        means = [directions(self.rows[own], middle, self.parts).mean(axis=0) for own in self.sites]
         return SiteMoments(np.stack(moments), np.stack(means), self.n_samples)
 
     def around(
         self, centre: FloatArray, site: int | None = None, *, threads: int | None = None
     ) -> FloatArray:
-        """Second moment of (x - m) / |x - m|, the spatial sign matrix around m.
+        """Second moment of (x - m) / |x - m|, the spatial sign matrix around m; part by part where
+        there are several.
 
         No row is longer than 1 afterwards, the rounding of its own normalisation included, so
         that replacing one of n moves the moment by at most sqrt(2) / n wherever m is. A row that
@@ -133,7 +140,9 @@ class SiteRows:
         """
         sites = self.sites if site is None else self.sites[site : site + 1]
         blocks = (block for own in sites for block in row_blocks(self.rows, own, BLOCK_ROWS))
-        product = partial(_product_of_directions, centre=centre.astype(self.dtype))
+        product = partial(
+            _product_of_directions, centre=centre.astype(self.dtype), parts=self.parts
+        )
         total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
         workers = min(threads or os.cpu_count() or 1, -(-n_rows // BLOCK_ROWS))
@@ -142,23 +151,27 @@ class SiteRows:
         return (total / n_rows).astype(self.dtype)
 
 
-def directions(rows: FloatArray, centre: FloatArray) -> FloatArray:
+def directions(rows: FloatArray, centre: FloatArray, parts: Parts = WHOLE) -> FloatArray:
     """(x - m) / |x - m| for each row, never longer than 1; zero where x is m.
+
+    Of several parts each gets its own length so, and zero where it is that part of m.
 
     A sum of D squares is off by at most D + 1 roundings, in whatever order it is added up; its
     root, the quotient and the product take two more each. Rows are shortened by all of them.
     """
     shifted: FloatArray = rows - centre
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        lengths = np.sqrt(np.einsum("nd,nd->n", shifted, shifted))
-        slack = (rows.shape[1] + 8) * np.finfo(rows.dtype).eps
-        factors = np.where(lengths > _NOWHERE, (1 - slack) / lengths, 0).astype(rows.dtype)
-        shifted *= factors[:, None]
+    slack = (rows.shape[1] + 8) * np.finfo(rows.dtype).eps
+    for columns, length in parts:
+        part = shifted[:, columns]
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            lengths = np.sqrt(np.einsum("nd,nd->n", part, part)) / length
+            factors = np.where(lengths > _NOWHERE, (1 - slack) / lengths, 0).astype(rows.dtype)
+            part *= factors[:, None]
     return shifted
 
 
-def _product_of_directions(rows: FloatArray, centre: FloatArray) -> FloatArray:
-    own = directions(rows, centre)
+def _product_of_directions(rows: FloatArray, centre: FloatArray, parts: Parts) -> FloatArray:
+    own = directions(rows, centre, parts)
     product: FloatArray = own.T @ own  # NumPy sees the transpose and calls syrk
     return product
 

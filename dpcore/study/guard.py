@@ -25,7 +25,7 @@ from dpcore.privacy import BeyondCap
 from dpcore.releases.encoding import Reading
 from dpcore.releases.exact.integer_moments import noisy_second_moment, noisy_sum
 from dpcore.releases.exact.integer_rows import LENGTH
-from dpcore.releases.measurement import exact_moment, sum_and_count
+from dpcore.releases.measurement import moment_around, sum_and_count
 from dpcore.releases.project import Project
 from dpcore.releases.tables import Table
 from dpcore.spectra import leading_eigenpairs
@@ -165,7 +165,7 @@ class Guard:
         if plan.protocol == "securesum" and not same:
             raise FrameError("another roster than that of the sum")
         centre = np.array(request.centre, dtype=np.float64)
-        exact = exact_moment(self._table, plan.dictionary, plan.scales, centre, plan.preparation)
+        exact = moment_around(self._table, plan.dictionary, plan.scales, centre, plan.preparation)
         noisy = noisy_second_moment(exact, plan.scales.moment_sigma)
         if plan.protocol != "dpdis":
             return noisy[np.triu_indices(plan.n_features)]

@@ -10,6 +10,7 @@ import asyncio
 import json
 import ssl
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
@@ -171,6 +172,8 @@ def serving(hub: Hub, identity: HubIdentity, host: str, port: int) -> Iterator[N
     listening = config.bind_socket()
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
+    while thread.is_alive() and not server.started:
+        time.sleep(_LOOK)
     try:
         yield
     finally:

@@ -28,8 +28,15 @@ $$\text{captured share} = \frac{\sum_k \rho_k(XU, YV)}{\sum_k \rho_k^{\text{exac
 directions; the aggregator averages what arrives and does the same. All that comes after the noise
 is post-processing, so each person pays ε once, to their own site.
 
-Under the private preparation the rows carry one more, constant coordinate: the same release then
-holds a private mean, and the moment is centred with it.
+**Preparation.** On the *sphere* a private mean of both views is released first, with a share of
+$\mu^2$ that public numbers decide, and each view of a person becomes
+
+$$x_n \to \sqrt w\,\frac{x_n - m_x}{\lVert x_n - m_x\rVert}, \qquad
+y_n \to \sqrt{1 - w}\,\frac{y_n - m_y}{\lVert y_n - m_y\rVert},$$
+
+so that $\lVert z_n\rVert = 1$ for everybody and the sensitivity stays $\sqrt 2 / N$; a view that is
+the mean counts as zero. *Bounded* clips $z_n$ to a public bound and subtracts the private mean's
+outer product afterwards, *none* only clips. Both releases are one entry of the budget.
 """
 
 ONLY_DIRECTIONS = """

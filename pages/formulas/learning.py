@@ -1,7 +1,10 @@
 """How statistics and classifiers are computed, in formulas."""
 
 CLASSIFICATION = r"""
-Rows have norm at most 1. A private method gives $V \in \mathbb R^{K \times D}$ and rows become
+Rows $x$ have norm at most 1: on the *sphere* they are $(x - m) / \lVert x - m \rVert$ around a
+private mean $m$ of all classes together, whose share is found from public numbers, or $m = 0$
+where it would cost more than it is worth; *bounded* and *none* clip them to a public bound. A row
+that is $m$ counts as zero. A private method gives $V \in \mathbb R^{K \times D}$ and rows become
 $z = V x$, which are no longer than $x$. The classifier minimises
 
 $$J(w) = \frac1n \sum_i \ell(y_i\, w^\top z_i) + \frac{\Lambda}{2} \lVert w \rVert^2
@@ -20,8 +23,9 @@ together they are $(\varepsilon_1 + \varepsilon_2, \delta)$-private. A private m
 PCA are one Gaussian release: $\mu^2 = \mu_{\text{mean}}^2 + \mu_{\text{PCA}}^2$ belongs to
 $(\varepsilon_1, \delta)$. The card also gives the smaller bound from privacy loss distributions.
 
-*Centring.* A mean of rows of norm 1 moves by at most $2/n$. It is released with Gaussian noise,
-taken from every row, and what is left is cut to 0.6; all later noise is that much smaller.
+*Centring.* A mean of rows of norm 1 moves by at most $2/n$. It is released with Gaussian noise and
+taken from every row. Of bounded rows what is left is cut to 0.6; all later noise is that much
+smaller.
 
 *Random subspace.* Uniform over all subspaces of dimension $K$, drawn without the data: it costs
 no budget, and by Johnson and Lindenstrauss it keeps distances well enough to classify by.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dpcore.experiments.learning.classification_spec import EXACT, MODELS, PRIVATE, SUBSPACE
+from dpcore.experiments.pca.spec import PREPARATIONS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text
 from pages.parameters.words import percent, plain, title_of, to_learn_with
 
 ERROR_VIEW, SPLIT_VIEW, INSIDE_VIEW = "error", "split", "inside"
 TWO, REST, ALL = "two", "rest", "all"
 SHARES = tuple(step / 20 for step in range(20))
+# A rule that reads public numbers alone.
+BY_RULE = "by rule"
 CLASSIFICATION: dict[str, Parameter] = {
     "class_view": OneOf(
         control="segmented_control",
@@ -36,7 +39,7 @@ CLASSIFICATION: dict[str, Parameter] = {
         label=dict(zip(MODELS, ("SVM", "Logistic regression"), strict=True)).__getitem__,
     ),
     "class_task": OneOf(
-        control="segmented_control",
+        control="pills",
         title="Tell apart",
         default=TWO,
         options=(TWO, REST, ALL),
@@ -46,15 +49,31 @@ CLASSIFICATION: dict[str, Parameter] = {
         key: Text(control="selectbox", title=title, words="a class of the data set")
         for key, title in (("class_one", "Class"), ("class_other", "From"))
     },
-    **{
-        key: OneOf(
-            control="select_slider", title=title, default=default, options=SHARES, label=percent
-        )
-        for key, title, default in (
-            ("class_pca_share", "Share of ε for PCA", 0.3),
-            ("class_centring_share", "Share of ε for centring", 0.0),
-        )
-    },
+    "class_pca_share": OneOf(
+        control="select_slider",
+        title="Share of ε for PCA",
+        default=0.3,
+        options=SHARES,
+        label=percent,
+    ),
+    "class_preparation": OneOf(
+        control="segmented_control",
+        title="Preparation",
+        help="Sphere brings every row to length 1 around a private mean of all classes together. "
+        "Bounded clips rows to a public bound and centres by such a mean; none only clips. "
+        "Published centring and scaling read everybody's rows and are not private.",
+        default="sphere",
+        options=PREPARATIONS,
+    ),
+    "class_centring_share": OneOf(
+        control="select_slider",
+        title="Share of ε for the private mean",
+        help="By rule it is taken out of PCA's, as public numbers decide: nothing where so few "
+        "people make a mean cost more than it is worth.",
+        default=BY_RULE,
+        options=(BY_RULE, *SHARES),
+        label=lambda share: share if share == BY_RULE else percent(share),
+    ),
     "class_people": Text(
         control="selectbox",
         title="People who learn",

@@ -8,7 +8,7 @@ from dpcore.data import dataset_status
 from dpcore.experiments.papers.dpdispca_figures import FIGURES
 from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, of_page
-from pages.parameters.words import between_sites, title_of
+from pages.parameters.words import between_sites, plain, title_of
 
 WANTED = {
     "epsilon": "the smallest ε",
@@ -109,8 +109,30 @@ REPRODUCE_2012 = {
         options=("quick", "as published"),
     ),
 }
+STUDY: dict[str, Parameter] = {
+    "study_protocol": OneOf(
+        control="selectbox",
+        title="Protocol",
+        default="securesum",
+        options=("securesum", "full", "dpdis"),
+        label=title_of,
+    ),
+    "study_epsilon": OneOf(
+        control="select_slider",
+        title="ε of an attempt",
+        default=1.0,
+        options=(0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+        label=plain,
+    ),
+    "study_sites": Number(control="number_input", title="Hospitals", low=3, high=6, default=5),
+    "study_silent": Switch(
+        title="The last one falls silent",
+        help="Its program is ended when it has joined, before it answers.",
+    ),
+}
 USE = (
     of_page("plan", PLAN)
     | of_page("reproduce", REPRODUCE)
     | of_page("reproduce_2012", REPRODUCE_2012)
+    | of_page("study", STUDY)
 )

@@ -36,8 +36,8 @@ from pages.server import visitors_jobs
 from pages.server.result_cache import waited_for
 
 
-def halves(name: str) -> Halves:
-    return waited_for(local_halves, name, saying="Reading the data set …")
+def halves(name: str, preparation: str = "bounded") -> Halves:
+    return waited_for(local_halves, name, preparation, saying="Reading the data set …")
 
 
 def problem(key: LearningKey) -> LearningProblem:

@@ -175,6 +175,12 @@ _PLACES = (
     ),
     Place(
         "Use",
+        "study",
+        "A study across sites",
+        "Hospitals as programs of their own, a hub nobody has to trust: join, answer, fall silent.",
+    ),
+    Place(
+        "Use",
         "reproduce",
         "Reproduce the paper",
         "Every published panel run live, over the published points, its claims checked.",

@@ -64,6 +64,13 @@ def browser():
         chromium.close()
 
 
+# A job without a bar has a button that ends it.
+UNFINISHED = (
+    "[data-testid=stProgress], [data-testid=stSkeleton], "
+    "[data-testid=stMain] button:has(:text-is('Stop'))"
+)
+
+
 @contextmanager
 def running_server(data_home: Path) -> Iterator[str]:
     """Address of a server that nobody has visited yet, with `data_home` for its data sets."""
@@ -154,16 +161,16 @@ def settle(page) -> None:
     """Wait until the script has run and stays so: fragments that fill in have finished."""
     idle = page.locator("[data-testid=stApp][data-test-script-state=notRunning]")
     quiet_since = None
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        unfinished = page.locator("[data-testid=stProgress], [data-testid=stSkeleton]")
+        unfinished = page.locator(UNFINISHED)
         counting = page.locator(".explorer .count:not(:empty)")
         quiet = idle.count() > 0 and unfinished.count() == 0 and counting.count() == 0
         quiet_since = (quiet_since or time.monotonic()) if quiet else None
         if quiet_since and time.monotonic() - quiet_since > 0.7:
             return
         page.wait_for_timeout(100)
-    pytest.fail("the page did not settle within a minute")
+    pytest.fail("the page did not settle within two minutes")
 
 
 def _note_console(watched: Watched, message) -> None:

@@ -12,7 +12,6 @@ from pages.sidebar.navigation import PAGES
 from tests.browser.conftest import pages_of, settle
 from tests.browser.reachable import faults, unseen
 
-NAMES = [place.address for place in PAGES.values()]
 # As the browser's own back button does, which loads nothing again.
 GO_THERE = """path => {
     history.pushState({}, '', path)
@@ -31,9 +30,30 @@ LEVELS = """() => [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]
     .filter(heading => heading.checkVisibility()).map(heading => +heading.tagName[1])"""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_opens_quietly_with_every_picture_described(name, server, open_page):
-    page, watched = open_page(f"{server}/{name}")
+# What fills in looks as it does with more draws, each of which draws the charts again.
+FEW = "repetitions=2&class_draws=2&audit_trials_flawed=1000"
+
+
+def go(page, address: str) -> None:
+    page.evaluate(GO_THERE, address)
+    settle(page)
+
+
+each_page = pytest.mark.parametrize("place", PAGES.values(), ids=lambda place: place.name)
+
+
+@pytest.fixture(scope="module")
+def desk(server, browser):
+    """Loading all of Streamlit again for every page takes longer than all that is looked at."""
+    with pages_of(browser) as opener:
+        yield opener(f"{server}/start")
+
+
+@each_page
+def test_is_quiet_with_every_picture_described(place, desk):
+    page, watched = desk
+    go(page, f"/{place.address}?{FEW}")
+    assert page.get_by_role("heading", level=1).text_content() == place.title
     assert page.locator("[data-testid=stException]").count() == 0
     assert page.get_by_test_id("stTopNavLink").is_visible()
     images = page.locator("[data-testid=stImage] img")
@@ -56,14 +76,13 @@ def test_opens_quietly_with_every_picture_described(name, server, open_page):
 @pytest.fixture(scope="module")
 def phone(server, browser):
     with pages_of(browser) as opener:
-        yield opener(server, width=390, dark=True)
+        yield opener(f"{server}/start", width=390, dark=True)
 
 
-@pytest.mark.parametrize("place", PAGES.values(), ids=lambda place: place.name)
+@each_page
 def test_fits_a_phone_in_the_dark(place, phone):
     page, watched = phone
-    page.evaluate(GO_THERE, f"/{place.address}")
-    settle(page)
+    go(page, f"/{place.address}?{FEW}")
     assert page.get_by_role("heading", level=1).text_content() == place.title
     assert page.locator("[data-testid=stException]").count() == 0
     wider = page.evaluate(
@@ -86,8 +105,7 @@ def _saved(page, button) -> Path:
 
 def test_a_chart_is_taken_away_as_a_table_and_as_pictures_with_its_guarantee(phone):
     page, watched = phone
-    page.evaluate(GO_THERE, "/promise?epsilon=2")
-    settle(page)
+    go(page, f"/promise?epsilon=2&{FEW}")
     tools = page.locator(".figure-tools").first
     tools.get_by_text("As a table").press("Enter")
     plotted = page.locator(".js-plotly-plot").first.evaluate(

@@ -25,7 +25,7 @@ def some_views(seed=0, dtype=np.float64):
     x_norm_bound=st.floats(0.1, 100),
     y_norm_bound=st.floats(0.1, 100),
     dtype=st.sampled_from([np.float32, np.float64]),
-    mode=st.sampled_from(["published", "private"]),
+    mode=st.sampled_from(["published", "bounded", "none"]),
 )
 def test_no_joined_row_is_longer_than_one(seed, x_share, x_norm_bound, y_norm_bound, dtype, mode):
     views = bound_views(
@@ -64,6 +64,17 @@ def test_a_long_row_is_shortened_as_a_whole_and_counted():
     assert views.n_clipped == 1
     assert_allclose(views.joined[0], [0.6, 0.0, 0.8], rtol=1e-12)
     assert_allclose(views.joined[1], [0.1 * np.sqrt(0.5), 0, 0.1 * np.sqrt(0.5)])
+
+
+def test_on_the_sphere_nothing_is_shortened_but_counted_all_the_same():
+    X, Y = np.array([[3.0, 0.0], [0.1, 0.0], [1e300, 0.0]]), np.array([[4.0], [0.1], [1.0]])
+    views = bound_views(X, Y, mode="sphere", x_share=0.2)
+    assert views.n_clipped == 2 and views.is_private
+    assert_allclose(views.joined[:2, [0, 2]], [[3, 4], [0.1, 0.1]] * np.sqrt([0.2, 0.8]))
+    assert np.isfinite(views.joined).all()
+    columns, lengths = zip(*views.parts, strict=True)
+    assert [part.indices(3)[:2] for part in columns] == [(0, 2), (2, 3)]
+    assert_allclose(np.square(lengths), [0.2, 0.8])
 
 
 def test_a_sentence_that_says_private_says_nothing_of_the_rows():
@@ -105,7 +116,7 @@ def test_canonical_correlations_do_not_see_the_share():
     [
         ({"x_share": 0.0}, "x_share"),
         ({"x_share": 1.0}, "x_share"),
-        ({"mode": "none"}, "mode"),
+        ({"mode": "spheres"}, "mode"),
         ({"x_norm_bound": 0.0}, "x_norm_bound"),
         ({"y_norm_bound": np.inf}, "y_norm_bound"),
         ({"Y": np.ones((3, 2))}, "Y"),

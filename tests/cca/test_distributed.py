@@ -13,8 +13,14 @@ from scipy import stats
 from dpcore.cca import PROTOCOLS, canonical_pairs, distributed_cca
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.privacy import Adversary, PrivacyBudget, gaussian_delta
-from dpcore.spectra import site_moments
+from dpcore.privacy import (
+    Adversary,
+    PrivacyBudget,
+    gaussian_delta,
+    l2_sensitivity_on_sphere,
+    mean_weight,
+)
+from dpcore.spectra import SiteRows, site_moments
 from dpcore.streams import Repetition
 
 N_X, N_Y = 12, 8
@@ -35,6 +41,13 @@ def three_sites(offset=0.0):
     return site_moments(Z, np.split(np.arange(len(Z)), np.cumsum(SIZES)[:-1]))
 
 
+def three_sites_on_sphere():
+    Z = joined_rows(0.3)
+    half = math.sqrt(0.5)
+    parts = (slice(N_X), half), (slice(N_X, None), half)
+    return SiteRows.of(Z, np.split(np.arange(len(Z)), np.cumsum(SIZES)[:-1]), parts=parts)
+
+
 def settings_for(epsilon=1.0, **changes):
     settings = ReleaseSettings(
         PrivacyBudget(epsilon, 0.01), 3, N_X + N_Y, calibration="analytic", noise="isometric"
@@ -46,22 +59,36 @@ def settings_for(epsilon=1.0, **changes):
 @pytest.mark.parametrize("mean_share", [0.0, 0.2])
 def test_without_noise_every_protocol_is_plain_cca(protocol, mean_share):
     moments = three_sites(offset=0.3 if mean_share else 0.0)
-    whole = moments.centred().pooled()
-    intermediate_dim = N_X + N_Y + (1 if mean_share else 0)
-    settings = settings_for(
-        math.inf, mean_share=mean_share, intermediate_dim=min(intermediate_dim, N_X + N_Y)
-    )
+    settings = settings_for(math.inf, mean_share=mean_share)
     pairs = distributed_cca(moments, N_X, settings, protocol=protocol, repetition=Repetition(0))
-    if protocol == "local":
-        whole = moments.second_moments[0] - (
-            np.outer(moments.means[0], moments.means[0]) if mean_share else 0
-        )
-    expected = canonical_pairs(whole, N_X, 3)
-    # R = D columns cannot hold the D + 1 directions of rows with a constant coordinate.
-    tolerance = 0.05 if protocol == "dpdis" and mean_share else 1e-9
-    assert_allclose(pairs.correlations, expected[2], atol=tolerance)
+    alone = moments.at([0]) if protocol == "local" else moments
+    whole = (alone.centred() if mean_share else alone).pooled()
+    assert_allclose(pairs.correlations, canonical_pairs(whole, N_X, 3)[2], atol=1e-9)
     assert pairs.floor == 0 and math.isinf(pairs.guarantee.epsilon)
     assert not pairs.guarantee.is_private
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("mean_share", [0.0, 0.2, None])
+def test_on_the_sphere_every_protocol_is_cca_of_directions(protocol, mean_share):
+    """Without noise; with it, moment and mean keep the promise together."""
+    rows, settings = three_sites_on_sphere(), settings_for(mean_share=mean_share, on_sphere=True)
+
+    def pairs_at(settings):
+        return distributed_cca(rows, N_X, settings, protocol=protocol, repetition=Repetition(0))
+
+    pairs = pairs_at(replace(settings, budget=PrivacyBudget(math.inf, 0.01)))
+    alone = rows.at([0]) if protocol == "local" else rows
+    centre = alone.weights @ alone.means if mean_share != 0 else np.zeros(N_X + N_Y)
+    expected = canonical_pairs(alone.around(centre), N_X, 3)[2]
+    assert_allclose(pairs.mean, centre, atol=1e-12)
+    assert_allclose(pairs.correlations, expected, atol=1e-9)
+    guarantee = pairs_at(settings).guarantee
+    assert_allclose(guarantee.epsilon, 1.0)
+    if mean_share == 0.2 and protocol != "cape":
+        n = sum(SIZES) if protocol == "pooled" else SIZES[0] if protocol == "local" else min(SIZES)
+        weight = mean_weight(mean_share)
+        assert_allclose(guarantee.l2_sensitivity, l2_sensitivity_on_sphere(n, weight=weight))
 
 
 def test_nobody_elses_rows_have_a_say_in_a_site_alone():

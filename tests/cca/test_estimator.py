@@ -38,6 +38,7 @@ def noiseless(**changes):
         "epsilon": math.inf,
         "delta": 0.01,
         "row_norm_bound": (100.0, 50.0),
+        "preparation": "bounded",
     }
     return PrivateCCA(**(parameters | changes))
 
@@ -60,10 +61,39 @@ def test_without_noise_it_is_cca_in_original_units():
 
 def test_taken_as_centred_it_uses_the_second_moment():
     X, Y = some_views()
-    ours = noiseless(mean_share=0.0).fit(X, Y)
+    ours = noiseless(preparation="none").fit(X, Y)
     Z = np.hstack([X, Y])
     assert_allclose(ours.correlations_, canonical_pairs(Z.T @ Z, 6, 2)[2], atol=1e-9)
     assert not ours.x_mean_.any() and not ours.y_mean_.any()
+
+
+def test_on_the_sphere_the_length_of_a_view_does_not_count():
+    X, Y = some_views()
+    ours = noiseless(preparation="sphere").fit(X, Y)
+    about = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    Z = np.hstack([view / np.linalg.norm(view, axis=1, keepdims=True) for view in about])
+    expected = canonical_pairs(Z.T @ Z, 6, 2)
+    assert_allclose(ours.correlations_, expected[2], atol=1e-9)
+    assert_allclose(np.hstack([ours.x_mean_, ours.y_mean_]), np.hstack([X, Y]).mean(axis=0))
+    measured = measured_correlations(
+        ours.x_rotations_, ours.y_rotations_, np.cov(np.hstack([X, Y]).T, bias=True)
+    )
+    exact = noiseless().fit(X, Y).correlations_
+    assert measured.total > 0.99 * exact.sum()
+
+
+def test_too_few_people_for_a_mean_buy_none():
+    X, Y = some_views(10)
+    few = PrivateCCA(1, epsilon=0.1, row_norm_bound=40.0, random_state=0).fit(X, Y)
+    assert not few.x_mean_.any() and not few.y_mean_.any() and few.guarantee_.keeps_asked
+
+
+@pytest.mark.parametrize("preparation", ["sphere", "bounded", "none"])
+def test_equal_rows_and_constant_columns_make_no_release_fail(preparation):
+    X, Y = np.ones((50, 3)), np.hstack([np.zeros((50, 1)), some_views(50)[1]])
+    for epsilon in (1.0, math.inf):
+        fitted = PrivateCCA(2, epsilon=epsilon, preparation=preparation, random_state=0).fit(X, Y)
+        assert np.isfinite(fitted.x_rotations_).all() and np.isfinite(fitted.correlations_).all()
 
 
 def test_a_private_fit_captures_most_of_the_correlation():
@@ -111,6 +141,7 @@ def test_it_stands_in_a_pipeline():
         ({"epsilon": 2.0, "calibration": "classic"}, "epsilon"),
         ({"noise": "wishart"}, "noise"),
         ({"mean_share": 1.0}, "mean_share"),
+        ({"preparation": "published"}, "preparation"),
         ({"x_share": 1.0}, "x_share"),
         ({"row_norm_bound": (1.0, 0.0)}, "row_norm_bound"),
         ({"row_norm_bound": (1.0,)}, "row_norm_bound"),

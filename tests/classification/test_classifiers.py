@@ -106,13 +106,28 @@ def test_long_rows_are_shortened(estimator):
     )
 
 
+@pytest.mark.parametrize("estimator", BOTH)
+def test_on_the_sphere_the_length_of_a_row_does_not_count(estimator):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((500, 3))
+    X[7] = 0
+    y = X[:, 0] > 0
+    lengths = 10.0 ** rng.integers(-3, 200, size=(500, 1))
+    sphere = estimator(preparation="sphere", random_state=3)
+    first, second = (sphere.fit(rows, y).coef_ for rows in (X, lengths * X))
+    np.testing.assert_allclose(first, second, rtol=1e-5)
+    assert sphere.guarantee_ == estimator(random_state=3).fit(X, y).guarantee_
+    assert sphere.score(lengths * X, y) > 0.9
+
+
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("kernel", ["linear", "gaussian"])
-def test_features_keep_their_bound(fit_intercept, kernel):
+@pytest.mark.parametrize("on_sphere", [False, True])
+def test_features_keep_their_bound(fit_intercept, kernel, on_sphere):
     rng = np.random.default_rng(4)
     X = rng.standard_normal((300, 5)) * 10.0 ** rng.integers(-3, 6, size=(300, 1))
     frequencies = gaussian_frequencies(5, 20, 0.5, rng) if kernel == "gaussian" else None
-    mapped = BoundedFeatures(2.5, fit_intercept, frequencies)
+    mapped = BoundedFeatures(2.5, fit_intercept, frequencies, on_sphere)
     norms = np.linalg.norm(mapped.of(X), axis=1)
     assert norms.max() <= mapped.norm_bound
     assert norms.max() == pytest.approx(mapped.norm_bound)
@@ -213,6 +228,7 @@ def test_in_a_pipeline():
         (dict(method="gradient"), "method"),
         (dict(regularization=0), "regularization"),
         (dict(row_norm_bound=-1), "row_norm_bound"),
+        (dict(preparation="published"), "preparation"),
         (dict(row_norm_bound=math.inf), "row_norm_bound"),
         (dict(tol=0), "tol"),
         (dict(random_state=-1), "random_state"),

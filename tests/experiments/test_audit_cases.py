@@ -17,7 +17,7 @@ from dpcore.pca.settings import noise_of
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase
 from dpcore.privacy.audit_scores import audit
-from dpcore.spectra import site_moments
+from dpcore.spectra import SiteRows, site_moments
 from dpcore.streams import Repetition, root_of_release
 
 SOUND = audit_cases(include_flawed=False)
@@ -187,15 +187,13 @@ def test_the_cca_estimator_is_what_is_audited():
     rng = np.random.default_rng()
     X, Y = rng.uniform(-1, 1, (40, 2)), rng.uniform(-1, 1, (40, 2))
     fitted = PrivateCCA(1, epsilon=1.0, delta=0.01, random_state=3).fit(X, Y)
-    views = bound_views(X, Y)
-    settings = ReleaseSettings(
-        PrivacyBudget(1.0, 0.01), 1, 1, calibration="analytic", noise="isometric", mean_share=0.1
-    )
+    views = bound_views(X, Y, mode="sphere")
+    settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 1, 1, mean_share=None, on_sphere=True)
     root = root_of_release(
         3, "joint moment", noise_of(settings), (0.5, 1.0, 1.0), ((40, 2), 2), "float64"
     )
     pairs = distributed_cca(
-        site_moments(views.joined, (np.arange(40),)),
+        SiteRows.of(views.joined, (np.arange(40),), parts=views.parts),
         2,
         settings,
         protocol="pooled",

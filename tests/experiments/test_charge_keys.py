@@ -192,6 +192,7 @@ def test_other_views_are_paid_again(other):
 
 LEARN = ClassificationSpec(centring_share=0.1, samples=300, protocol="dpdis")
 LEARN_NOISE = {
+    "preparation": "bounded",
     "dataset": "mnist",
     "classes": (2, 3),
     "epsilon": 2.0,

@@ -235,7 +235,7 @@ def test_pure_and_gaussian_releases_compose_as_google_says():
     assert totals[-1] == pytest.approx(expected, rel=1e-3)
 
 
-PIPELINE = ClassificationSpec(repetitions=3, components=5)
+PIPELINE = ClassificationSpec(repetitions=3, components=5, centring_share=0.0)
 
 
 def pipeline(spec: ClassificationSpec):
@@ -253,7 +253,7 @@ def test_both_stages_of_a_private_classifier_are_paid():
     assert pca.draws == training.draws == 3
 
 
-@pytest.mark.parametrize("centring_share", [0.0, 0.2])
+@pytest.mark.parametrize("centring_share", [0.0, 0.2, None])
 @pytest.mark.parametrize("protocol", ["ag", "dpdis", "ppca"])
 def test_one_draw_costs_what_its_card_says(protocol, centring_share):
     spec = replace(
@@ -309,9 +309,13 @@ def pairs(spec: CcaSpec = PAIRS, source=SOURCE):
 
 
 def test_protocols_that_read_the_same_joint_moments_share_a_payment():
-    charges = pairs()
+    charges = pairs(replace(PAIRS, preparation="bounded"))
     assert [charge.draws for charge in charges] == [2, 2, 2]
     assert charges[1].seen == ("CCA: Proxies", "CCA: Full moments", "CCA: One site alone")
+    # On the sphere a site alone centres by a mean of its own: another moment.
+    alone = pairs()[2]
+    assert pairs()[1].seen == ("CCA: Proxies", "CCA: Full moments")
+    assert alone.seen == ("CCA: One site alone",)
     assert all(charge.what == ("canonical pairs",) for charge in charges)
     assert all(charge.release.dataset == "digits" for charge in charges)
 
@@ -321,7 +325,10 @@ def test_pairs_of_the_same_joint_moment_are_free(change):
     assert keys(pairs(replace(PAIRS, **change))) == keys(pairs())
 
 
-@pytest.mark.parametrize("change", [{"x_share": 0.3}, {"seed": 1}, {"epsilon": 2.0}])
+@pytest.mark.parametrize(
+    "change",
+    [{"x_share": 0.3}, {"seed": 1}, {"epsilon": 2.0}, {"preparation": "none"}, {"mean_share": 0.2}],
+)
 def test_other_joint_moments_are_not(change):
     assert not keys(pairs(replace(PAIRS, **change))) & keys(pairs())
 

@@ -24,6 +24,7 @@ from dpcore.experiments.learning.classification_promises import (
     at_delta,
     stage_budgets,
     total_guarantee,
+    with_centring_share,
 )
 from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import (
@@ -38,7 +39,9 @@ from dpcore.experiments.learning.classification_spec import (
 )
 from dpcore.experiments.learning.export import classification_notebook, classification_script
 from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
+from dpcore.experiments.pca.spec import PREPARATIONS
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.mean_share import best_mean_share
 from dpcore.pca.protocols.cape import promised_by_masked_sites
 from dpcore.pca.protocols.distributed import promised_by_holder
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma
@@ -111,6 +114,32 @@ class TestBudget:
         assert outcome.guarantees[TRAINING].epsilon == pytest.approx(spec.training_share * epsilon)
         assert (CENTRING in outcome.guarantees) == (centring > 0)
 
+    @pytest.mark.parametrize("preparation", PREPARATIONS)
+    @pytest.mark.parametrize("epsilon", [0.1, 2.0])
+    def test_the_rule_takes_the_mean_out_of_what_the_pca_has(self, preparation, epsilon):
+        spec = replace(ZERO_OR_ONE, epsilon=epsilon, preparation=preparation)
+        problem = local_learning_problem(spec.key())
+        settled = with_centring_share(spec, problem)
+        both = gaussian_mu(PrivacyBudget(spec.pca_share * epsilon, spec.delta))
+        share = best_mean_share(math.sqrt(64) / len(problem.X) / both)
+        # Of 266 people a mean is worth its price at the larger budget alone.
+        assert (share > 0) == (epsilon == 2.0)
+        bought = share if preparation in ("sphere", "bounded") else 0.0
+        assert settled.centring_share == pytest.approx(bought * spec.pca_share)
+        assert settled.training_share == pytest.approx(spec.training_share)
+        outcome = run_pipeline(spec, problem)
+        assert (CENTRING in outcome.guarantees) == outcome.origin.any() == (bought > 0)
+        assert total_guarantee(spec, outcome.guarantees).keeps_asked
+        seen = outcome.project(problem.X)
+        assert np.linalg.norm(seen, axis=1).max() <= outcome.row_norm_bound
+
+    def test_published_reads_those_who_learn_and_nobody_else(self):
+        halves = load_halves("digits", mode="published")
+        np.testing.assert_allclose(halves.X.mean(axis=0), 0, atol=1e-15)
+        assert np.linalg.norm(halves.X, axis=1).max() == pytest.approx(1)
+        assert abs(halves.test_X.mean(axis=0)).max() > 1e-3
+        assert np.linalg.norm(halves.test_X, axis=1).max() <= 1
+
     def test_a_stage_reads_at_the_asked_delta(self):
         spec = replace(ZERO_OR_ONE, epsilon=2.0, centring_share=0.3)
         outcome = run_pipeline(spec, local_learning_problem(spec.key()))
@@ -137,7 +166,7 @@ class TestBudget:
         assert not total_guarantee(spec, outcome.guarantees).is_private
 
     def test_a_private_subspace_takes_all_of_epsilon(self):
-        spec = canonical(replace(ZERO_OR_ONE, pipeline=SUBSPACE))
+        spec = canonical(replace(ZERO_OR_ONE, pipeline=SUBSPACE, centring_share=0.0))
         outcome = run_pipeline(spec, local_learning_problem(spec.key()))
         assert outcome.guarantees[PCA].epsilon == pytest.approx(spec.epsilon, rel=1e-6)
 
@@ -148,22 +177,24 @@ class TestBudget:
 
 
 class TestCentring:
-    def test_replacing_a_row_changes_one_bounded_row(self, rng):
+    @pytest.mark.parametrize(("bound", "on_sphere"), [(CENTRED_NORM_BOUND, False), (1.0, True)])
+    def test_replacing_a_row_changes_one_bounded_row(self, rng, bound, on_sphere):
         X = rng.standard_normal((50, 8))
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
         origin, other = rng.normal(0, 0.2, 8), X.copy()
         other[7] = -X[7]
         bounded = [
-            classification_runs._bounded(rows, origin, CENTRED_NORM_BOUND) for rows in (X, other)
+            classification_runs._around(rows, origin, bound, on_sphere=on_sphere)
+            for rows in (X, other)
         ]
         changed = np.flatnonzero((bounded[0] != bounded[1]).any(axis=1))
         assert changed.tolist() == [7]
-        assert np.linalg.norm(bounded[0], axis=1).max() <= CENTRED_NORM_BOUND
+        assert np.linalg.norm(bounded[0], axis=1).max() <= bound
 
     def test_noise_on_the_mean_has_its_law(self, false_alarm):
         spec = replace(ZERO_OR_ONE, centring_share=0.3)
         problem = local_learning_problem(spec.key())
-        exact = problem.X.mean(axis=0)
+        exact = problem.moments.means[0]
         origins = [run_pipeline(spec, problem, number).origin for number in range(20)]
         errors = np.concatenate([origin - exact for origin in origins])
         mean_mu, _ = stage_budgets(spec)
@@ -238,6 +269,8 @@ class TestRows:
             ({"protocol": "magic"}, "protocol must be one of"),
             ({"classes": (1, 1)}, "at most two different"),
             ({"centring_share": 0.1, "calibration": "published"}, "analytic where rows"),
+            ({"centring_share": 0.1, "preparation": "none"}, "unless preparation is sphere"),
+            ({"preparation": "polar"}, "preparation must be one of sphere, bounded"),
         ],
     )
     def test_what_cannot_be_is_refused(self, changes, sentence):

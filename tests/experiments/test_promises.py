@@ -85,7 +85,7 @@ def test_an_unknown_protocol_is_refused():
 
 @pytest.mark.parametrize("protocol", ["ag", "dpdis", "cape", "ppca"])
 @pytest.mark.parametrize("pipeline", PIPELINES)
-@pytest.mark.parametrize("centring_share", [0.0, 0.2])
+@pytest.mark.parametrize("centring_share", [0.0, 0.2, None])
 def test_stages_of_a_pipeline(pipeline, protocol, centring_share):
     spec = ClassificationSpec(
         pipeline=pipeline, protocol=protocol, centring_share=centring_share, sites=3, components=1

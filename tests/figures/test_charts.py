@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from dpcore.figures.families.network import network_svg
-from dpcore.figures.plot_parts import PERCENT_RANGE
+from dpcore.figures.plot_parts import PERCENT_RANGE, error_range
 from dpcore.figures.style import FREE_LOOKS, faded, log_ticks, look_of
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -126,6 +126,13 @@ def test_ticks_are_powers_of_ten_with_plain_labels():
     assert ticks == pytest.approx([10.0**e for e in range(-3, 4)])
     assert labels == ["0.001", "0.01", "0.1", "1", "10", "100", "1,000"]
     assert log_ticks([2.0, 5.0]) == ([2.0, 5.0], ["2", "5"])
+
+
+def test_no_draw_leaves_an_axis_of_errors():
+    low, high = error_range(0.43, [{"test_error": error} for error in (0.1, 0.71)])
+    assert low < 0.1 and high > 0.71
+    # It stands still for all that do not do far worse than chance.
+    assert error_range(0.43, [{"test_error": 0.1}]) == error_range(0.43, [{"test_error": 0.5}])
 
 
 def test_an_axis_says_where_it_ends():

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from pages.server import result_cache
-from tests.pages.looking import Opener, opened
+from tests.pages.looking import Opener, leave, opened
+
+
+@pytest.fixture(autouse=True)
+def who_has_looked_leaves() -> Iterator[None]:
+    """No test computes for the visitors of those before it."""
+    yield
+    leave()
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from pages.server import visitors_jobs
 from pages.sidebar.navigation import PAGES
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -64,6 +65,15 @@ def opened(page: str, **query: str) -> AppTest:
     # Before its first run the harness knows a page by its file's name, and all are page.py.
     at._page_hash = calc_hash(Path(file_of(page)).parts[2].removesuffix(".py"))
     return at.run()
+
+
+def leave() -> None:
+    """End what goes on beside pages that nobody will look at again; it would for two minutes."""
+    jobs = visitors_jobs.JOBS
+    with jobs._lock:
+        for job in jobs._jobs.values():
+            if job.goes_on:
+                jobs._stop(job, "unseen")
 
 
 def texts(page: AppTest) -> list[str]:

@@ -236,7 +236,7 @@ def test_estimators_have_what_scikit_learn_calls_it(rows, labels, estimator):
     [
         (ExponentialPCA(1), "releases nothing else: nothing in it says how good it is, and an est"),
         (DistributedPCA(2, protocol="sequential"), "each site cuts what it is handed"),
-        (DistributedPCA(2, protocol="wishart"), "its noise is not Gaussian"),
+        (DistributedPCA(2, protocol="wishart"), "how much noise that is not Gaussian"),
         (DistributedPCA(2, truncation="svd"), "of cut messages that is known for isometric noise"),
     ],
 )

@@ -14,6 +14,8 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from visitors import Shown, Visitor, visitor
 
+from pages.sidebar.navigation import PAGES, Place
+
 SLOW = "dataset=synthetic-2012&repetitions=2"
 LONG = "repetitions=50&tradeoffs_values_epsilon=" + ",".join(str(n / 100) for n in range(1, 31))
 
@@ -53,6 +55,18 @@ def test_who_leaves_empties_nobody_elses_page(slow_server, leaves):
 
     shown = played(six())
     assert [page.is_whole for page in shown] == [True] * len(shown)
+
+
+def test_every_address_opens_its_page(server):
+    """As a browser's first message asks for it: no page that was open before helps."""
+
+    async def opened(place: Place) -> Shown:
+        async with visitor(server, place.address) as tab:
+            await tab.ask()
+            return await tab.shown(until=place.title)
+
+    for place in PAGES.values():
+        assert place.title in played(opened(place)).words, place.name
 
 
 async def started(tab: Visitor, query: str) -> Shown:

@@ -21,27 +21,34 @@ TABLES = arrays(np.float32, (N + 1, D), elements=ENTRIES)
 CENTRES = arrays(np.float64, D, elements=st.floats(-1, 1, allow_subnormal=False))
 
 
-def one_site(rows):
-    return SiteRows.of(rows, (np.arange(len(rows)),))
+# The whole row, and two views of it, as CCA reads them: of the same weight or of any other.
+TWO_VIEWS = [((slice(2), w**0.5), (slice(2, None), (1 - w) ** 0.5)) for w in (0.5, 0.1)]
+PARTS = st.sampled_from([site_rows.WHOLE, *TWO_VIEWS])
+
+
+def one_site(rows, parts=site_rows.WHOLE):
+    return SiteRows.of(rows, (np.arange(len(rows)),), parts=parts)
 
 
 def squared_length(row):
     return sum(Fraction(float(entry)) ** 2 for entry in row)
 
 
-@given(rows=TABLES, centre=CENTRES, dtype=st.sampled_from([np.float32, np.float64]))
-def test_no_row_is_longer_than_one_in_exact_arithmetic(rows, centre, dtype):
-    found = site_rows.directions(rows.astype(dtype), centre.astype(dtype))
+@given(rows=TABLES, centre=CENTRES, parts=PARTS, dtype=st.sampled_from([np.float32, np.float64]))
+def test_no_row_is_longer_than_one_in_exact_arithmetic(rows, centre, parts, dtype):
+    found = site_rows.directions(rows.astype(dtype), centre.astype(dtype), parts)
     assert np.isfinite(found).all()
     for row in found:
         assert squared_length(row) <= 1
-        assert squared_length(row) == 0 or squared_length(row) > 1 - 100 * np.finfo(dtype).eps
+        for columns, length in parts:
+            own = squared_length(row[columns])
+            assert own == 0 or abs(own - length**2) < 100 * np.finfo(dtype).eps
 
 
-@given(rows=TABLES, centre=CENTRES)
-def test_one_person_moves_the_moment_by_no_more_than_the_sensitivity(rows, centre):
+@given(rows=TABLES, centre=CENTRES, parts=PARTS)
+def test_one_person_moves_the_moment_by_no_more_than_the_sensitivity(rows, centre, parts):
     rows = rows.astype(np.float64)
-    moments = [one_site(rows[[*range(N - 1), last]]).around(centre) for last in (N - 1, N)]
+    moments = [one_site(rows[[*range(N - 1), last]], parts).around(centre) for last in (N - 1, N)]
     rounding = 1e-14
     change = float(np.linalg.norm(moments[0] - moments[1]))
     assert change <= l2_sensitivity_of_second_moment(N) + rounding
@@ -60,6 +67,22 @@ def test_a_worst_pair_attains_the_sensitivity_of_moment_and_mean_at_once():
     together = math.hypot(moved, weight * mean_moved)
     promised = l2_sensitivity_on_sphere(n, weight=weight)
     assert promised * (1 - 1e-4) < together <= promised * (1 + 1e-9)
+
+
+def test_a_view_that_turns_around_attains_the_sensitivity_of_both_views():
+    """Seen in the first view only: it turns around the mean, while the second, away from its own
+    mean, stays where it is; the first views of all others are at the mean."""
+    n, weight = 10**4, 0.7
+    others = np.tile([0.0, 0.0, 1.0], (n - 1, 1))
+    first, second = (
+        one_site(np.vstack([others, [[x, 0.0, 0.0]]]), TWO_VIEWS[0]) for x in (1.0, -1.0)
+    )
+    centre = (first.means[0] + second.means[0]) / 2
+    moved = np.linalg.norm(first.around(centre) - second.around(centre))
+    mean_moved = np.linalg.norm(first.means[0] - second.means[0])
+    together = math.hypot(moved, weight * mean_moved)
+    promised = l2_sensitivity_on_sphere(n, weight=weight)
+    assert promised * (1 - 1e-9) < together <= promised * (1 + 1e-9)
 
 
 def test_the_moment_is_that_of_rows_divided_by_their_distance():
@@ -91,6 +114,10 @@ def test_a_row_that_is_the_centre_counts_as_nothing():
     np.testing.assert_allclose(
         one_site(rows).around(rows[0]), np.diag([0.0, 0.5]), rtol=1e-12, atol=1e-30
     )
+    seen_once = one_site(np.array([[1.0, 2, 0.5], [1, 3, 2]]), TWO_VIEWS[0]).around(
+        np.array([1.0, 2, 1])
+    )
+    np.testing.assert_allclose(seen_once.diagonal(), [0, 0.25, 0.5], rtol=1e-12)
     np.testing.assert_array_equal(one_site(np.ones((3, 2))).around(np.ones(2)), np.zeros((2, 2)))
 
 

@@ -35,9 +35,9 @@ class Best:
 
 
 def along_the_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
-    """The spec at every share of PCA, without centring."""
+    """The spec at every share of PCA, the mean's part of it left to the rule."""
     return [
-        replace(spec, pipeline=PRIVATE, pca_share=share, centring_share=0.0) for share in SHARES
+        replace(spec, pipeline=PRIVATE, pca_share=share, centring_share=None) for share in SHARES
     ]
 
 

@@ -36,6 +36,7 @@ from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase
 from dpcore.spectra import SiteRows
+from dpcore.spectra.site_rows import WHOLE, Parts
 
 _SHARE, _D = 0.1, 3
 WITH_MEAN = replace(SETTINGS, on_sphere=True, mean_share=_SHARE)
@@ -45,9 +46,9 @@ TURN = "One person's row turns around, at a right angle to everybody else's mean
 Score = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
-def sphere_cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
+def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase, ...]:
     """A case of each adversary of a protocol that reads rows; around zero where no mean is
-    bought."""
+    bought. Parts of a row with a length of their own hold the first two columns, and the third."""
     if entry.noise is None:
         return ()
     if entry.neighbours.noisy_mean is None:
@@ -55,21 +56,21 @@ def sphere_cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
         case = around_zero(entry, on_sphere=True)
         case = replace(case, name=_named(entry), preparation=SPHERE)
     else:
-        case = sphere_case(entry)
+        case = sphere_case(entry, parts)
 
     def by_participant(adversary: Adversary) -> AuditCase:
         if adversary is Adversary.SITE:
-            return seen_by_second_site_case(entry)
+            return seen_by_second_site_case(entry, parts)
         # Of one site, whose noise nobody else's hides, the result is the message.
         return seen_by(adversary, "every site's message and noisy mean", case)
 
     return with_participants(entry, case, by_participant)
 
 
-def sphere_case(entry: Protocol) -> AuditCase:
+def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
     """A protocol's matrix and the mean that it is taken around, both as released."""
     n_sites = entry.neighbours.n_sites
-    pair = worst_on_sphere(n_sites)
+    pair = worst_on_sphere(n_sites, parts)
     score = likelihood_ratio(pair, 0 if entry.where is Where.FIRST_SITE else None)
 
     def view(draw: Draw) -> FloatArray:
@@ -92,13 +93,13 @@ def sphere_case(entry: Protocol) -> AuditCase:
     )
 
 
-def seen_by_second_site_case(entry: Protocol) -> AuditCase:
+def seen_by_second_site_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
     """The first of two sites is attacked by the second, which knows what it sent itself.
 
     A view is the result, the second site's own part of it, and both noisy means: their average
     comes back, and its own is known to it.
     """
-    pair = worst_on_sphere(2)
+    pair = worst_on_sphere(2, parts)
     weights, score = pair[0].weights, likelihood_ratio(pair, 0)
 
     def view(draw: Draw) -> FloatArray:
@@ -161,12 +162,13 @@ def moments_around(rows: SiteRows, centre: FloatArray) -> FloatArray:
     return np.stack([rows.around(centre, site, threads=1) for site in range(rows.n_sites)])
 
 
-def worst_on_sphere(n_sites: int) -> tuple[SiteRows, SiteRows]:
+def worst_on_sphere(n_sites: int, parts: Parts = WHOLE) -> tuple[SiteRows, SiteRows]:
     """Sites whose first holds one of two opposite rows.
 
     The others' rows point along the third axis and a little to all sides, or along it and beyond
     the bound. Seen from their mean they lie evenly along all axes: no direction drowns in the
-    noise, so that a cut to the leading ones loses nothing.
+    noise, so that a cut to the leading ones loses nothing. Of two parts the first turns around
+    while the second stays, which is at a right angle whatever the others are.
     """
     aside, top = 0.3 * np.eye(_D)[:2], np.eye(_D)[2:]
     along = math.sqrt(1 - 0.3**2) * top
@@ -175,7 +177,7 @@ def worst_on_sphere(n_sites: int) -> tuple[SiteRows, SiteRows]:
     def held(row: FloatArray) -> SiteRows:
         at_sites = [np.vstack([each, others]) for each in (row, *[top] * (n_sites - 1))]
         rows = as_prepared(np.vstack(at_sites), "sphere")
-        return SiteRows.of(rows, np.split(np.arange(len(rows)), n_sites))
+        return SiteRows.of(rows, np.split(np.arange(len(rows)), n_sites), parts=parts)
 
     return held(np.eye(_D)[:1]), held(-np.eye(_D)[:1])
 

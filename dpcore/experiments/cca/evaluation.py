@@ -41,6 +41,8 @@ class FoundPairs:
         |correlation| of each score with the exact pair's, on the true data.
     guarantee : Guarantee or None
         Covers directions, patterns and `claimed`; None for the exact pairs.
+    has_mean : bool
+        Whether a private mean was bought.
     """
 
     x_rotations: FloatArray
@@ -52,6 +54,7 @@ class FoundPairs:
     x_agreement: FloatArray
     y_agreement: FloatArray
     guarantee: Guarantee | None = None
+    has_mean: bool = False
 
 
 def exact_found(problem: CcaProblem) -> FoundPairs:
@@ -98,6 +101,7 @@ def _judged(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:
         np.abs(x_agreement),
         np.abs(y_agreement),
         pairs.guarantee,
+        bool(pairs.mean.any()),
     )
 
 

@@ -38,6 +38,7 @@ class CcaRow(TypedDict):
     noise: str
     truncation: str
     preparation: str
+    mean_share: float | None
     x_share: float
     floor: float
     repetition: int
@@ -125,11 +126,12 @@ def row_of(
         "noise": spec.noise,
         "truncation": spec.truncation,
         "preparation": spec.preparation,
+        "mean_share": settings.mean_share,
         "x_share": spec.x_share,
         "floor": pairs.floor,
         "repetition": repetition,
         "seed": spec.seed,
-        "correlation_share": measured.total / exact_total if exact_total > 0 else math.nan,
+        "correlation_share": measured.total / exact_total,
         "random_share": problem.random_share,
         "measured_total": measured.total,
         "exact_total": exact_total,
@@ -143,12 +145,13 @@ def row_of(
 
 
 def check_cca(spec: CcaSpec) -> None:
-    """Refuse, without reading any data, a spec whose calibration proves nothing.
+    """Refuse, without reading any data, a spec that no release can have.
 
     Raises
     ------
     ParameterError
     """
+    spec.settings(spec.components)
     # Of epsilon alone: the number of people does not matter.
     joint_moment_sigma(PrivacyBudget(spec.epsilon, spec.delta), 2, calibration=spec.calibration)
 

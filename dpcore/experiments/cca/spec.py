@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.cca import PROTOCOLS, bound_views, canonical_pairs, measured_correlations
-from dpcore.cca.bounds import MODES
 from dpcore.data import split_sites
-from dpcore.data.preparation import RENAMED
+from dpcore.data.preparation import MODES, RENAMED
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
-from dpcore.experiments.pca.spec import PUBLISHED, RECOMMENDED
+from dpcore.experiments.pca.spec import RECOMMENDED, TwoWorlds, prepared_settings
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
-from dpcore.spectra import SiteMoments, second_moment, site_moments
+from dpcore.spectra import SiteMoments, SiteRows, second_moment, site_moments
 from dpcore.streams import Purpose, stream
 
 _DIGITS = CutViews()
@@ -30,7 +28,7 @@ _BLOCK_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class CcaSpec:
+class CcaSpec(TwoWorlds):
     """One cell of a CCA experiment; `published` and `recommended` name the two worlds.
 
     Parameters
@@ -56,16 +54,18 @@ class CcaSpec:
         As in `dpcore.pca.ReleaseSettings`; "published" is the poster's tau.
     floor : "auto" or float
         As in `dpcore.cca.distributed_cca`.
-    preparation : {"bounded", "published"}
-        Published centring and scaling read the rows and are not private. Bounded clips to public
-        bounds and centres by a private mean.
+    preparation : {"sphere", "bounded", "none", "published"}
+        Sphere brings each view of a person to a length of its own around a private mean. Bounded
+        clips joined rows to public bounds and centres by a private mean, none clips them and
+        centres by nothing. Published centring and scaling read the rows and are not private.
+        Correlations are measured on the centred rows: on the sphere on those that are neither
+        clipped nor at that length yet.
     x_norm_bound, y_norm_bound : float or None
-        Public bounds of the bounded preparation, about the data set's public centres; None takes
-        the data set's.
+        Public bounds, about the data set's public centres; None takes the data set's.
     x_share : float
-        Part of the squared norm bound given to the first view.
-    mean_share : float
-        Share of the budget, in mu squared, for the private mean.
+        Part of the squared length of a joined row given to the first view.
+    mean_share : float or None
+        As in `dpcore.experiments.pca.spec.RunSpec`.
     repetitions : int
     seed : int
     """
@@ -86,11 +86,11 @@ class CcaSpec:
     masks: str = "published"
     honest_sites: int | None = None
     floor: float | str = "auto"
-    preparation: str = "bounded"
+    preparation: str = "sphere"
     x_norm_bound: float | None = None
     y_norm_bound: float | None = None
     x_share: float = 0.5
-    mean_share: float = 0.1
+    mean_share: float | None = None
     split: str = "equal"
     concentration: float = 1.0
     repetitions: int = 10
@@ -114,21 +114,11 @@ class CcaSpec:
 
     def problem_key(self, repetition: int = 0) -> CcaSpec:
         """The data side alone: specs that are equal in it share their site moments."""
-        return CcaSpec(**{name: getattr(self, name) for name in _DATA_SIDE})
-
-    @classmethod
-    def published(cls, **fields: Any) -> Self:
-        """A spec with the poster's noise and preparation: its shape, nothing cut off."""
-        return cls(**PUBLISHED | {"preparation": "published"} | fields)
-
-    @classmethod
-    def recommended(cls, **fields: Any) -> Self:
-        """A spec that keeps what it promises, at every epsilon: the default by its name."""
-        return cls(**RECOMMENDED | fields)
-
-    def as_published(self) -> CcaSpec:
-        """The same with the poster's noise."""
-        return replace(self, **PUBLISHED)
+        data_side = {name: getattr(self, name) for name in _DATA_SIDE}
+        if self.preparation == "none":
+            # Bounded all the same, and measured as if it were centred.
+            data_side["preparation"] = "bounded"
+        return CcaSpec(**data_side)
 
     def settings(self, n_features: int) -> ReleaseSettings:
         """The release settings, with R filled in for this many columns of both views."""
@@ -142,7 +132,7 @@ class CcaSpec:
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
-            mean_share=self.mean_share if self.preparation == "bounded" else 0.0,
+            **prepared_settings(self.preparation, self.mean_share),
             masks=self.masks,
             honest_sites=self.honest_sites,
         )
@@ -172,8 +162,9 @@ class CcaProblem:
     dataset : str
     n_x : int
         Columns of the first view.
-    moments : SiteMoments
-        Of the bounded rows [x y] of the people drawn.
+    moments : SiteMoments or SiteRows
+        Of the bounded rows [x y] of the people drawn; the rows themselves, which wait for a
+        centre, if the preparation was "sphere".
     reference : ndarray of shape (n_x + n_y, n_x + n_y), float64
         Centred joint moment of everybody's bounded rows: what correlations are measured on,
         whoever was drawn.
@@ -190,7 +181,7 @@ class CcaProblem:
 
     dataset: str
     n_x: int
-    moments: SiteMoments
+    moments: SiteMoments | SiteRows
     reference: FloatArray
     exact_x: FloatArray
     exact_y: FloatArray
@@ -203,8 +194,7 @@ class CcaProblem:
     @property
     def random_share(self) -> float:
         """Share of the total correlation that random directions capture."""
-        total = self.exact.sum()
-        return float(self.random.sum() / total) if total > 0 else math.nan
+        return float(self.random.sum() / self.exact.sum())
 
 
 def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
@@ -213,7 +203,7 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
     Raises
     ------
     ParameterError
-        If the spec asks for more people, pairs or sites than there are.
+        If the spec asks for more people, pairs or sites than there are, or a view never varies.
     """
     people = views.n_samples if spec.samples is None else spec.samples
     if not 2 * spec.sites <= people <= views.n_samples:
@@ -223,11 +213,14 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         views.Y,
         x_share=spec.x_share,
         mode=spec.preparation,
-        x_norm_bound=spec.x_norm_bound or views.x_norm_bound,
-        y_norm_bound=spec.y_norm_bound or views.y_norm_bound,
+        x_norm_bound=views.x_norm_bound if spec.x_norm_bound is None else spec.x_norm_bound,
+        y_norm_bound=views.y_norm_bound if spec.y_norm_bound is None else spec.y_norm_bound,
         x_centre=views.x_centre,
         y_centre=views.y_centre,
     )
+    for name, view in (("X", views.X), ("Y", views.Y)):
+        if (view == view[0]).all():
+            raise ParameterError(name, "a view with at least two different rows", "equal rows")
     rows = bounded.joined
     # A prefix of one permutation, so that a larger sample contains the smaller one.
     drawn = stream(spec.seed, Purpose.SAMPLE).permutation(views.n_samples)[:people]
@@ -240,13 +233,16 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         concentration=spec.concentration if skewed else None,
         rng=stream(spec.seed, Purpose.SPLIT),
     )
+    members = [drawn[site] for site in sites]
     mean = rows.mean(axis=0, dtype=np.float64)
     reference = _second_moment_in_double(rows) - np.outer(mean, mean)
     x_rotations, y_rotations, exact = canonical_pairs(reference, views.n_x, spec.components)
     return CcaProblem(
         dataset=views.name,
         n_x=views.n_x,
-        moments=site_moments(rows, [drawn[members] for members in sites]),
+        moments=SiteRows.of(rows, members, parts=bounded.parts)
+        if spec.preparation == "sphere"
+        else site_moments(rows, members),
         reference=reference,
         exact_x=x_rotations,
         exact_y=y_rotations,

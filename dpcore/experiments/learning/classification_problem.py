@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from dpcore.data.sites import split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.learning.classification_spec import LearningKey
-from dpcore.spectra import SiteMoments, site_moments
+from dpcore.spectra import SiteMoments, SiteRows, site_moments
+from dpcore.spectra.site_rows import directions
 from dpcore.streams import Purpose, stream
 
 
@@ -21,14 +23,15 @@ class LearningProblem:
 
     Attributes
     ----------
-    X, test_X : ndarray of shape (n, n_features), row norms at most 1
+    X, test_X : ndarray of shape (n, n_features)
+        Row norms at most 1, unless for the sphere.
     y, test_y : ndarray of int of shape (n,)
         Positions in `class_names`.
     class_names : tuple of str
     sites : tuple of ndarray
         Row numbers of X at each site.
-    moments : SiteMoments
-        Of X around zero.
+    moments : SiteMoments or SiteRows
+        Of X around zero; X itself for the sphere, in which rows wait for a centre.
     tested : ndarray of int
         Row numbers of the test people in the data set's test half.
     default_components : int
@@ -40,8 +43,14 @@ class LearningProblem:
     test_y: np.ndarray
     class_names: tuple[str, ...]
     sites: tuple[np.ndarray, ...]
-    moments: SiteMoments
+    moments: SiteMoments | SiteRows
     default_components: int
+
+    @cached_property
+    def around_public_middle(self) -> LearningProblem:
+        """The same with rows of those who learn at length 1, for which no mean is bought."""
+        rows = directions(self.X, np.zeros(self.X.shape[1], dtype=self.X.dtype))
+        return replace(self, X=rows, moments=site_moments(rows, self.sites))
 
     @property
     def chance_error(self) -> float:
@@ -57,7 +66,7 @@ def build_learning_problem(key: LearningKey) -> LearningProblem:
     ParameterError
         If a class is unknown, more people are asked for than there are, or a site would be empty.
     """
-    data = local_halves(key.dataset)
+    data = local_halves(key.dataset, key.preparation)
     for label in key.classes:
         if not 0 <= label < len(data.label_names):
             raise ParameterError("classes", f"below {len(data.label_names)}", label)
@@ -85,7 +94,7 @@ def build_learning_problem(key: LearningKey) -> LearningProblem:
         test_y=_positions(data.test_labels[testers], key.classes),
         class_names=_class_names(data.label_names, key.classes),
         sites=sites,
-        moments=site_moments(X, sites),
+        moments=(SiteRows.of if key.preparation == "sphere" else site_moments)(X, sites),
         default_components=data.default_components,
     )
 
@@ -110,5 +119,7 @@ def _class_names(names: tuple[str, ...], classes: tuple[int, ...]) -> tuple[str,
 
 
 # Shared by everything in this process, a page as well as the sweeps beside it.
-local_halves: OnceCache[Halves] = OnceCache(load_halves, keep=2)
+local_halves: OnceCache[Halves] = OnceCache(
+    lambda name, mode="bounded": load_halves(name, mode=mode), keep=2
+)
 local_learning_problem: OnceCache[LearningProblem] = OnceCache(build_learning_problem, keep=8)

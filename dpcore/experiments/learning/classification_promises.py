@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from dpcore.errors import ParameterError
 from dpcore.experiments.learning.classification_problem import LearningProblem
 from dpcore.experiments.learning.classification_spec import (
     CENTRED_NORM_BOUND,
@@ -20,6 +21,7 @@ from dpcore.experiments.learning.classification_spec import (
     ClassificationSpec,
 )
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.guarantees import EVERY_SITE, HOLDER
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -42,13 +44,13 @@ def promised_stages(spec: ClassificationSpec, problem: LearningProblem) -> dict[
 
     Training says what it promises and no more: neither sensitivity nor assumptions.
     """
-    guarantees, bound = {}, 1.0
+    guarantees, spec = {}, with_centring_share(spec, problem)
     reads_rows = spec.pipeline in (SUBSPACE, PRIVATE)
-    if reads_rows and spec.centring_share > 0:
-        guarantees[CENTRING], bound = mean_guarantee(spec, problem), CENTRED_NORM_BOUND
+    if reads_rows and spec.centring_share:
+        guarantees[CENTRING] = mean_guarantee(spec, problem)
     budget = stage_budgets(spec)[1] if reads_rows else None
     if budget is not None:
-        settings = pca_settings(spec, problem, budget, bound)
+        settings = pca_settings(spec, problem, budget)
         guarantees[PCA] = PROTOCOLS[spec.protocol].promise(
             settings, problem.moments.n_samples.tolist(), problem.X.shape[1]
         )
@@ -58,6 +60,27 @@ def promised_stages(spec: ClassificationSpec, problem: LearningProblem) -> dict[
             PrivacyBudget(epsilon), epsilon, 0.0, "objective perturbation", "the curator"
         )
     return guarantees
+
+
+def with_centring_share(spec: ClassificationSpec, problem: LearningProblem) -> ClassificationSpec:
+    """The spec with the mean's share as a number, where it was left to the rule: that which the
+    PCA would give it of the budget for both. No row is read."""
+    if spec.centring_share is not None:
+        return spec
+    if not (spec.may_buy_mean and spec.pca_share > 0 and spec.calibration == "analytic"):
+        return replace(spec, centring_share=0.0)
+    both = PrivacyBudget(spec.pca_share * spec.epsilon, spec.delta)
+    people = problem.moments.n_samples.tolist()
+    settings = replace(pca_settings(spec, problem, both), mean_share=None)
+    share = with_mean_share(settings, people, problem.X.shape[1], n_noises=len(people)).mean_share
+    centring = spec.pca_share * (share or 0.0)
+    return replace(spec, centring_share=centring, pca_share=spec.pca_share - centring)
+
+
+def row_norm_bound(spec: ClassificationSpec) -> float:
+    """What rows are no longer than once they are centred."""
+    is_cut = spec.preparation == "bounded" and spec.centring_share
+    return CENTRED_NORM_BOUND if is_cut else 1.0
 
 
 def training_epsilon(spec: ClassificationSpec) -> float:
@@ -126,6 +149,8 @@ def stage_budgets(spec: ClassificationSpec) -> tuple[float, PrivacyBudget | None
     Centring and Gaussian PCA share one Gaussian release in proportion to their shares, counted
     in mu squared, which is what adds up. A pure PCA takes its epsilon, and the mean its own.
     """
+    if spec.centring_share is None:
+        raise ParameterError("centring_share", "settled before noise is calibrated", None)
     centring, pca = spec.centring_share * spec.epsilon, spec.pca_share * spec.epsilon
     if PROTOCOLS[spec.protocol].kind is Kind.PURE:
         mean_mu = gaussian_mu(PrivacyBudget(centring, spec.delta)) if centring > 0 else 0.0
@@ -166,9 +191,9 @@ def mean_guarantee(spec: ClassificationSpec, problem: LearningProblem) -> Guaran
 
 
 def pca_settings(
-    spec: ClassificationSpec, problem: LearningProblem, budget: PrivacyBudget, bound: float
+    spec: ClassificationSpec, problem: LearningProblem, budget: PrivacyBudget
 ) -> ReleaseSettings:
-    """The PCA's settings, for rows of norm at most `bound`."""
+    """The PCA's settings, for rows that are centred already."""
     n_components = spec.components or problem.default_components
     return ReleaseSettings(
         budget=budget,
@@ -177,5 +202,5 @@ def pca_settings(
         calibration=spec.calibration,
         noise=spec.noise,
         truncation=spec.truncation,
-        row_norm_bound=bound,
+        row_norm_bound=row_norm_bound(spec),
     )

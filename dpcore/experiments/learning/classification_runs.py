@@ -23,11 +23,12 @@ from dpcore.experiments.learning.classification_promises import (
     TRAINING,
     mean_guarantee,
     pca_settings,
+    row_norm_bound,
     stage_budgets,
     training_epsilon,
+    with_centring_share,
 )
 from dpcore.experiments.learning.classification_spec import (
-    CENTRED_NORM_BOUND,
     EXACT,
     PRIVATE,
     RANDOM,
@@ -37,8 +38,10 @@ from dpcore.experiments.learning.classification_spec import (
 )
 from dpcore.pca import Draw
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import site_moments
+from dpcore.spectra.site_rows import directions
 from dpcore.streams import Purpose, Repetition
 
 
@@ -54,8 +57,9 @@ class ClassificationRow(TypedDict):
     protocol: str
     epsilon: float
     delta: float
+    preparation: str
     pca_share: float
-    centring_share: float
+    centring_share: float | None
     training_share: float
     components: int
     sites: int
@@ -84,6 +88,8 @@ class Outcome:
         What was taken from rows before projecting; zeros without centring.
     row_norm_bound : float
         What rows were cut to after that.
+    on_sphere : bool
+        Whether each was brought to length 1 instead.
     model : PrivateSVM or PrivateLogisticRegression
     predicted : ndarray of int of shape (n_test,)
     test_error : float
@@ -99,10 +105,12 @@ class Outcome:
     predicted: np.ndarray
     test_error: float
     guarantees: dict[str, Guarantee]
+    on_sphere: bool = False
 
     def project(self, X: np.ndarray) -> np.ndarray:
         """Rows of X as the classifier sees them, float64 of shape (n, n_components)."""
-        return _project(X, self.origin, self.row_norm_bound, self.components)
+        rows = _around(X, self.origin, self.row_norm_bound, on_sphere=self.on_sphere)
+        return _project(rows, self.components)
 
 
 def run_pipeline(
@@ -115,16 +123,21 @@ def run_pipeline(
     ParameterError
         If the spec cannot run on these people.
     """
-    stages = Repetition(spec.seed, repetition)
+    spec = with_centring_share(spec, problem)
+    stages, bound = Repetition(spec.seed, repetition), row_norm_bound(spec)
     guarantees: dict[str, Guarantee] = {}
-    origin, bound = np.zeros(problem.X.shape[1]), 1.0
-    if spec.centring_share > 0 and spec.pipeline in (EXACT, SUBSPACE, PRIVATE):
+    origin, on_sphere = np.zeros(problem.X.shape[1]), spec.preparation == "sphere"
+    if spec.centring_share and spec.pipeline in (EXACT, SUBSPACE, PRIVATE):
         origin = problem.moments.weights @ problem.moments.means
         if spec.pipeline != EXACT:
             noise, guarantees[CENTRING] = _mean_noise(spec, problem, stages)
             origin = origin + noise
-        bound = CENTRED_NORM_BOUND
-    components = _components(spec, problem, stages, origin, bound, guarantees)
+    if on_sphere and not origin.any():
+        problem = problem.around_public_middle
+        rows = problem.X
+    else:
+        rows = _around(problem.X, origin, bound, on_sphere=on_sphere)
+    components = _components(spec, problem, stages, rows, guarantees)
     estimator = {"svm": PrivateSVM, "logistic": PrivateLogisticRegression}[spec.model](
         epsilon=training_epsilon(spec),
         regularization=spec.regularization,
@@ -133,14 +146,15 @@ def run_pipeline(
     # Held while epsilon moves, like all streams of a repetition.
     feature_rng, noise_rng = stages.rng(Purpose.TRAINING).spawn(2)
     model = estimator.fit_drawing(
-        _project(problem.X, origin, bound, components),
+        _project(rows, components),
         problem.y,
         feature_rng=feature_rng,
         noise_rng=noise_rng,
     )
     if model.guarantee_.is_private:
         guarantees[TRAINING] = model.guarantee_
-    predicted = model.predict(_project(problem.test_X, origin, bound, components))
+    tested = _around(problem.test_X, origin, bound, on_sphere=on_sphere)
+    predicted = model.predict(_project(tested, components))
     return Outcome(
         components,
         origin,
@@ -149,6 +163,7 @@ def run_pipeline(
         predicted,
         float(np.mean(predicted != problem.test_y)),
         guarantees,
+        on_sphere,
     )
 
 
@@ -165,6 +180,7 @@ def run_repetition(
         "protocol": spec.protocol,
         "epsilon": spec.epsilon,
         "delta": spec.delta,
+        "preparation": spec.preparation,
         "pca_share": spec.pca_share,
         "centring_share": spec.centring_share,
         "training_share": spec.training_share,
@@ -208,17 +224,16 @@ def _components(
     spec: ClassificationSpec,
     problem: LearningProblem,
     stages: Repetition,
-    origin: np.ndarray,
-    bound: float,
+    rows: np.ndarray,
     guarantees: dict[str, Guarantee],
 ) -> np.ndarray:
     budget = stage_budgets(spec)[1] if spec.pipeline in (SUBSPACE, PRIVATE) else None
     key = EXACT if spec.pipeline == EXACT else RANDOM if budget is None else spec.protocol
     chosen = PROTOCOLS[key]
-    settings = pca_settings(spec, problem, budget or PrivacyBudget(math.inf), bound)
+    settings = pca_settings(spec, problem, budget or PrivacyBudget(math.inf))
     moments = problem.moments
-    if origin.any():
-        moments = site_moments(_bounded(problem.X, origin, bound), problem.sites)
+    if rows is not problem.X:
+        moments = site_moments(rows, problem.sites)
     draw = Draw(
         moments,
         settings,
@@ -232,16 +247,20 @@ def _components(
     return subspace.components
 
 
-def _bounded(X: np.ndarray, origin: np.ndarray, bound: float) -> np.ndarray:
-    """Rows around the origin, those longer than the bound shortened to it; in X's precision."""
+def _around(
+    X: np.ndarray, origin: np.ndarray, bound: float, *, on_sphere: bool = False
+) -> np.ndarray:
+    """Rows around the origin at length 1, or those longer than the bound shortened to it; in X's
+    precision."""
+    if on_sphere:
+        return directions(X, centre_of_sphere(origin).astype(X.dtype))
     if not origin.any():
         return X
     return shorten(X - origin.astype(X.dtype), bound)[0]
 
 
-def _project(X: np.ndarray, origin: np.ndarray, bound: float, components: np.ndarray) -> np.ndarray:
-    rows = _bounded(X, origin, bound)
-    return np.asarray(rows @ components.T.astype(X.dtype), dtype=np.float64)
+def _project(rows: np.ndarray, components: np.ndarray) -> np.ndarray:
+    return np.asarray(rows @ components.T.astype(rows.dtype), dtype=np.float64)
 
 
 def _run(

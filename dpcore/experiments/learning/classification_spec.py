@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from dpcore.data.preparation import RENAMED
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import require_counts
+from dpcore.experiments.pca.spec import BUYING, PREPARATIONS
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.privacy import PrivacyBudget
@@ -21,8 +23,8 @@ EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
 PIPELINES = (EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE)
 MODELS = ("svm", "logistic")
 
-# Rows are cut to this once a private mean has been taken from them: what is left of a row is
-# shorter than the row was. One number for every data set, so that none is read for it.
+# Bounded rows are cut to this once a private mean has been taken from them: what is left of a row
+# is shorter than the row was. One number for every data set, so that none is read for it.
 CENTRED_NORM_BOUND = 0.6
 
 
@@ -31,6 +33,7 @@ class LearningKey:
     """Everything that fixes who learns, who tests, and who is at which site."""
 
     dataset: str
+    preparation: str
     classes: tuple[int, ...]
     samples: int | None
     sites: int
@@ -54,9 +57,16 @@ class ClassificationSpec:
         Key of `dpcore.pca.protocols.register.PROTOCOLS` for the private subspace.
     epsilon, delta : float
         Asked of everything released together, under replace-one.
-    pca_share, centring_share : float
-        Shares of epsilon for the subspace and for a private mean taken from the rows before it;
-        training has the rest. A share of 0 leaves the stage out: a random subspace, no centring.
+    preparation : {"sphere", "bounded", "none", "published"}
+        Sphere brings every row to length 1 around a private mean of all classes together. Bounded
+        takes that mean from clipped rows and cuts what is left; none only clips. Published
+        centring and scaling read everybody's rows and are not private.
+    pca_share : float
+        Share of epsilon for the subspace; at 0 it is a random one. Training has the rest.
+    centring_share : float or None
+        Share of epsilon for that mean, which is of nobody's label; 0 buys none, and rows are taken
+        around the public middle. None leaves it to the rule of `dpcore.pca.mean_share`, which
+        reads public numbers alone, and takes it out of PCA's share.
     components : int or None
         K; None takes the data set's default.
     sites, samples : int, int or None
@@ -77,8 +87,9 @@ class ClassificationSpec:
     protocol: str = "ag"
     epsilon: float = 1.0
     delta: float = 0.01
+    preparation: str = "sphere"
     pca_share: float = 0.3
-    centring_share: float = 0.0
+    centring_share: float | None = None
     components: int | None = None
     sites: int = 5
     samples: int | None = None
@@ -92,11 +103,16 @@ class ClassificationSpec:
 
     def __post_init__(self) -> None:
         PrivacyBudget(self.epsilon, self.delta)
-        for name, choices in (("pipeline", PIPELINES), ("model", MODELS)):
+        object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
+        for name, choices in (
+            ("pipeline", PIPELINES),
+            ("model", MODELS),
+            ("preparation", PREPARATIONS),
+        ):
             if getattr(self, name) not in choices:
                 raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
         for name in ("pca_share", "centring_share"):
-            if not 0 <= getattr(self, name) <= 1:
+            if not 0 <= (getattr(self, name) or 0.0) <= 1:
                 raise ParameterError(name, "in [0, 1]", getattr(self, name))
         if self.pipeline == PRIVATE and not self.training_share > 0:
             raise ParameterError(
@@ -104,8 +120,7 @@ class ClassificationSpec:
                 "such that centring and PCA leave something for training",
                 self.pca_share,
             )
-        if self.centring_share > 0 and self.calibration != "analytic":
-            raise ParameterError("calibration", "analytic where rows are centred", self.calibration)
+        self._check_centring()
         if len(self.classes) > 2 or len(set(self.classes)) < len(self.classes):
             raise ParameterError("classes", "at most two different ones", self.classes)
         require_counts(self, sites=1, repetitions=1, seed=0)
@@ -115,15 +130,31 @@ class ClassificationSpec:
             # The classifier learns from everybody, and so does the point they are centred around.
             raise ParameterError("protocol", "one in which all sites take part", self.protocol)
 
+    def _check_centring(self) -> None:
+        if not self.centring_share:
+            return
+        if self.calibration != "analytic":
+            raise ParameterError("calibration", "analytic where rows are centred", self.calibration)
+        if not self.may_buy_mean:
+            offered = f"0 or left to the rule unless preparation is {' or '.join(BUYING)}"
+            raise ParameterError("centring_share", offered, self.centring_share)
+
+    @property
+    def may_buy_mean(self) -> bool:
+        """Whether the preparation centres by a private mean."""
+        return self.preparation in BUYING
+
     @property
     def training_share(self) -> float:
         """What is left for training; rounding of the shares does not count as something."""
-        left = 1.0 - self.pca_share - self.centring_share
+        left = 1.0 - self.pca_share - (self.centring_share or 0.0)
         return left if left > 1e-9 else 0.0
 
     def key(self) -> LearningKey:
         return LearningKey(
             self.dataset,
+            # Both clip, and differ in the mean that is bought afterwards.
+            "bounded" if self.preparation == "none" else self.preparation,
             self.classes,
             self.samples,
             self.sites if PROTOCOLS[self.protocol].is_distributed else 1,
@@ -137,14 +168,15 @@ def canonical(spec: ClassificationSpec) -> ClassificationSpec:
         return spec
     spec = replace(spec, calibration="analytic" if spec.pipeline != SUBSPACE else spec.calibration)
     if spec.pipeline == SUBSPACE:
+        if spec.centring_share is None:
+            return replace(spec, pca_share=1.0)
         paid = spec.pca_share + spec.centring_share
         centring = spec.centring_share / paid if paid > 0 else 0.0
         return replace(spec, pca_share=1.0 - centring, centring_share=centring)
     spec = replace(spec, protocol="ag", sites=1, pca_share=0.0, noise="isometric", truncation="psd")
     if spec.pipeline == EXACT:
         # Exact centring or none; what it would cost does not matter.
-        return replace(
-            spec, epsilon=math.inf, repetitions=1, centring_share=float(spec.centring_share > 0)
-        )
+        centred = spec.may_buy_mean and spec.centring_share != 0
+        return replace(spec, epsilon=math.inf, repetitions=1, centring_share=float(centred))
     spec = replace(spec, centring_share=0.0)
     return spec if spec.pipeline == RANDOM_PRIVATE else replace(spec, epsilon=math.inf)

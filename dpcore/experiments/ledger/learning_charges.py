@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha256
 
 from dpcore.experiments.learning.classification_promises import (
@@ -95,7 +96,10 @@ def of_pipeline(
         return []
     spec = canonical(spec)
     entry = PROTOCOLS[spec.protocol]
-    mean_mu, pca = stage_budgets(spec)
+    # What the rule gives the mean follows from what it and the PCA have together.
+    by_rule = spec.centring_share is None
+    mean_mu, pca = stage_budgets(replace(spec, centring_share=0.0) if by_rule else spec)
+    mean = "by rule" if by_rule else mean_mu
     people = ("classification", *vars(spec.key()).values(), entry.is_distributed)
     noise: tuple[object, ...] = ()
     if pca is not None:
@@ -105,8 +109,13 @@ def of_pipeline(
     matrix = matrix_of(vars(spec), spec.protocol)
     found = "random" if spec.pipeline == RANDOM_PRIVATE else "private"
     stages = {
-        CENTRING: ((mean_mu,), "the mean of those who learn", "mean", "centring"),
-        PCA: ((mean_mu, *noise), f"{matrix} of those who learn", COMPONENTS, entry.title),
+        CENTRING: (
+            (mean, *(noise[1:3] if by_rule else ())),
+            "the mean of those who learn",
+            "mean",
+            "centring",
+        ),
+        PCA: ((mean, *noise), f"{matrix} of those who learn", COMPONENTS, entry.title),
         TRAINING: (
             everything,
             f"training {_MODELS[spec.model]} on {found} components",

@@ -8,6 +8,7 @@ from statistics import fmean
 
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
+from dpcore.experiments.pca.spec import BUYING
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,18 @@ def percent(share: float) -> str:
     """A share in whole percent, or one more digit close to either end."""
     digits = 1 if 0 < share < 0.095 or 0.985 < share < 1 else 0
     return f"{share:.{digits}%}".replace("%", " %")
+
+
+def mean_in_words(preparation: str, *, has_mean: bool) -> str:
+    """Whether a private mean was bought, where the preparation leaves it to a rule."""
+    if preparation not in BUYING:
+        return ""
+    if has_mean:
+        return "A part of this budget pays for the private mean that rows are centred by."
+    return (
+        "A private mean of so few people would cost more than it is worth at this ε: none is "
+        "bought, and rows are taken around the public middle."
+    )
 
 
 def in_plain_words(rows: Sequence[Row]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from dpcore.data.catalog import CATALOG
 from dpcore.data.column_limits import read_limits
@@ -58,7 +58,29 @@ class ProblemKey:
 
 
 @dataclass(frozen=True)
-class RunSpec:
+class TwoWorlds:
+    """What a spec of private releases has beside its fields."""
+
+    @classmethod
+    def published(cls, **fields: Any) -> Self:
+        """A spec with the paper's noise, truncation and preparation: its numbers, not always its
+        promise."""
+        return cls(**PUBLISHED | {"preparation": "published"} | fields)
+
+    @classmethod
+    def recommended(cls, **fields: Any) -> Self:
+        """A spec that keeps what it promises, at every epsilon: the default by its name."""
+        return cls(**RECOMMENDED | fields)
+
+
+def prepared_settings(preparation: str, mean_share: float | None) -> dict[str, Any]:
+    """Fields of `ReleaseSettings` that the preparation decides."""
+    share = mean_share if preparation in BUYING else 0.0
+    return {"mean_share": share, "on_sphere": preparation == "sphere"}
+
+
+@dataclass(frozen=True)
+class RunSpec(TwoWorlds):
     """One cell of an experiment; `published` and `recommended` name the two worlds.
 
     Parameters
@@ -171,17 +193,6 @@ class RunSpec:
         if self.norm_bound is not None and not 0 < self.norm_bound < math.inf:
             raise ParameterError("norm_bound", "a positive finite number", self.norm_bound)
 
-    @classmethod
-    def published(cls, **fields: Any) -> Self:
-        """A spec with the paper's noise, truncation and preparation: its numbers, not always its
-        promise."""
-        return cls(**PUBLISHED | {"preparation": "published"} | fields)
-
-    @classmethod
-    def recommended(cls, **fields: Any) -> Self:
-        """A spec that keeps what it promises, at every epsilon: the default by its name."""
-        return cls(**RECOMMENDED | fields)
-
     def problem_key(self, repetition: int = 0) -> ProblemKey:
         return ProblemKey(
             dataset=self.dataset,
@@ -225,8 +236,7 @@ class RunSpec:
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
-            mean_share=self.mean_share if self.preparation in BUYING else 0.0,
-            on_sphere=self.preparation == "sphere",
+            **prepared_settings(self.preparation, self.mean_share),
             masks=self.masks,
             honest_sites=self.honest_sites,
             encoding=self.encoding,
@@ -238,6 +248,9 @@ def _check_limits(limits: str, dataset: str) -> None:
     read_limits(limits, CATALOG[dataset].ranges if dataset in CATALOG else ())
 
 
-def as_published(spec: RunSpec) -> RunSpec:
+S = TypeVar("S", bound=TwoWorlds)
+
+
+def as_published(spec: S) -> S:
     """The same question with the noise and truncation of Algorithm 1 as printed."""
     return replace(spec, **PUBLISHED)

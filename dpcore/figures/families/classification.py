@@ -104,7 +104,7 @@ def error_curves(
         range=[np.log10(low) - 0.05, np.log10(high) + 0.05],
         title="← more private     asked ε     less private →",
     )
-    _error_axis(figure, chance)
+    _error_axis(figure, chance, rows)
     return figure
 
 
@@ -148,7 +148,7 @@ def share_curve(
         tickformat=".0%",
         title="share of ε for PCA; 0 % is a random subspace",
     )
-    _error_axis(figure, chance)
+    _error_axis(figure, chance, rows)
     figure.update_layout(showlegend=False)
     return figure
 
@@ -270,11 +270,11 @@ def _add_line(
     )
 
 
-def _error_axis(figure: go.Figure, chance: float) -> None:
+def _error_axis(figure: go.Figure, chance: float, rows: Table) -> None:
     line = {"color": GREY, "width": 1}
     named_level(figure, chance, "always the commonest class", line=line)
     figure.update_yaxes(
-        range=error_range(chance),
+        range=error_range(chance, rows),
         tickformat=".0%",
         title="test error",
         zeroline=False,

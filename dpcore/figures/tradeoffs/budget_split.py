@@ -77,7 +77,10 @@ def share_multiples(
     figure.update_xaxes(
         tickformat=".0%", tickvals=[0, 0.5], range=[-0.04, 1.0], title="share for PCA"
     )
-    figure.update_yaxes(tickformat=".0%", range=error_range(chance))
+    figure.update_yaxes(
+        tickformat=".0%",
+        range=error_range(chance, [row for rows in panels.values() for row in rows]),
+    )
     figure.update_yaxes(title="test error", col=1)
     figure.update_layout(
         showlegend=True, legend={"orientation": "h", "y": 1.14, "yanchor": "bottom", "x": 0}

@@ -9,20 +9,22 @@ from typing import Self
 
 from numpy.typing import ArrayLike
 
+from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
+from dpcore.pca.estimators.streamed_pca import StreamedPCA
 from dpcore.pca.protocols.distributed import noisy_pool
 from dpcore.pca.protocols.trusted import modsulq_average, sulq_average
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
 
-class AnalyzeGaussPCA(PrivatePCA):
+class AnalyzeGaussPCA(StreamedPCA):
     """Leading eigenvectors of a second moment with Gaussian noise.
 
     Promise: `guarantee_`, (epsilon, delta) for every person under replace-one neighbours
     (l2-sensitivity sqrt(2) c^2 / n, c = 1 on the sphere), provided the row norm bound was chosen
-    without the data.
+    without the data. Rows may come in blocks: `partial_fit`, then `release`.
 
     Parameters
     ----------
@@ -118,8 +120,12 @@ class AnalyzeGaussPCA(PrivatePCA):
         ParameterError
             If a parameter breaks its constraint.
         """
-        rows = self._bounded(X)
-        settings = ReleaseSettings(
+        self._keep_release(self._draw(self._bounded(X), self._settings(), noise=("pooled",)))
+        self.__dict__.pop("_running", None)
+        return self
+
+    def _settings(self) -> ReleaseSettings:
+        return ReleaseSettings(
             budget=PrivacyBudget(self.epsilon, self.delta),
             n_components=self.n_components,
             intermediate_dim=self.n_components,
@@ -128,9 +134,11 @@ class AnalyzeGaussPCA(PrivatePCA):
             truncation=self.truncation,
             **self._prepared_for(self.mean_share),
         )
-        average = noisy_pool(self._draw(rows, settings, noise=("pooled",)))
-        self._keep(average.subspace(settings), rows.dtype, average.assessment(settings))
-        return self
+
+    def _keep_release(self, draw: Draw) -> None:
+        average = noisy_pool(draw)
+        settings, dtype = draw.settings, draw.moments.dtype
+        self._keep(average.subspace(settings), dtype, average.assessment(settings))
 
 
 class _SulqFamily(PrivatePCA):

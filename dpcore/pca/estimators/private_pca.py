@@ -26,10 +26,16 @@ from dpcore.pca.self_assessment import Assessment
 from dpcore.pca.settings import ReleaseSettings, noise_of
 from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Guarantee
-from dpcore.spectra import SiteRows, site_moments
+from dpcore.spectra import SiteMoments, SiteRows, site_moments
 from dpcore.streams import Repetition
 
 PREPARATIONS = ("sphere", "bounded", "none")
+
+
+def check_preparation(preparation: str) -> None:
+    """Refuse one that no estimator has."""
+    if preparation not in PREPARATIONS:
+        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
 
 
 def bounded_rows(X: FloatArray, bound: float, *, on_long_rows: str) -> tuple[FloatArray, int]:
@@ -177,9 +183,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def _bounded(self, X: ArrayLike) -> FloatArray:
         """Rows as long as the bound at most; in its units, and of any length, for the sphere."""
         self._warn_of_fitted_preparation()
-        if self.preparation not in PREPARATIONS:
-            offered = f"one of {', '.join(PREPARATIONS)}"
-            raise ParameterError("preparation", offered, self.preparation)
+        check_preparation(self.preparation)
         rows = self._validated(X, reset=True)
         bounded, _ = bounded_rows(rows, self.row_norm_bound, on_long_rows=self.on_long_rows)
         if self.preparation != "sphere":
@@ -215,12 +219,23 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         everybody = [np.arange(len(rows))]
         held = SiteRows.of if settings.on_sphere else site_moments
         moments = held(rows, everybody if members is None else members)
+        return self._draw_of(moments, settings, noise=noise, proxies=proxies, average=average)
+
+    def _draw_of(
+        self,
+        moments: SiteMoments | SiteRows,
+        settings: ReleaseSettings,
+        *,
+        noise: tuple[object, ...],
+        proxies: bool = False,
+        average: bool = False,
+    ) -> Draw:
         root = self._root_of_release(
             *noise,
             noise_of(settings),
             moments.n_samples.tolist(),
-            rows.shape[1],
-            rows.dtype.name,
+            moments.n_features,
+            moments.dtype.name,
             # Up to where the mean read the rows: `settings` are in units of it.
             *((self.row_norm_bound,) if settings.on_sphere else ()),
         )

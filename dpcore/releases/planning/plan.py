@@ -12,7 +12,7 @@ from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading
 from dpcore.releases.exact.integer_moments import noisy_second_moment
-from dpcore.releases.measurement import exact_moment, noisy_centre, sum_and_count
+from dpcore.releases.measurement import moment_around, noisy_centre, sum_and_count
 from dpcore.releases.planning.look_alike import check_rows, look_alike
 from dpcore.releases.tables import Table
 from dpcore.spectra import leading_eigenpairs
@@ -91,7 +91,7 @@ def plan(
     drawn = []
     for _ in range(n_draws):
         centre, _ = noisy_centre(total, scales)
-        exact = exact_moment(table, dictionary, scales, centre, preparation)
+        exact = moment_around(table, dictionary, scales, centre, preparation)
         noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
         _, found = leading_eigenpairs(noisy.astype(np.float64), n_components)
         drawn.append((_captured(found, exact), _best(exact, n_components)))

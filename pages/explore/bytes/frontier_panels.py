@@ -128,7 +128,8 @@ def best_for_their_bytes(rows: list[Row]) -> None:
     st.dataframe(
         [
             {
-                "message": f"{'matrix' if point.family != 'proxy' else 'proxy'}, {point.label}",
+                "message": f"{'proxy' if point.family == 'proxy' else 'matrix'}, "
+                + point.label.replace("int8", "8 bits"),
                 "bytes a site": point.bytes_per_site,
                 "kept, %": 100 * point.energy,
                 "draws, %": f"{100 * point.least:.0f} to {100 * point.greatest:.0f}",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dpcore.cca.bounds import MODES
 from dpcore.data import list_datasets
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca.sentences import TITLES
@@ -119,7 +118,7 @@ def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> Cc
         truncation=shared.truncation,
         masks=shared.masks,
         floor=floor,
-        preparation=shared.preparation if shared.preparation in MODES else "bounded",
+        preparation=shared.preparation,
         x_share=x_share,
         split=shared.split,
         concentration=shared.concentration,

@@ -9,6 +9,7 @@ import streamlit as st
 from dpcore.experiments.cca.sentences import captured, cca_comparison, cca_headline
 from dpcore.experiments.ledger.cca_charges import dataset_of
 from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca.spec import as_published
 from dpcore.privacy.card import say_number
 from pages.explore.cca import panels
 from pages.explore.cca.controls import choose_run, choose_views
@@ -43,7 +44,7 @@ with errors_shown():
             percent(captured(rows, lead)), cca_headline(rows, lead), cca_comparison(rows, lead)
         )
         if shared.compare:
-            printed = replace(spec.as_published(), protocols=(lead,))
+            printed = replace(as_published(spec), protocols=(lead,))
             panels.pay(printed, problem)
             published = cca_cache.found(printed, lead)
             share = captured([row for _, row in published], lead)

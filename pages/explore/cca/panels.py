@@ -18,6 +18,7 @@ from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
 from dpcore.experiments.cca.views import ViewSource
 from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
+from dpcore.experiments.pca.sentences import mean_in_words
 from dpcore.figures.components.charts import people_scatter
 from dpcore.figures.components.images import component_strip
 from dpcore.figures.families.cca import correlation_dots, direction_bars
@@ -69,6 +70,8 @@ def promises(draws: Draws, spec: CcaSpec) -> None:
     for tab, found in zip(tabs, draws.values(), strict=True):
         with tab:
             guarantee_card(_promised(found), preparation=spec.preparation)
+            if said := mean_in_words(spec.preparation, has_mean=found[0][0].has_mean):
+                st.caption(said)
 
 
 def pay(spec: CcaSpec, problem: CcaProblem) -> None:

@@ -114,6 +114,9 @@ def three_parts(spec: ClassificationSpec) -> None:
     if spec.calibration != "analytic":
         st.caption("Centring needs the analytic calibration: turn the poster's noise off.")
         return
+    if not spec.may_buy_mean:
+        st.caption("Centring needs a preparation that buys a mean: sphere or bounded.")
+        return
     if not ask("split_three_on"):
         st.caption("Fifty-five splits in tenths of ε.")
         return
@@ -135,8 +138,9 @@ def three_parts(spec: ClassificationSpec) -> None:
 
     live_errors("class_three", specs, draw)
     st.caption(
-        "Centring takes a private mean from the rows and cuts them to 0.6 of the public bound, "
-        "so that less noise is needed afterwards. No share for PCA means a random subspace."
+        "Centring takes a private mean from the rows; on the sphere they get length 1 around it, "
+        "bounded ones are cut to 0.6 of the public bound, so that less noise is needed "
+        "afterwards. No share for PCA means a random subspace."
     )
 
 

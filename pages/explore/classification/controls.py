@@ -11,8 +11,9 @@ from dpcore.data.held_out import Halves
 from dpcore.experiments.analysis.budget_split import people_steps
 from dpcore.experiments.learning.classification_problem import asked_about
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
+from dpcore.experiments.pca.spec import BUYING
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.parameters.classification import ALL, REST, SHARES
+from pages.parameters.classification import ALL, BY_RULE, REST, SHARES
 from pages.parameters.table import ask
 from pages.sidebar.controls import redraw_noise
 from pages.sidebar.selection import Selection
@@ -80,10 +81,13 @@ def _more(n_learners: int, protocol: str) -> dict[str, Any]:
     left, middle, right = st.columns(3, gap="medium")
     values["pca_share"] = ask("class_pca_share", left)
     room = tuple(share for share in SHARES if share + values["pca_share"] < 1)
-    centring = ask("class_centring_share", left)
-    values["centring_share"] = min(centring, room[-1])
-    if centring > room[-1]:
-        left.caption(f"Centring gets {room[-1]:.0%}: training needs something.")
+    values["preparation"] = ask("class_preparation", left)
+    if values["preparation"] in BUYING:
+        centring = ask("class_centring_share", left)
+        if centring != BY_RULE:
+            values["centring_share"] = min(centring, room[-1])
+        if centring != BY_RULE and centring > room[-1]:
+            left.caption(f"Centring gets {room[-1]:.0%}: training needs something.")
     people = {"everybody": None} | {f"{n:,}": n for n in people_steps(n_learners)[:-1]}
     values["samples"] = people[ask("class_people", middle, options=tuple(people), index=0)]
     if PROTOCOLS[protocol].is_distributed:

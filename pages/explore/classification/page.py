@@ -55,5 +55,5 @@ with errors_shown():
     session_ledger.enter(
         selection, "Test errors, test people and their pictures", "they are shown as they are"
     )
-    st.caption(halves.statement)
+    st.caption(learning_cache.halves(spec.dataset, spec.key().preparation).statement)
     how_computed("classification", CLASSIFICATION)

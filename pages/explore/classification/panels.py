@@ -11,7 +11,12 @@ import streamlit as st
 
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.learning.classification_promises import at_delta, promised_stages
+from dpcore.experiments.learning.classification_promises import (
+    CENTRING,
+    at_delta,
+    promised_stages,
+    with_centring_share,
+)
 from dpcore.experiments.learning.classification_spec import (
     EXACT,
     PIPELINES,
@@ -24,7 +29,7 @@ from dpcore.experiments.learning.classification_spec import (
 )
 from dpcore.experiments.learning.export import classification_notebook, classification_script
 from dpcore.experiments.ledger.learning_charges import of_pipeline
-from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca.sentences import mean_in_words, percent
 from dpcore.figures.families.classification import error_curves
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.card import say_number
@@ -147,6 +152,7 @@ def promises(spec: ClassificationSpec) -> None:
     private = replace(spec, pipeline=PRIVATE)
     outcome = learning_cache.outcome(private)
     together = learning_cache.guarantee_of(private)
+    spec = with_centring_share(private, learning_cache.problem(private.key()))
     parts = [
         f"{stage} {share * spec.epsilon:.3g}"
         for stage, share in (
@@ -154,10 +160,10 @@ def promises(spec: ClassificationSpec) -> None:
             ("PCA", spec.pca_share),
             ("training", spec.training_share),
         )
-        if share > 0
+        if share
     ]
     sentence = f"Asked, by basic composition: **ε = {' + '.join(parts)} = {spec.epsilon:g}**"
-    if spec.centring_share > 0 and spec.pca_share > 0:
+    if spec.centring_share and spec.pca_share > 0:
         sentence += "; centring and Gaussian PCA share δ and compose exactly (μ² adds up)"
     sentence += (
         ". What the noise really gives, by basic composition or privacy loss distributions, "
@@ -188,7 +194,9 @@ def cards(spec: ClassificationSpec) -> None:
     stages = (at_delta(guarantee, spec.delta) for guarantee in outcome.guarantees.values())
     for tab, guarantee in zip(st.tabs(titles), (together, *stages), strict=True):
         with tab:
-            guarantee_card(guarantee)
+            guarantee_card(guarantee, preparation=spec.preparation)
+    if said := mean_in_words(spec.preparation, has_mean=CENTRING in outcome.guarantees):
+        st.caption(said)
 
 
 def pay(specs: Iterable[ClassificationSpec]) -> None:
@@ -200,6 +208,10 @@ def pay(specs: Iterable[ClassificationSpec]) -> None:
         if spec.pipeline in (EXACT, SUBSPACE, RANDOM):
             session_ledger.uncovered(
                 spec.dataset, "Classifiers trained without noise", "they were fitted to the rows"
+            )
+        if spec.preparation == "published":
+            session_ledger.uncovered(
+                spec.dataset, "The published preparation", "its centre and scale read every row"
             )
     session_ledger.pay(charges)
 

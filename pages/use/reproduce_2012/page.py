@@ -56,4 +56,6 @@ with errors_shown():
     session_ledger.so_far(dataset.name, dataset.title, current().spec.delta)
     not_private("Exact PCA and every share", "are measured on the rows, without any noise.")
     st.caption(f"{figure.note} Source: {CITATION}")
-    st.code(f"python -m dpcore reproduce {name} --json > {name}.json", language="bash")
+    st.code(
+        f"python -m dpcore reproduce {name} --json > {name}.json", language="bash", wrap_lines=True
+    )

@@ -20,7 +20,7 @@ from pages.parameters.table import parameters
 from pages.sidebar.navigation import PAGES
 from pages.widgets import watched_job
 from pages.widgets.plain_text import plainly
-from tests.pages.looking import HOSTILE, assert_whole, sentences
+from tests.pages.looking import HOSTILE, assert_whole, leave, sentences
 
 EXAMPLES = int(os.environ.get("DPCORE_FUZZ_EXAMPLES", "300"))
 STRANGE = (
@@ -123,6 +123,7 @@ def test_every_address_is_answered(open_page, page):
     def answered(address):
         at = open_page(f"{place.section.lower()}/{place.name}", **address)
         assert_whole(at)
+        leave()
         told = sentences(at)
         for name, written in address.items():
             if name not in parameters():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -30,7 +31,10 @@ def test_the_default_answers(page):
     assert "of 89 test people are taken for another class" in said(page)
     assert "A **random** subspace gets" in said(page)
     assert "1,348 people learn; 449 others" in said(page)
-    assert "Asked, by basic composition: **ε = PCA 0.3 + training 0.7 = 1**" in said(page)
+    # The mean is paid out of what PCA has, as public numbers decide.
+    parts = re.search(r"\*\*ε = centring ([\d.]+) \+ PCA ([\d.]+) \+ training 0.7 = 1", said(page))
+    assert parts is not None and sum(map(float, parts.groups())) == pytest.approx(0.3, abs=2e-3)
+    assert "A part of this budget pays for the private mean" in said(page)
 
 
 def look_until(page: AppTest, n_charts: int) -> None:
@@ -96,6 +100,13 @@ def test_centring_is_stated_and_leaves_something_for_training(page):
     assert not page.exception and not page.error
     assert "Centring gets 15%" in said(page)
     assert "compose exactly" in said(page)
+
+
+@pytest.mark.parametrize("preparation", ["bounded", "none", "published"])
+def test_other_preparations_answer_too(page, preparation):
+    group(page, "class_preparation").set_value(preparation).run()
+    assert not page.exception and not page.error
+    assert ("preparation not private" in said(page)) == (preparation == "published")
 
 
 def test_the_posters_noise_says_what_it_promises(page):

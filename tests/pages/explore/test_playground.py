@@ -200,7 +200,7 @@ def test_on_wide_data_the_page_stands_before_the_release_is_asked():
 
 def test_a_release_that_cannot_tell_how_good_it_is_says_why():
     text = words(opened(protocols="Wishart difference", repetitions="1"))
-    assert "**Wishart difference** cannot tell how good it is: its noise is not Gaussian" in text
+    assert "**Wishart difference** cannot tell how good it is: how much noise that is not" in text
 
 
 def test_a_release_below_the_noise_says_that_nothing_stands_out():

@@ -1,0 +1,206 @@
+"""A study as it goes: who has joined, what was asked and sent, what holds, what came of it."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dpcore.data import dataset_status
+from dpcore.experiments.pca.problem import local_problem
+from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.privacy import Adversary
+from dpcore.privacy.card import say_number
+from dpcore.spectra import captured_energy
+from dpcore.study.demo import digits_plan
+from dpcore.study.plan import StudyPlan
+from pages.parameters.table import ask
+from pages.server.studies import Shown, shown
+from pages.sidebar.navigation import page_path
+from pages.widgets.component_images import component_rows
+from pages.widgets.messages import big_number, not_private
+from pages.widgets.plain_text import said
+
+POLL_SECONDS = 0.5
+_SEEN = "_study_seen"
+_ROUND_SECONDS, _JOIN_SECONDS = 15.0, 60.0
+_WHO = {
+    Adversary.AGGREGATOR: "the hub, with all sites not counted on",
+    Adversary.SITE: "a site that takes part",
+    Adversary.OUTSIDER: "whoever reads the result",
+}
+_NEXT = {"joining": "Sites join", "sum": "Noisy sums arrive", "moment": "Noisy moments arrive"}
+
+
+def asked() -> tuple[StudyPlan, str]:
+    """The study that the controls ask for, and who is to fall silent."""
+    first, second, third, fourth = st.columns([2, 2, 1, 2], vertical_alignment="bottom")
+    protocol = ask("study_protocol", first)
+    epsilon = ask("study_epsilon", second)
+    n_sites = ask("study_sites", third)
+    silent = ask("study_silent", fourth)
+    plan = digits_plan(
+        n_sites,
+        protocol=protocol,
+        epsilon=epsilon,
+        round_seconds=_ROUND_SECONDS,
+        join_seconds=_JOIN_SECONDS,
+    )
+    return plan, plan.sites[-1] if silent else ""
+
+
+def begins(study: Shown | None) -> bool:
+    """Whether somebody presses the button; there is none while a study goes on."""
+    if study is not None and study.goes_on:
+        return False
+    label = "Start the study" if study is None else "Start it again, with these settings"
+    return st.button(label, type="primary", key="study_start")
+
+
+def nothing_yet(plan: StudyPlan) -> None:
+    st.markdown(
+        f"**{len(plan.sites)} hospitals, each a program of its own** beside its share of the "
+        "digits, with its own ledger, and a hub that adds up what they send: over TLS, on this "
+        "machine, started when you press the button."
+    )
+    _promise(plan)
+
+
+def look() -> None:
+    """The study as it stands; asked again while it goes on."""
+    study = shown()
+    if study is None or (study.state is None and not study.trouble):
+        st.info("Guards are starting.")
+        return
+    if study.trouble:
+        st.error(f"The study ended: {said(study.trouble)}")
+    if study.result:
+        _found(study)
+    elif study.state is not None and study.state.why:
+        st.error(f"The study failed: {said(study.state.why)}")
+    _sites(study)
+    _promise(study.plan)
+    if study.state is not None:
+        _events(study)
+    if not study.goes_on:
+        _carry_off(study)
+        # The page that polled stops, and has its button again.
+        if st.session_state.get(_SEEN) is not study.result:
+            st.session_state[_SEEN] = study.result
+            st.rerun()
+
+
+def _found(study: Shown) -> None:
+    """What the components keep of the exact ones: only a laboratory can know."""
+    result = study.result or {}
+    problem = local_problem(RunSpec().problem_key())
+    components = result["components"]
+    exact = problem.exact_components[: len(components)]
+    best = problem.optimum[len(components) - 1]
+    energy = captured_energy(components, problem.reference) / best
+    sites = result["sites"]
+    big_number(
+        percent(energy),
+        f"of the pattern that exact PCA finds, from {counted(len(sites), 'hospital')}",
+        f"With a noisy count of {float(result['n_rows']):,.0f} people. No row left its hospital, "
+        "and nobody had to be trusted with any.",
+    )
+    rows = {"Exact, on all rows": exact, "The study's": components}
+    component_rows(rows, exact, dataset_status("digits"), ())
+    not_private("The share, and the exact row", "are measured on the rows; a real study has none.")
+
+
+def _sites(study: Shown) -> None:
+    state = study.state
+    if state is None:
+        return
+    if not state.has_ended:
+        st.markdown(f"### {_NEXT.get(state.phase, 'Adding up')}")
+    lines = [
+        {
+            "site": site.replace("_", " "),
+            "now": _now(study, site),
+            "sent": bytes_in_words(state.sent_bytes.get(site, 0)),
+        }
+        for site in study.plan.sites
+    ]
+    st.dataframe(lines, hide_index=True, width="stretch")
+    whole = study.plan.n_features * 8 * 1797 // len(study.plan.sites)
+    st.caption(
+        f"Attempt {max(state.attempt, 1)}. A hospital's raw rows would be {bytes_in_words(whole)}."
+    )
+
+
+def _now(study: Shown, site: str) -> str:
+    state = study.state
+    if state is None or site not in state.keys:
+        return "has not joined"
+    if site in state.refused:
+        return f"refuses: {said(state.refused[site])}"
+    if state.attempt and site not in state.roster:
+        return "did not answer, and is left out"
+    if site in state.answered:
+        return "has answered"
+    return "joined" if state.phase == "joining" else "is asked"
+
+
+def _promise(plan: StudyPlan) -> None:
+    lines = [
+        {"against": _WHO[who], "ε": say_number(plan.epsilon_against(who)), "noises it lacks": n}
+        for who in Adversary
+        if (n := plan.unknown(who))
+    ]
+    st.markdown(
+        f"### What holds at δ = {say_number(plan.delta)}, if {plan.fewest} hospitals answer",
+        help="An attempt is charged to each hospital's ledger before its noise is drawn; a second "
+        "attempt is drawn and charged anew.",
+    )
+    st.dataframe(lines, hide_index=True, width="stretch")
+
+
+def _events(study: Shown) -> None:
+    events = study.state.events if study.state else ()
+    with st.expander(f"What happened: {counted(len(events), 'step')}"):
+        start = events[0][0] if events else 0.0
+        st.markdown("\n".join(f"- {at - start:.1f} s: {said(what)}" for at, what in events))
+
+
+def _carry_off(study: Shown) -> None:
+    if study.state is None:
+        return
+    left, right = st.columns(2)
+    record = {"plan": json.loads(study.plan.json()), "state": asdict(study.state)}
+    left.download_button(
+        "Plan and record (JSON)", json.dumps(record, indent=1), "study.json", width="stretch"
+    )
+    if study.result:
+        right.download_button("Result (NPZ)", _npz(study.result), "result.npz", width="stretch")
+
+
+def _npz(arrays: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def on_your_own_machines() -> None:
+    with st.expander("On your own machines"):
+        st.code(
+            "dpcore study init heart --dictionary heart.toml --sites oslo,porto,graz \\\n"
+            "  --address https://hub.example.org:8443\n"
+            "dpcore study hub heart --host 0.0.0.0 --port 8443\n"
+            "dpcore study site oslo.join.json --data patients.parquet \\\n"
+            "  --project oslo --cap 2 2e-6",
+            language="bash",
+        )
+        st.markdown(
+            "The first two lines are the coordinator's; each hospital runs the last one beside "
+            "its rows, with the join file it was handed. The same protocols are simulated on the "
+            "Playground."
+        )
+        st.page_link(page_path("playground"), label="Playground")
