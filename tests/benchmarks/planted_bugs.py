@@ -77,9 +77,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "playground-forgets-to-pay",
         "whatever is shown is charged",
-        "pages/explore/playground/page.py",
-        "    session_ledger.pay_run(spec, spec.repetitions)\n    rows",
-        "    rows",
+        "pages/explore/playground/answer.py",
+        "        session_ledger.pay_run(spec, spec.repetitions)\n        rows",
+        "        rows",
         ("tests/pages/every_page/test_what_is_shown_is_paid.py",),
     ),
     PlantedBug(
