@@ -120,7 +120,7 @@ def _sites(study: Shown) -> None:
     if state is None:
         return
     if not state.has_ended:
-        st.markdown(f"### {_NEXT.get(state.phase, 'Adding up')}")
+        st.markdown(f"## {_NEXT.get(state.phase, 'Adding up')}")
     lines = [
         {
             "site": site.replace("_", " "),
@@ -156,7 +156,7 @@ def _promise(plan: StudyPlan) -> None:
         if (n := plan.unknown(who))
     ]
     st.markdown(
-        f"### What holds at δ = {say_number(plan.delta)}, if {plan.fewest} hospitals answer",
+        f"## What holds at δ = {say_number(plan.delta)}, if {plan.fewest} hospitals answer",
         help="An attempt is charged to each hospital's ledger before its noise is drawn; a second "
         "attempt is drawn and charged anew.",
     )
