@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpcore.data.column_limits import ColumnRange
 from dpcore.data.dataset import Dataset
+from dpcore.data.held_tables import held_table, is_held
 from dpcore.data.official import LocalFile, OfficialFile, locate
 from dpcore.data.readers import (
     bundled,
@@ -21,6 +22,7 @@ from dpcore.data.readers import (
     synthetic,
 )
 from dpcore.data.readers.code_books import ranges_of
+from dpcore.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -208,3 +210,35 @@ _ENTRIES = (
     ),
 )
 CATALOG = {entry.name: entry for entry in _ENTRIES}
+
+
+def entry_of(name: str) -> Entry:
+    """The row of the catalogue, or one for a table that somebody holds.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such data set.
+    """
+    if is_held(name):
+        table = held_table(name).dataset
+        return Entry(
+            name,
+            table.title,
+            table.n_samples,
+            table.n_features,
+            table.default_components,
+            (Source(lambda: table),),
+            ranges=_ranges_in(table),
+        )
+    if name not in CATALOG:
+        raise ParameterError("dataset", f"one of {', '.join(CATALOG)}", name)
+    return CATALOG[name]
+
+
+def _ranges_in(table: Dataset) -> tuple[ColumnRange, ...]:
+    """Limits that a data set brings along, column by column."""
+    if table.column_limits is None:
+        return ()
+    ends = zip(table.feature_names, table.column_limits.tolist(), strict=True)
+    return tuple(ColumnRange(name, 1, lower, upper) for name, (lower, upper) in ends)

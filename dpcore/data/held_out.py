@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
-from dpcore.data.catalog import CATALOG
+from dpcore.data.catalog import entry_of
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.loading import load_dataset
 from dpcore.data.official import OfficialFile, find_data_home, read_idx
@@ -179,7 +179,7 @@ def _official_test_half(
 ) -> tuple[FloatArray, IntArray] | None:
     home = find_data_home(data_home)
     wanted = _TEST_FILES.get(name, ())
-    located = (CATALOG[name].locate(file, home) for file in wanted)
+    located = (entry_of(name).locate(file, home) for file in wanted)
     files = [file for file in located if file is not None]
     if not wanted or len(files) < len(wanted):
         return None

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from dpcore.data.catalog import CATALOG, Entry, Source
+from dpcore.data.catalog import CATALOG, Entry, Source, entry_of
 from dpcore.data.column_limits import limits_of, read_limits
 from dpcore.data.dataset import Dataset, DatasetStatus, draw_rows
 from dpcore.data.download import MIRROR_VARIABLE, Progress, download_file
@@ -40,9 +40,7 @@ def dataset_status(name: str, data_home: str | os.PathLike[str] | None = None) -
     ParameterError
         If `name` is not in the catalogue.
     """
-    if name not in CATALOG:
-        raise ParameterError("dataset", f"one of {', '.join(CATALOG)}", name)
-    return _status(CATALOG[name], find_data_home(data_home))
+    return _status(entry_of(name), find_data_home(data_home))
 
 
 def dataset_files(name: str, data_home: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
@@ -54,7 +52,7 @@ def dataset_files(name: str, data_home: str | os.PathLike[str] | None = None) ->
     data_home : path-like, optional
         As in `load_dataset`.
     """
-    found = CATALOG[name].find(find_data_home(data_home))
+    found = entry_of(name).find(find_data_home(data_home))
     return tuple(file.path for file in found[1]) if found else ()
 
 
@@ -100,11 +98,9 @@ def load_dataset(
     -----
     With the variable DPCORE_MIRROR set, files come from `<mirror>/<data set>/<official name>`.
     """
-    if name not in CATALOG:
-        raise ParameterError("name", f"one of {', '.join(CATALOG)}", name)
+    entry = entry_of(name)
     if n_samples is not None and n_samples < 2:
         raise ParameterError("n_samples", "at least 2", n_samples)
-    entry = CATALOG[name]
     home = find_data_home(data_home)
     found = entry.find(home)
     fetched = _fetch(entry, home, progress) if found is None and download else []

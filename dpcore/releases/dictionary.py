@@ -245,12 +245,23 @@ def read_dictionary(path: Path | str) -> Dictionary:
     """
     with open(path, "rb") as file:
         text = file.read(_LARGEST_FILE + 1)
+    return parsed_dictionary(text, str(path))
+
+
+def parsed_dictionary(text: bytes, where: str) -> Dictionary:
+    """The dictionary in the text of a TOML file, and where it comes from, for the sentence.
+
+    Raises
+    ------
+    ParameterError
+        If it is no TOML or too long, or as in `dictionary_from`.
+    """
     if len(text) > _LARGEST_FILE:
-        raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", str(path))
+        raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", where)
     try:
         content = tomllib.loads(text.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ParameterError("dictionary", f"a TOML file ({error})", str(path)) from error
+        raise ParameterError("dictionary", f"a TOML file ({error})", where) from error
     return dictionary_from(content)
 
 

@@ -85,7 +85,7 @@ def grid_blocks(
         values = _values(block, dictionary)
         kept = np.ones(len(values), dtype=bool)
         if dictionary.person is not None:
-            people = _texts(block[dictionary.person], dictionary.person)
+            people = texts(block[dictionary.person], dictionary.person)
             kept = _kept(people, rows_of, dictionary.at_most)
         if reading is not None and len(values):
             _count(reading, values, kept, dictionary)
@@ -123,13 +123,13 @@ def _values(block: Block, dictionary: Dictionary) -> AnyArray:
     for column in dictionary.columns:
         cells = block[column.name]
         if column.levels:
-            level = pc.index_in(_texts(cells, column.name), value_set=pa.array(column.levels))
+            level = pc.index_in(texts(cells, column.name), value_set=pa.array(column.levels))
             position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
             stop = start + len(column.levels)
             values[:, start:stop] = position[:, None] == np.arange(stop - start)
         else:
             stop = start + 1
-            values[:, start] = _numbers(cells, column.name)
+            values[:, start] = numbers(cells, column.name)
         start = stop
     return values
 
@@ -151,7 +151,8 @@ def _count(reading: Reading, values: AnyArray, kept: BoolArray, dictionary: Dict
         start += len(column.features)
 
 
-def _numbers(cells: Cells, name: str) -> FloatArray:
+def numbers(cells: Cells, name: str) -> FloatArray:
+    """Cells as numbers, not a number where there is none."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
         return cells
     array = _decoded(cells, name)
@@ -163,19 +164,20 @@ def _numbers(cells: Cells, name: str) -> FloatArray:
         is_number = pc.match_substring_regex(trimmed, _NUMBER)
         array = pc.if_else(is_number, trimmed, pa.scalar(None, pa.string()))
     floats = pc.fill_null(pc.cast(array, pa.float64(), safe=False), np.nan)
-    numbers: FloatArray = floats.to_numpy(zero_copy_only=False)
-    return numbers
+    found: FloatArray = floats.to_numpy(zero_copy_only=False)
+    return found
 
 
-def _texts(cells: Cells, name: str) -> pa.Array:
+def texts(cells: Cells, name: str) -> pa.Array:
+    """Cells as trimmed strings, nothing where there is none; numbers as they print."""
     array = _decoded(cells, name)
     if pa.types.is_string(array.type):
-        texts = pc.utf8_trim_whitespace(array)
-        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+        trimmed = pc.utf8_trim_whitespace(array)
+        return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
     if pa.types.is_integer(array.type):
         return array.cast(pa.string())
-    numbers = np.asarray(_numbers(cells, name), dtype=np.float64)
-    values, place = np.unique(numbers, return_inverse=True)
+    floats = np.asarray(numbers(cells, name), dtype=np.float64)
+    values, place = np.unique(floats, return_inverse=True)
     names = [None if np.isnan(value) else f"{value:.17g}" for value in values]
     return pa.array(names, pa.string()).take(pa.array(place))
 
@@ -203,8 +205,8 @@ def _arrow(cells: AnyArray) -> pa.Array:
     if cells.dtype.kind in "iubU":
         return pa.array(cells.astype(cells.dtype.newbyteorder("=")))
     # Of mixed types, each cell as it prints: how one is read shall not depend on others.
-    texts = map(str, cells)
-    return pa.array([None if text in _NOTHING else text for text in texts], pa.string())
+    printed = map(str, cells)
+    return pa.array([None if text in _NOTHING else text for text in printed], pa.string())
 
 
 def _kept(people: pa.Array, rows_of: Counter[str], at_most: int) -> BoolArray:

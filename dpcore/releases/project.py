@@ -143,11 +143,7 @@ class Project:
         ParameterError
             If it is no name for a folder.
         """
-        if not _NAME.fullmatch(name):
-            raise ParameterError(
-                "name", "up to 64 letters, digits, _ and -, a letter or digit first", name
-            )
-        return self.folder / "releases" / name
+        return self.folder / "releases" / folder_name("name", name)
 
     def releases(self) -> tuple[Charged, ...]:
         """What was charged, in order."""
@@ -268,6 +264,21 @@ class Project:
         ledger.execute("PRAGMA synchronous = FULL")
         ledger.executescript(_SCHEMA)
         return ledger
+
+
+def folder_name(parameter: str, name: str) -> str:
+    """The same name, if it is one for a folder.
+
+    Raises
+    ------
+    ParameterError
+        If it is not.
+    """
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            parameter, "up to 64 letters, digits, _ and -, a letter or digit first", name
+        )
+    return name
 
 
 def _cap(epsilon: float, delta: float) -> Cap:

@@ -15,15 +15,19 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
+from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError.
+DAMAGED = (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError, MemoryError,
+           RecursionError, SyntaxError, TokenError, zipfile.BadZipFile)  # fmt: skip
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
 _BLOCK_CELLS = 1 << 21
@@ -185,13 +189,12 @@ class Table:
             return columns
         try:
             self._check([str(name) for name in data])
-            columns = Block({key: np.asarray(data[key]) for key in self._keys})
+            columns = Block({key: _cells(data[key]) for key in self._keys})
         except ParameterError:
             raise
         except (TypeError, KeyError, ValueError) as error:
             raise ParameterError("data", "a path, a table or a matrix", type(data)) from error
-        shapes = {np.shape(column) for column in columns.values()}
-        if len(shapes) > 1 or len(shapes.pop()) != 1:
+        if len(set(map(len, columns.values()))) > 1:
             raise ParameterError("data", "columns of one length", "others")
         return columns
 
@@ -209,10 +212,7 @@ class Table:
             yield
         except (ParameterError, FileNotFoundError, PermissionError):
             raise
-        # What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError.
-        except (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError,
-                MemoryError, RecursionError, SyntaxError, TokenError,
-                zipfile.BadZipFile) as error:  # fmt: skip
+        except DAMAGED as error:
             if self._path is None:
                 raise
             raise ParameterError("data", _SOUND[self._ending], self._path.name) from error
@@ -225,16 +225,37 @@ def _let_go(matrix: Any) -> None:
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
+def _cells(column: Any) -> Cells:
+    import pyarrow as pa
+
+    cells = column if isinstance(column, pa.Array) else np.asarray(column)
+    if isinstance(cells, np.ndarray) and cells.ndim != 1:
+        raise ParameterError("data", "columns of one cell a row", cells.shape)
+    return cells
+
+
 def _unpacked(path: Path) -> Any:
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    with zipfile.ZipFile(path) as archive:
+    return unpacked_npz(path, _LARGEST_NPZ)
+
+
+def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
+    """The arrays of an NPZ file, if they are what it declares, and no more than so many bytes.
+
+    Raises
+    ------
+    ValueError, OSError, zipfile.BadZipFile and what else NumPy raises of a damaged file.
+    """
+    with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        if sum(member.file_size for member in members) > _LARGEST_NPZ:
+        if sum(member.file_size for member in members) > most_bytes:
             raise ValueError("too large")
         for member in members:
             _refuse_empty_promises(archive, member)
-    with np.load(path, allow_pickle=False) as arrays:
+    if not isinstance(file, Path):
+        file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 

@@ -29,6 +29,7 @@ from pages.parameters.words import (
     plain,
     title_of,
 )
+from pages.sidebar import own_table
 
 FIRST: dict[str, Parameter] = {
     "dataset": OneOf(
@@ -36,7 +37,8 @@ FIRST: dict[str, Parameter] = {
         title="Data set",
         default="digits",
         # Named as the address names them, so that ?dataset=mnist works on any machine.
-        options=tuple(entry.name for entry in NUMERIC),
+        options=lambda: (*(entry.name for entry in NUMERIC), *own_table.names()),
+        label=own_table.shown_name,
         words="a data set of the list",
     ),
     "protocols": OneOf(

@@ -112,6 +112,14 @@ class Jobs:
         with self._lock:
             return key in self._jobs and self._jobs[key].goes_on
 
+    def forget(self, which: Callable[[Hashable], bool]) -> None:
+        """End jobs by their keys, and keep nothing of what they gave."""
+        with self._lock:
+            for job in [job for job in self._jobs.values() if which(job.key)]:
+                self._stop(job, "cancelled")
+                del self._jobs[job.key]
+            self._admit()
+
     def progress(self, job: Job, visitor: str) -> Progress:
         with self._lock:
             if visitor not in job.left:

@@ -13,6 +13,8 @@ Trim = Callable[[int], int]
 # From malloc.h of the GNU C library.
 _M_ARENA_MAX = -8
 _SECONDS = 20.0
+# What is let go of then.
+ON_TIDYING: list[Callable[[], None]] = []
 
 
 def keep_flat() -> None:
@@ -38,8 +40,15 @@ def _tidy_for_ever(trim: Trim | None) -> None:
         tidy(trim)
 
 
+def let_go() -> None:
+    """Keep nothing of what sessions that have ended were holding."""
+    for drop in ON_TIDYING:
+        drop()
+
+
 def tidy(trim: Trim | None) -> None:
     """Collect cycles, and give free pages back where the C library can."""
     gc.collect()
+    let_go()
     if trim is not None:
         trim(0)

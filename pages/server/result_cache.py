@@ -29,6 +29,7 @@ from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from pages.server import page_lock
+from pages.sidebar import own_table
 
 # A job takes every processor, so that a second one makes neither faster. But two at once end no
 # later than one after the other, and a short one then need not wait for a long one to end.
@@ -125,8 +126,8 @@ def shown(key: Hashable, build: Callable[[], T]) -> T:
 
 
 def dataset_statuses() -> tuple[DatasetStatus, ...]:
-    """Which data sets are ready, looked up at most every other second."""
-    return _statuses(time.monotonic() // 2)
+    """Which data sets are ready, looked up at most every other second, and a visitor's own."""
+    return _statuses(time.monotonic() // 2) + own_table.statuses()
 
 
 def cells(spec: RunSpec) -> list[Cell]:

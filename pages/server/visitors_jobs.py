@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from dpcore.data.held_tables import is_held, names_one_gone
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import ProblemSource, Row
 from dpcore.experiments.engine.once_cache import OnceCache
@@ -20,6 +21,7 @@ from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from pages.server import result_cache
 from pages.server.background_jobs import Parts, Progress, ShouldStop, View
 from pages.server.job_queue import Jobs
+from pages.server.memory import ON_TIDYING
 
 Sweeps = tuple[Grid, ...]
 SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
@@ -67,6 +69,14 @@ def goes_on(page: str, question: Hashable) -> bool:
 def _key(page: str, question: Hashable) -> tuple[Hashable, ...]:
     # The same question computed elsewhere, or kept elsewhere, is another job.
     return page, question, scheduler(), cache_folder()
+
+
+def forget_gone() -> None:
+    """Keep nothing of jobs on tables whose sessions have ended."""
+    JOBS.forget(names_one_gone)
+
+
+ON_TIDYING.append(forget_gone)
 
 
 def scheduler() -> str | None:
@@ -248,5 +258,6 @@ def read_ahead(sweeps: Sweeps) -> None:
     """Have the data of the first cell that can run in memory by the time Run is pressed."""
     specs = (cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None)
     first = next(specs, None)
-    if isinstance(first, RunSpec) and scheduler() is None:
+    # What was read last is kept, whoever it was for.
+    if isinstance(first, RunSpec) and scheduler() is None and not is_held(first.dataset):
         _READING_AHEAD.begin(first.problem_key())

@@ -154,6 +154,19 @@ _PLACES = (
     ),
     Place(
         "Use",
+        "own_data",
+        "Your own table",
+        "Bring a table of people, say what is public about it, and look at it in the laboratory.",
+        ("dataset",),
+    ),
+    Place(
+        "Use",
+        "release",
+        "Release it",
+        "From your table to private components one may publish: planned, charged, certified.",
+    ),
+    Place(
+        "Use",
         "ledger",
         "What was spent",
         "Everything shown so far, and the ε it would have cost real people.",

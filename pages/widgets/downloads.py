@@ -8,6 +8,7 @@ from functools import partial
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpcore.data.held_tables import is_held
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.export import csv_of
 
@@ -32,6 +33,10 @@ def take_away(
     commands : sequence of str
         Command lines that give the same rows.
     """
+    is_own = is_held(st.session_state.get("dataset"))
+    if is_own:
+        script = notebook = None
+        commands = ()
     offered: list[tuple[str, Callable[[], str], str, str]] = []
     if rows:
         offered.append(("Rows (CSV)", partial(csv_of, rows), "rows.csv", "text/csv"))
@@ -56,6 +61,8 @@ def take_away(
                 file = f"{name}-{ending}"
                 st.download_button(label, data, file, mime, on_click="ignore", key=f"save_{file}")
         st.caption("Below each chart: its table, and a picture for slides (16:9) as PNG or SVG.")
+        if is_own:
+            st.caption("A script would need your table, which stays here: none is offered.")
         if commands:
             st.caption("The same rows from the command line:")
             st.code("\n".join(commands), language=None, wrap_lines=True)

@@ -48,6 +48,12 @@ GLOSSARY = {
     "share; a canonical pair is one direction in each view.",
     "R-hat": "Compares Markov chains with one another; near 1 they tell the same story, and above "
     "they have not run long enough.",
+    "data dictionary": "What is public about a table, written without looking at it: limits or "
+    "levels of each column, and how many rows a person may have.",
+    "laboratory": "Where one looks at rows and results with a seed that is shown. Nothing of it is "
+    "to be published.",
+    "certificate": "What a release promises, in numbers from which anybody can work out its ε "
+    "again.",
     "Laplace": "Noise that promises pure ε, without any δ.",
 }
 # Words that say the same in other forms, each with its term.

@@ -179,7 +179,7 @@ def test_n_samples_draws_rows_of_the_data_set():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (dict(name="imagenet"), "name must be one of digits, .*, mfeat, got 'imagenet'"),
+        (dict(name="imagenet"), "dataset must be one of digits, .*, mfeat, got 'imagenet'"),
         (dict(name="digits", n_samples=1798), "n_samples must be at most 1797"),
         (dict(name="synthetic", n_samples=1), "n_samples must be at least 2, got 1"),
         (dict(name="synthetic", n_samples=0), "n_samples must be at least 2, got 0"),

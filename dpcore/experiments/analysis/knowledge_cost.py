@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.data import dataset_status
-from dpcore.data.catalog import CATALOG
+from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.public_knowledge import FREQUENCIES, SHARES, Knowledge, public_basis
 
@@ -23,7 +23,7 @@ class KnowledgeRow(TypedDict):
 
 def sources_for(dataset: str) -> tuple[str, ...]:
     """Where public subspaces of pictures like these come from; nowhere for what has none."""
-    shape = CATALOG[dataset].image_shape
+    shape = entry_of(dataset).image_shape
     if shape is None:
         return ()
     others = (

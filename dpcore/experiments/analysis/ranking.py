@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
-from dpcore.data.catalog import CATALOG
+from dpcore.data.catalog import entry_of
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Points
@@ -94,7 +94,7 @@ class Way:
             raise ParameterError(
                 "epsilon", "finite: without noise nothing is private", base.epsilon
             )
-        left = kept_features(self.knowledge, CATALOG[base.dataset].n_features)
+        left = kept_features(self.knowledge, entry_of(base.dataset).n_features)
         rank = base.intermediate_dim
         return replace(
             base,
@@ -108,7 +108,7 @@ class Way:
 
 def ways_for(dataset: str, protocols: Collection[str] | None = None) -> tuple[Way, ...]:
     """Every way there is for a data set; of these protocols alone where some are given."""
-    pictures = CATALOG[dataset].image_shape is not None
+    pictures = entry_of(dataset).image_shape is not None
     left_out = reasons_left_out()
     return tuple(
         Way(key, preparation, knowledge)

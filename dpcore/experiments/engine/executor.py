@@ -17,6 +17,7 @@ from functools import partial
 from threading import Event
 from typing import Any
 
+from dpcore.data.held_tables import held_name
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.dask_backend import on_cluster
 from dpcore.experiments.engine.experiment import ProblemSource
@@ -50,6 +51,9 @@ def results(
     """
     if not 1 <= workers <= _MOST_WORKERS:
         raise ParameterError("workers", f"in [1, {_MOST_WORKERS}]", workers)
+    if any(held_name(unit.specs) for unit in units):
+        # Rows in one session's hands: nothing of them is written, and no other machine has them.
+        store = scheduler = None
     stop = Event()
     arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
     compute = partial(_in_threads, workers=workers, problems=problems, stop=stop)

@@ -13,6 +13,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
+from dpcore.data.held_tables import holder_of
+
 T = TypeVar("T")
 MOST_BYTES = 256 * 1024**2
 _ASK_EVERY = 0.5  # seconds between questions whether the maker of a result is still alive
@@ -34,6 +36,9 @@ class OnceCache(Generic[T]):
     computing it again, which for a data set would also take its memory twice. Results and
     ordinary errors are handed to all who wait. What interrupts the one who computes (an exit, a
     script that is told to stop, a lack of memory) is that one's own: the others compute.
+
+    What is computed from a table in somebody's hands (`dpcore.data.held_tables`) is kept with that
+    table and not here: nobody else comes by it, and it goes when the table does.
 
     Parameters
     ----------
@@ -61,6 +66,8 @@ class OnceCache(Generic[T]):
         Exception
             What making it raised, for everybody who waited; nothing is kept of it.
         """
+        if (own := self._of_holder(key)) is not None:
+            return own(*key, make=make)
         kept, is_mine = self._claim(key)
         while not is_mine:
             while not _is_abandoned(kept):
@@ -80,6 +87,15 @@ class OnceCache(Generic[T]):
             raise
         self._put(key, kept, result)
         return result
+
+    def _of_holder(self, named: tuple[Hashable, ...]) -> OnceCache[T] | None:
+        """The cache of the table that a key names; None where it names none, or is here."""
+        table = holder_of(named)
+        if table is None:
+            return None
+        own: OnceCache[T] = _OfOneTable(self._make, self._keep, self._most_bytes)
+        kept: OnceCache[T] = table.kept.setdefault(self, own)
+        return kept
 
     def _claim(self, key: tuple[Hashable, ...]) -> tuple[_Kept[T], bool]:
         """The place of a result, and whether whoever asks is to make it."""
@@ -128,11 +144,15 @@ class OnceCache(Generic[T]):
 
     def __contains__(self, key: tuple[Hashable, ...]) -> bool:
         """Whether the result of these arguments is kept or being made."""
+        if (own := self._of_holder(key)) is not None:
+            return key in own
         with self._lock:
             return key in self._results
 
     def peek(self, *key: Hashable) -> T | None:
         """The result if it is there; None where one would have to wait for it."""
+        if (own := self._of_holder(key)) is not None:
+            return own.peek(*key)
         with self._lock:
             kept = self._results.get(key)
         if kept is None or not kept.future.done() or kept.future.cancelled():
@@ -145,6 +165,11 @@ class OnceCache(Generic[T]):
         with self._lock:
             self._results.clear()
             self._n_bytes = 0
+
+
+class _OfOneTable(OnceCache[T]):
+    def _of_holder(self, _: tuple[Hashable, ...]) -> None:
+        return None
 
 
 def bytes_held(result: object) -> int:

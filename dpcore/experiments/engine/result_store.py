@@ -23,6 +23,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from platformdirs import user_cache_path
 
 from dpcore.data import dataset_status
+from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.bounded_folder import CLAIMS, bounded_folder
 from dpcore.experiments.engine.experiment import Row, Spec, experiment_of
@@ -163,8 +164,11 @@ class Store:
         identity : sequence
             Everything else they depend on, as JSON has it.
         make : callable
-            Gives the rows, one after the other.
+            Gives the rows, one after the other. Those of a held table are never kept.
         """
+        if is_held(dataset):
+            yield from make()
+            return
         path = self._path_of([*identity, _rows_here(dataset)])
         found = self._read(path, "rows", list)
         if found and all(isinstance(row, dict) for row in found):

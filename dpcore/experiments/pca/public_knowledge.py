@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data.catalog import CATALOG
+from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.loading import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.spectra import leading_eigenpairs, site_moments
@@ -81,7 +81,7 @@ class Knowledge:
         ParameterError
             If its rows are no pictures, are of another shape, or are the source's own.
         """
-        shape, own = CATALOG[dataset].image_shape, f"{self.source}:{self.percent}"
+        shape, own = entry_of(dataset).image_shape, f"{self.source}:{self.percent}"
         if shape is None:
             raise ParameterError("knowledge", f"none, for {dataset} has no pictures", own)
         if self.source == dataset:

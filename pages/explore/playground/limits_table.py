@@ -15,10 +15,11 @@ from dpcore.data.column_limits import (
     read_limits,
     written_limits,
 )
+from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.site_data import About
-from pages.sidebar.controls import move
+from pages.sidebar.controls import move_all
 from pages.sidebar.selection import Selection
 from pages.widgets.messages import not_private
 from pages.widgets.plain_text import said
@@ -38,6 +39,9 @@ def limits_table(selection: Selection, about: About) -> None:
         if not opened.open:
             return
         spec, usual = selection.spec, selection.dataset.ranges
+        if is_held(spec.dataset):
+            st.caption("Limits of your own table are on its page, and in no address.")
+            return
         if spec.preparation == "published":
             st.caption("The published preparation reads the rows, and no limits.")
             return
@@ -52,7 +56,7 @@ def limits_table(selection: Selection, about: About) -> None:
         with told:
             _what_follows(ranges, about)
             if spec.limits:
-                st.button("The catalogue's limits again", on_click=move, args=("limits", ""))
+                st.button("The catalogue's limits again", on_click=move_all, kwargs={"limits": ""})
 
 
 def edited(ranges: Sequence[ColumnRange], edits: Edits, usual: Sequence[ColumnRange]) -> str:
@@ -105,7 +109,7 @@ def _editor(key: str, ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange
 def _take(key: str, ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> None:
     st.session_state[_REFUSED] = {}
     try:
-        move("limits", edited(ranges, st.session_state[key]["edited_rows"], usual))
+        move_all(limits=edited(ranges, st.session_state[key]["edited_rows"], usual))
     except ParameterError as error:
         st.session_state[_REFUSED] = {key: error}
 

@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus
+from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.learning import statistic_runs
@@ -35,6 +36,8 @@ from pages.widgets.messages import big_number, not_private
 from pages.widgets.plain_text import plainly, said
 
 COLUMN, TYPED = "column", "typed"
+# How the laboratory scales a visitor's own columns.
+_OWN_LIMITS = (-1.0, 1.0)
 _MISTAKE = "stat_mistake"
 
 
@@ -63,12 +66,17 @@ def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
             return None
         return Values(numbers, "the numbers", ("typed", *numbers.tolist()), None)
     names = learning_cache.columns(dataset.name)
-    name = ask(
-        f"stat_column_{dataset.name}",
-        options=names,
-        index=len(names) // 2 - 4 if dataset.image_shape else 0,
-    )
-    index = names.index(name)
+    if is_held(dataset.name):
+        # By its number: an address says nothing of what is in somebody's table.
+        index = st.selectbox("Column", range(len(names)), format_func=names.__getitem__)
+        name = names[index]
+    else:
+        name = ask(
+            f"stat_column_{dataset.name}",
+            options=names,
+            index=len(names) // 2 - 4 if dataset.image_shape else 0,
+        )
+        index = names.index(name)
     values = learning_cache.column(dataset.name, index)
     return Values(values, name, (dataset.name, index), dataset.name)
 
@@ -80,8 +88,11 @@ def choose_spec(run: RunSpec, data: Values) -> StatisticSpec | None:
     mechanism = ask("stat_mechanism", second)
     # Keyed by the source, so that another column starts from its own usual bounds.
     key = data.dataset or TYPED
-    low = ask(f"stat_low_{key}", third)
-    high = ask(f"stat_high_{key}", fourth)
+    low, high = _OWN_LIMITS
+    if is_held(key):
+        st.caption("Of your own table a column goes from −1 to 1, between the limits you gave.")
+    else:
+        low, high = ask(f"stat_low_{key}", third), ask(f"stat_high_{key}", fourth)
     bins = ask("stat_bins") if kind == HISTOGRAM else 10
     try:
         return StatisticSpec(

@@ -1,0 +1,104 @@
+"""A table with its dictionary as a data set of the laboratory, for its holder's eyes.
+
+Cells are scaled as a release scales them: from -1 to 1, the column's middle at 0. The laboratory
+promises something to every row, so that each person has one row here, the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.data import Dataset
+from dpcore.errors import ParameterError
+from dpcore.releases.calibration import bound_of
+from dpcore.releases.dictionary import Column, Dictionary
+from dpcore.releases.encoding import Reading, grid_blocks, texts
+from dpcore.releases.exact.integer_rows import GRID
+from dpcore.releases.tables import Table
+
+MOST_CELLS = 1 << 26
+MOST_CLASSES = 100
+_USUAL_COMPONENTS = 5
+
+
+def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None = None) -> Dataset:
+    """The rows that a release would read, as the laboratory wants them.
+
+    Parameters
+    ----------
+    data : path, mapping of str to arrays, DataFrame or ndarray
+        As in `Table`.
+    dictionary : Dictionary
+        Its label column becomes the labels.
+    reading : Reading, optional
+        Filled with what was met.
+
+    Raises
+    ------
+    ParameterError
+        If the table does not fit the dictionary, has fewer than two rows, more than 2^26 cells, or
+        more than 100 labels.
+    """
+    everybody = replace(dictionary, at_most=1)
+    n_features, label = dictionary.n_features, _label_column(data, dictionary)
+    if label is not None:
+        everybody = replace(everybody, columns=(*everybody.columns, label), label=None)
+    blocks, n_rows = [], 0
+    for rows in grid_blocks(Table(data, everybody.keys, everybody.n_features), everybody, reading):
+        n_rows += len(rows)
+        if n_rows * n_features > MOST_CELLS:
+            raise ParameterError("data", f"at most {MOST_CELLS:,} cells for the laboratory", n_rows)
+        blocks.append((rows / GRID).astype(np.float32))
+    if n_rows < 2:
+        raise ParameterError("data", "a table with at least two people", n_rows)
+    rows = np.concatenate(blocks)
+    labels, label_names = _labels(rows[:, n_features:], label)
+    return Dataset(
+        name="",
+        title="your table",
+        X=np.ascontiguousarray(rows[:, :n_features]),
+        labels=labels,
+        label_names=label_names,
+        feature_names=dictionary.features,
+        default_components=min(_USUAL_COMPONENTS, n_features),
+        provenance="Rows of a table that this session holds, scaled to its public limits.",
+        public_norm_bound=bound_of(dictionary) ** 0.5 / GRID,
+        column_limits=np.concatenate([_limits(column) for column in dictionary.columns]),
+    )
+
+
+def _limits(column: Column) -> FloatArray:
+    if column.levels:
+        return np.array([[0.0, 1.0]] * len(column.levels))
+    ends = np.array([[column.lower - column.middle, column.upper - column.middle]])
+    limits: FloatArray = ends / column.reach
+    return limits
+
+
+def _label_column(data: Any, dictionary: Dictionary) -> Column | None:
+    """The label as a column of levels, which are read from the rows."""
+    if dictionary.label is None:
+        return None
+    found: set[str] = set()
+    for block in Table(data, [dictionary.label]).blocks():
+        levels = pc.unique(texts(block[dictionary.label], dictionary.label)).drop_null()
+        found.update(levels.to_pylist())
+        if len(found) > MOST_CLASSES:
+            raise ParameterError("label", f"a column of at most {MOST_CLASSES} classes", len(found))
+    return Column(dictionary.label, levels=tuple(sorted(found))) if found else None
+
+
+def _labels(
+    indicators: FloatArray, label: Column | None
+) -> tuple[IntArray | None, tuple[str, ...] | None]:
+    """Positions of the levels, and their names; one more for rows that have none."""
+    if label is None:
+        return None, None
+    is_any = indicators.any(axis=1)
+    labels = np.where(is_any, indicators.argmax(axis=1), indicators.shape[1])
+    return labels, label.levels if is_any.all() else (*label.levels, "none")

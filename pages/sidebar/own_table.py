@@ -1,0 +1,145 @@
+"""A visitor's own table: in the memory of this session, and nowhere else.
+
+The session holds all there is of it. Whatever pages compute from it is kept with it
+(`dpcore.data.held_tables`), and goes when it is removed or the session ends.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dpcore.data import DatasetStatus, dataset_status
+from dpcore.data.held_tables import HeldTable, is_held
+from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.encoding import Reading
+from dpcore.releases.laboratory import laboratory_data
+from dpcore.releases.uploads import Upload, read_upload
+from pages.server.memory import let_go
+
+# How addresses and the list of data sets call any visitor's own.
+YOURS = "your-table"
+# A folder whose tables every visitor may open, and where releases go: for a server that one runs
+# for oneself. Nothing unless its owner says so.
+FOLDER_VARIABLE = "DPCORE_OWN_DATA"
+_OWN = "_own_table"
+
+
+@dataclass(eq=False)
+class OwnTable:
+    """What a session has of its visitor's table.
+
+    Attributes
+    ----------
+    upload : Upload
+    dictionary : Dictionary or None
+        That it is read by, once there is one.
+    held : HeldTable or None
+        Its rows for the laboratory, by that dictionary.
+    reading : Reading
+        What was met in them.
+    limits, mounted : DataFrame or None
+        The table of limits as it was typed so far, and as its editor began.
+    asked : dict
+        What one row is, so far, as a dictionary's file has it, and the title.
+    version : int
+        Of the controls, which begin anew with another dictionary.
+    """
+
+    upload: Upload
+    limits: Any = None
+    mounted: Any = None
+    asked: dict[str, Any] = field(default_factory=dict)
+    version: int = 0
+    dictionary: Dictionary | None = None
+    held: HeldTable | None = None
+    reading: Reading = field(default_factory=Reading)
+
+
+def own_table() -> OwnTable | None:
+    """This session's, if it has one."""
+    if get_script_run_ctx() is None:
+        return None
+    found: OwnTable | None = st.session_state.get(_OWN)
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """What this session may choose beside the catalogue."""
+    own = own_table()
+    return () if own is None or own.held is None else (own.held.name,)
+
+
+def statuses() -> tuple[DatasetStatus, ...]:
+    """The same, as the list of data sets has them."""
+    return tuple(map(dataset_status, names()))
+
+
+def shown_name(name: str) -> str:
+    """A data set as an address names it: of a table of one's own never the name that finds it."""
+    return YOURS if is_held(name) else name
+
+
+def bring(name: str, content: bytes) -> OwnTable:
+    """Read a file that was brought, in place of the table there was.
+
+    Raises
+    ------
+    ParameterError
+        If it is no table; the one there was stays.
+    """
+    return put(read_upload(name, content))
+
+
+def put(upload: Upload) -> OwnTable:
+    """Take a table that is in memory, in place of the one there was."""
+    remove()
+    own = st.session_state[_OWN] = OwnTable(upload)
+    return own
+
+
+def use(own: OwnTable, dictionary: Dictionary) -> None:
+    """Hand its rows to the laboratory, as a dictionary reads them, and show them there.
+
+    Raises
+    ------
+    ParameterError
+        If they do not fit; what there was stays.
+    """
+    reading = Reading()
+    data = laboratory_data(own.upload.columns, dictionary, reading)
+    own.dictionary, own.held, own.reading = dictionary, HeldTable(data), reading
+    let_go()
+    k = data.default_components or 1
+    st.session_state["dataset"], st.session_state["limits"] = own.held.name, ""
+    st.session_state["components"] = k
+    st.session_state["intermediate"] = min(2 * k, data.n_features)
+
+
+def remove() -> None:
+    """Let go of the table and of all that came of it."""
+    own = own_table()
+    if own is None:
+        return
+    if own.held is not None and st.session_state.get("dataset") == own.held.name:
+        st.session_state["dataset"] = "digits"
+    del st.session_state[_OWN]
+    own.held = None
+    let_go()
+
+
+def folder() -> Path | None:
+    """Where this server's owner lets visitors open tables by name; None as a rule."""
+    given = os.environ.get(FOLDER_VARIABLE)
+    return Path(given) if given else None
+
+
+def files_in(place: Path) -> list[str]:
+    """Tables right in a folder."""
+    endings = (".csv", ".parquet", ".npz")
+    return sorted(path.name for path in place.glob("*") if path.suffix.lower() in endings)

@@ -1,0 +1,110 @@
+"""What was read of a table, how far one is, and what can be done with it now."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpcore.errors import ParameterError
+from dpcore.experiments.pca.sentences import counted
+from dpcore.releases.dictionary import Dictionary
+from pages.sidebar import own_table
+from pages.sidebar.navigation import PAGES, page_path
+from pages.sidebar.own_table import OwnTable
+from pages.widgets.plain_text import plainly, said
+
+_TROUBLE = "_own_use_trouble"
+_STEPS = ("File", "Limits", "One row", "Laboratory")
+_THERE = ("playground", "central", "eigen_images", "classification")
+
+
+def where_one_is(own: OwnTable | None, dictionary: Dictionary | None) -> None:
+    """The steps, those that are done in green."""
+    is_used = own is not None and own.dictionary is not None and own.dictionary == dictionary
+    done = (own is not None, dictionary is not None, dictionary is not None, is_used)
+    shown = [
+        f":{'green' if is_done else 'gray'}-badge[{'✓' if is_done else number} {step}]"
+        for number, (step, is_done) in enumerate(zip(_STEPS, done, strict=True), 1)
+    ]
+    if own is None:
+        st.markdown(
+            "**Bring your own people.** Say what is public about them, look at them in the "
+            "laboratory, and release private components once. The rows stay in the memory of "
+            "this session: in no file, no shared cache, no log, no address."
+        )
+    st.markdown(" ".join(shown))
+
+
+def what_was_read(own: OwnTable) -> None:
+    """The file's name and size, what of it was looked at, and the way to be rid of it."""
+    upload = own.upload
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.markdown(
+        f"## 1 · {plainly(upload.name)}: {counted(upload.n_rows, 'row')}, "
+        f"{counted(len(upload.columns), 'column')}"
+    )
+    right.button("Remove it", on_click=own_table.remove, width="stretch")
+    st.caption(
+        "Read, for you alone: every cell of the columns with limits, and of the labels. Not read: "
+        "the other columns."
+        if own.held is not None
+        else "Read so far, for you alone: names of columns, the number of rows, and whether the "
+        "first thousand cells of a column are numbers. Not read: how large any of them is."
+    )
+
+
+def hand_over(own: OwnTable, dictionary: Dictionary | None, trouble: str) -> None:
+    """Use it on the other pages, say that they do, or what is missing."""
+    if dictionary is not None and own.dictionary == dictionary:
+        _in_use(own, dictionary)
+        return
+    # As high whatever it says: below it somebody is typing.
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Use it on every page", type="primary", disabled=dictionary is None, on_click=_use,
+            args=(own, dictionary), width="content",
+        )  # fmt: skip
+        if dictionary is None:
+            st.markdown(f"Not ready yet: {said(trouble)}.", width="stretch")
+        else:
+            _about(own, dictionary)
+    if failed := st.session_state.pop(_TROUBLE, ""):
+        st.error(said(failed), icon="⚠️")
+
+
+def _about(own: OwnTable, dictionary: Dictionary) -> None:
+    m = dictionary.at_most
+    earlier = " The other pages still use the limits from before." * (own.dictionary is not None)
+    st.markdown(
+        f"{counted(dictionary.n_features, 'feature')}, of people with "
+        f"{'one row each' if m == 1 else f'at most {m} rows each'}.{earlier}",
+        width="stretch",
+    )
+
+
+def _use(own: OwnTable, dictionary: Dictionary) -> None:
+    # Before the run, as nothing can move a control that is drawn.
+    try:
+        own_table.use(own, dictionary)
+    except ParameterError as error:
+        st.session_state[_TROUBLE] = str(error)
+
+
+def _in_use(own: OwnTable, dictionary: Dictionary) -> None:
+    reading = own.reading
+    st.markdown(
+        f"Every page now has **{plainly(own_table.YOURS)}** among its data sets, in this session "
+        f"alone: {counted(dictionary.n_features, 'feature')}, scaled so that your limits are −1 "
+        "and 1 around the middle. It is the **laboratory**: exact lines, seeds and scores are for "
+        "your eyes, and none of it is a release."
+    )
+    with st.container(horizontal=True):
+        for name in _THERE:
+            st.page_link(page_path(name), label=PAGES[name].title)
+        st.page_link(page_path("release"), label="Release it")
+    clipped, missing = sum(reading.clipped.values()), sum(reading.missing.values())
+    st.caption(
+        f"For you alone: {counted(reading.n_rows, 'row')} read; {counted(clipped, 'cell')} beyond "
+        f"a limit and moved to it; {counted(missing, 'cell')} missing, put in the middle; "
+        f"{counted(reading.n_left_out, 'row')} left out, since each person has one row in the "
+        "laboratory, the first."
+    )

@@ -1,0 +1,166 @@
+"""What a release would promise and spend, asked once before it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import composed_mu
+from dpcore.privacy.card import one_in, say_number
+from dpcore.privacy.filter import spoken_down
+from dpcore.releases.calibration import Scales, calibrated
+from dpcore.releases.certificate import promise, relation
+from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.project import Project
+from dpcore.releases.releasing import release
+from pages.parameters.words import plain
+from pages.server import page_lock
+from pages.sidebar.own_table import OwnTable
+from pages.use.release import own_projects
+from pages.widgets.plain_text import plainly
+
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+CAPS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
+PREPARATIONS = {"sphere": "at one length (sphere)", "bounded": "as long as they are (bounded)"}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A release that is wished for, in a project that is there or would begin with this cap."""
+
+    name: str
+    epsilon: float
+    delta: float
+    n_components: int
+    preparation: str
+    project: str
+    there: Project | None
+    cap: tuple[float, float]
+
+
+def wished(dictionary: Dictionary) -> Wish:
+    """What the controls say.
+
+    Raises
+    ------
+    ParameterError
+        If the project's ledger cannot be read.
+    """
+    left, middle, right = st.columns(3, gap="large")
+    epsilon = left.select_slider(
+        "ε of this release", EPSILONS, 1.0, format_func=plain, key="release_epsilon"
+    )
+    delta = middle.select_slider(
+        "δ, far below one over the people", DELTAS, 1e-6, format_func=_power, key="release_delta"
+    )
+    most = min(dictionary.n_features, 20)
+    n_components = 1
+    if most > 1:
+        n_components = right.slider("Components K", 1, most, min(3, most), key="release_components")
+    left, middle, right = st.columns(3, gap="large")
+    project = left.text_input(
+        "Project: everything about these people", "people", max_chars=64, key="release_project",
+        help="One ledger for all that is ever released about the same people.",
+    )  # fmt: skip
+    there = own_projects.found(project)
+    number = 1 + (0 if there is None else len(there.releases()))
+    name = middle.text_input(
+        "Name of the release", f"release-{number}", max_chars=64, key=f"release_name_{number}"
+    )
+    cap = 0.0 if there is None else there.cap.epsilon
+    if there is None:
+        # All of δ is the releases' but a hundredth, so that a cap of one's ε would refuse it.
+        wider = [each for each in CAPS if each > epsilon]
+        cap = right.select_slider(
+            "Cap on ε of all releases together", wider, wider[0], format_func=plain,
+            key=f"release_cap_{epsilon}", help="Fixed with a project's first release, for good.",
+        )  # fmt: skip
+    preparation = st.segmented_control(
+        "Rows are seen", list(PREPARATIONS), default="sphere", format_func=PREPARATIONS.__getitem__,
+        required=True, key="release_preparation",
+    )  # fmt: skip
+    return Wish(name, epsilon, delta, n_components, preparation, project, there, (cap, delta))
+
+
+def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
+    """The promise in words, what it would spend, and the one question; whether it was answered.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be.
+    """
+    scales = calibrated(dictionary, epsilon=wish.epsilon, delta=wish.delta)
+    exact = scales.epsilon(wish.delta, wish.epsilon)
+    st.markdown(f"**{promise(exact, wish.delta, scales.rows_per_person)}**")
+    _spent(wish, scales)
+    st.caption(
+        f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. Limits, ε, δ and K are "
+        "taken to be chosen from what is public, by the plan say: if what the laboratory showed of "
+        "these people decided them, the certificate's assumptions are not met."
+    )
+    with st.popover("Release …", key=f"ask_{wish.project}_{wish.name}"):
+        st.markdown(
+            f"**ε = {say_number(exact)}** at δ = {wish.delta:g} is charged to the project "
+            f"“{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
+        )
+        pressed = st.button("Release now", type="primary", key="release_now")
+    if not own_projects.is_lasting():
+        st.caption(
+            ":orange-badge[this ledger forgets] It lives in this session. Take the release with "
+            "you, and count what it cost before anything else about the same people is released. "
+            "`python -m dpcore release` keeps a ledger on disk."
+        )
+    return pressed
+
+
+def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
+    """Charge the release and draw it.
+
+    Raises
+    ------
+    ParameterError, BeyondCap
+        If it cannot be; nothing is charged then.
+    """
+    try:
+        project = wish.there or own_projects.begun(wish.project, wish.cap)
+        with st.spinner("Adding up whole numbers, drawing the noise …"), page_lock.others():
+            release(
+                own.upload.columns, dictionary, epsilon=wish.epsilon, delta=wish.delta,
+                n_components=wish.n_components, project=project, name=wish.name,
+                preparation=wish.preparation,
+            )  # fmt: skip
+    except OSError as error:
+        raise ParameterError("project", "in a folder that can be written to", error) from error
+
+
+def _spent(wish: Wish, scales: Scales) -> None:
+    """What was spent before, and what would be left."""
+    project = wish.there
+    if project is None:
+        st.markdown(
+            f"Nothing is spent yet. The project's cap would be **ε = {wish.cap[0]:g}** at "
+            f"δ = {wish.cap[1]:g}, for good."
+        )
+        return
+    cap, total = project.cap, project.total()
+    with_it = cap.epsilon_of(composed_mu(total.mu, scales.mu))
+    st.markdown(
+        f"Spent so far: **ε = {say_number(total.epsilon)}** of the project's cap of "
+        f"ε = {cap.epsilon:g} at δ = {cap.delta:g}."
+    )
+    if with_it > cap.epsilon * (1 + 1e-9):
+        st.markdown(":red-badge[beyond the cap] This release would be refused, and not charged.")
+    else:
+        left = max(0.0, cap.mu**2 - total.mu**2 - scales.mu**2) ** 0.5
+        st.markdown(
+            f"With it: **ε = {say_number(with_it)}** together. One more could then have "
+            f"ε = {spoken_down(cap.epsilon_of(left))} at most."
+        )
+
+
+def _power(delta: float) -> str:
+    return f"{delta:.0e}".replace("e-0", "e-")

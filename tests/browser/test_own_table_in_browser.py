@@ -1,0 +1,53 @@
+"""From a file on somebody's disk to a release that verifies, by hand."""
+
+from __future__ import annotations
+
+import zipfile
+
+from dpcore.releases.verification import verify
+from tests.browser.conftest import settle
+from tests.browser.reachable import faults
+from tests.browser.test_every_page import GO_THERE
+
+ROWS = "".join(f"{i % 7},{i % 5}\n" for i in range(60))
+
+
+def _type_limits(page, limits: dict[int, tuple[str, str]]) -> None:
+    """Into the editor's table, by keyboard: its cells are a drawing."""
+    box = page.get_by_test_id("stDataFrame").bounding_box()
+    for row, ends in limits.items():
+        page.mouse.click(box["x"] + 20, box["y"] + 35 * (row + 1) + 17)
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        for end in ends:
+            page.keyboard.press(end)
+            page.locator("#portal input").wait_for()
+            page.keyboard.press("Tab")
+            page.locator("#portal input").wait_for(state="detached")
+    settle(page)
+
+
+def test_a_table_is_brought_looked_at_and_released(server, open_page, tmp_path):
+    page, watched = open_page(f"{server}/own_data")
+    table = {"name": "people.csv", "mimeType": "text/csv", "buffer": f"one,two\n{ROWS}".encode()}
+    page.locator("input[type=file]").first.set_input_files(table)
+    page.get_by_text("60 rows, 2 columns").wait_for()
+    _type_limits(page, {0: ("0", "6"), 1: ("0", "4")})
+    page.get_by_role("button", name="Use it on every page").click()
+    page.get_by_text("Every page now has").wait_for()
+    page.evaluate(GO_THERE, "/")
+    settle(page)
+    assert "60 people × 2 features" in page.get_by_test_id("stSidebar").inner_text()
+    assert "dataset=your-table" in page.url and "one" not in page.url
+    page.evaluate(GO_THERE, "/release")
+    page.get_by_role("button", name="Release …").click()
+    page.get_by_role("button", name="Release now").click()
+    page.get_by_text("verified").wait_for()
+    settle(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Release (ZIP)").click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        archive.extractall(tmp_path)
+    assert verify(tmp_path / "release-1").holds
+    assert page.locator("[data-testid=stException]").count() == 0 and faults(page) == []
+    watched.assert_quiet()

@@ -1,0 +1,86 @@
+"""A table in somebody's hands: what comes of it goes with it, and nothing of it is written."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.data import Dataset, dataset_status, load_dataset
+from dpcore.data.held_tables import HeldTable, held_name, names_one_gone
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.learning.statistic_runs import ErrorsSpec
+from dpcore.experiments.learning.statistic_spec import StatisticSpec
+from dpcore.experiments.pca.problem import Problems
+from dpcore.experiments.pca.spec import RunSpec
+
+
+def held() -> HeldTable:
+    rows = np.random.default_rng().uniform(-1, 1, (60, 4))
+    return HeldTable(
+        Dataset(
+            name="", title="your table", X=rows, feature_names=("a", "b", "c", "d"),
+            default_components=2, provenance="", public_norm_bound=2.0,
+        )
+    )  # fmt: skip
+
+
+def test_is_a_data_set_for_as_long_as_it_is_held():
+    table = held()
+    name = table.name
+    assert load_dataset(name).name == dataset_status(name).name == name
+    del table
+    gc.collect()
+    for ask in (load_dataset, dataset_status):
+        with pytest.raises(ParameterError, match="still holds"):
+            ask(name)
+
+
+def test_caches_that_all_share_keep_nothing_of_it():
+    table = held()
+    problems, shared = Problems(), OnceCache(lambda *key: np.ones(3), keep=9)
+    spec = RunSpec(dataset=table.name, sites=2)
+    key, origin = spec.problem_key(), ErrorsSpec(StatisticSpec(), (table.name, 0), 2)
+    problem = weakref.ref(problems(key))
+    made = [weakref.ref(shared(part)) for part in (spec, ("curve", (spec, spec)), origin)]
+    assert problems.peek(key) is problem() and (spec,) in shared
+    assert not shared._results and not problems._problems._results
+    assert not problems.prepared._results and not shared._n_bytes
+    del table
+    gc.collect()
+    assert [each() for each in (problem, *made)] == [None] * 4
+    # And nobody puts there what is left of it.
+    for ask in (problems, problems.peek, shared, shared.peek):
+        with pytest.raises(ParameterError, match="still holds"):
+            ask(key)
+
+
+def test_others_are_kept_as_ever():
+    table = held()
+    shared = OnceCache(lambda *key: np.ones(3), keep=9)
+    assert shared(RunSpec()) is shared(RunSpec()) and (RunSpec(),) in shared._results
+    assert held_name(("digits", RunSpec())) is None and not names_one_gone((RunSpec(),))
+    assert held_name(("x", [RunSpec(dataset=table.name)])) == table.name
+
+
+def test_two_tables_share_no_result():
+    table = held()
+    other = HeldTable(replace(table.dataset, X=table.dataset.X + 1))
+    shared = OnceCache(lambda name: load_dataset(name).X.mean(), keep=9)
+    assert other.name != table.name
+    assert shared(other.name) == pytest.approx(shared(table.name) + 1)
+
+
+def test_a_sweep_writes_none_of_its_rows_and_leaves_this_machine_for_none(tmp_path):
+    table = held()
+    sweep = Sweep(RunSpec(dataset=table.name, sites=2, repetitions=1), (("epsilon", (1.0, 2.0)),))
+    result = collect(sweep, store=Store(tmp_path / "cache"), scheduler="tcp://nowhere.example:1")
+    assert {row["epsilon"] for row in result.rows} == {1.0, 2.0}
+    assert list(Store(tmp_path / "cache").rows_of(table.name, ["x"], lambda: [{"row": 1}]))
+    assert list(tmp_path.rglob("*")) == []

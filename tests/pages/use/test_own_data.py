@@ -1,0 +1,216 @@
+"""A visitor's own table: in one session, on every page of it, and nowhere else."""
+
+from __future__ import annotations
+
+import gc
+import io
+import logging
+import weakref
+import zipfile
+
+import pytest
+
+from dpcore.data.held_tables import HeldTable, held_name
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.releases import Project
+from dpcore.releases.verification import verify
+from pages.server import visitors_jobs
+from pages.sidebar import own_table
+from pages.use.own_data import planning
+from pages.use.release import own_projects
+from tests.pages.looking import Opener, alive, gone, sentences, texts
+
+PAGE, RELEASE = "use/own_data", "use/release"
+ROWS = 40
+
+
+def brought(open_page: Opener, mark: str):
+    """A session that has brought a table with marked names and values, and looks at it."""
+    head = f"{mark}length,weight,{mark}group\n"
+    table = head + "".join(f"{i % 9},{i * 1.5}e0,{mark}{'AB'[i % 2]}\n" for i in range(ROWS))
+    limits = "lower = 0\nupper = 80\n"
+    dictionary = (
+        f'[rows]\nlabel = "{mark}group"\n[columns.{mark}length]\n{limits}[columns.weight]\n{limits}'
+    )
+    at = open_page(PAGE)
+    at.file_uploader(key="own_file").upload("people.csv", table.encode(), "text/csv").run()
+    assert not at.exception
+    (chooser,) = (each for each in at.file_uploader if each.key.startswith("own_dictionary"))
+    chooser.upload("d.toml", dictionary.encode(), "application/toml").run()
+    (use,) = (each for each in at.button if each.label == "Use it on every page")
+    use.click().run()
+    assert not at.exception and not at.error, sentences(at)
+    return at
+
+
+def everything(at) -> str:
+    """All that a session's browser was sent, in one string."""
+    found, waiting = [], [at._tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += getattr(node, "children", {}).values()
+        if (proto := getattr(node, "proto", None)) is not None:
+            found.append(str(proto))
+    return "".join(found)
+
+
+def own_of(at) -> own_table.OwnTable:
+    return at.session_state["_own_table"]
+
+
+def test_an_example_is_on_every_page_with_one_click(open_page):
+    at = open_page(PAGE)
+    at.button(key="own_class-survey").click().run()
+    assert not at.exception and "your-table" in at.selectbox(key="dataset").options
+    assert at.query_params["dataset"] == "your-table"
+    for page in ("explore/playground", "explore/statistics", "use/best"):
+        at = gone(at, page)
+        assert not at.exception and not at.error and not at.warning
+        assert at.selectbox(key="dataset").value == own_of(at).held.name
+        assert any("laboratory" in text for text in texts(at))
+    at = gone(at, PAGE)
+    (remove,) = (each for each in at.button if each.label == "Remove it")
+    remove.click().run()
+    assert "your-table" not in at.selectbox(key="dataset").options
+    assert at.selectbox(key="dataset").value == "digits" and not at.exception
+
+
+def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
+    open_page, tmp_path, monkeypatch, caplog, capfd
+):
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    caplog.set_level(logging.DEBUG)
+    marks = ("SECRETone", "SECRETtwo")
+    sessions = [brought(open_page, mark) for mark in marks]
+    for page in ("explore/playground", "explore/tradeoffs"):
+        sessions = [gone(at, page) for at in sessions]
+    names = [own_of(at).held.name for at in sessions]
+    shown = [everything(at) for at in sessions] + [everything(open_page("explore/playground"))]
+    for number, (mark, name) in enumerate(zip(marks, names, strict=True)):
+        others = "".join(text for other, text in enumerate(shown) if other != number)
+        assert mark not in others and name not in others
+        written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+        assert not any(mark.encode() in each or name.encode() in each for each in written)
+        said = caplog.text + "".join(capfd.readouterr())
+        assert mark not in said and name not in said
+        assert mark not in str(sessions[number].query_params)
+        assert name not in str(sessions[number].query_params)
+    caches = [each for each in gc.get_objects() if type(each) is OnceCache]
+    assert caches and not any(held_name(key) for cache in caches for key in cache._results)
+
+
+def test_it_is_gone_with_its_session(open_page):
+    at = gone(brought(open_page, "SECRET"), "explore/playground")
+    table: weakref.ref[HeldTable] = weakref.ref(own_of(at).held)
+    rows = weakref.ref(table().dataset.X.base)
+    visitors_jobs.start("x", own_of(at).held.name, dict)
+    del at
+    gc.collect()
+    visitors_jobs.forget_gone()
+    assert table() is None and rows() is None
+    assert not any(held_name(key) for key in visitors_jobs.JOBS._jobs)
+
+
+def test_an_address_finds_nobodys_table(open_page):
+    name = own_of(brought(open_page, "SECRET")).held.name
+    for asked in ("your-table", name):
+        at = open_page("explore/playground", dataset=asked)
+        assert at.selectbox(key="dataset").value == "digits" and "must be" in sentences(at)
+
+
+HOSTILE = {
+    "no table": ("a.csv", b"\xff\xfe"),
+    "empty": ("a.csv", b""),
+    "ragged": ("a.csv", b"a,b\n1\n"),
+    "no parquet": ("a.parquet", b"PAR1"),
+}
+
+
+@pytest.mark.parametrize("which", HOSTILE)
+def test_a_file_that_is_no_table_gets_one_sentence(open_page, which):
+    at = open_page(PAGE)
+    at.file_uploader(key="own_file").upload(*HOSTILE[which], "text/csv").run()
+    assert not at.exception and len(at.error) == 1 and "file must be" in at.error[0].value
+
+
+def test_names_in_a_file_are_letters_alone(open_page):
+    at = open_page(PAGE)
+    head = '"[foreign](http://foreign.example)",":red[foreign]"\n'
+    at.file_uploader(key="own_file").upload("**foreign**.csv", f"{head}1,2\n".encode(), "").run()
+    assert not at.exception and not any(alive(text) for text in texts(at))
+    assert "Not ready yet" in "".join(texts(at))
+
+
+def test_a_dictionary_of_another_table_changes_nothing(open_page):
+    at = brought(open_page, "SECRET")
+    before = own_of(at).dictionary
+    (chooser,) = (each for each in at.file_uploader if each.key.startswith("own_dictionary"))
+    chooser.upload("d.toml", b"[columns.height]\nlower=0\nupper=1\n", "").run()
+    assert not at.exception and "of columns that the table has" in at.error[0].value
+    assert own_of(at).dictionary is before
+
+
+def test_a_plan_needs_a_dictionary_alone(open_page, monkeypatch):
+    monkeypatch.setattr(planning, "EPSILONS", (0.1, 10.0))
+    at = open_page(PAGE)
+    at.session_state["plan"] = True
+    at.run()
+    at.selectbox(key="plan_example").select("class-survey").run()
+    at.number_input(key="plan_rows").set_value(3_000).run()
+    at.button(key="plan_try").click().run()
+    assert not at.exception and "3,000 rows like these" in "".join(texts(at))
+    assert "_own_table" not in at.session_state
+
+
+def test_a_release_from_a_table_to_a_folder_that_verifies(open_page, tmp_path):
+    at = gone(brought(open_page, "SECRET"), RELEASE)
+    assert "Nothing is spent yet" in "".join(texts(at))
+    at.button(key="release_now").click().run()
+    assert not at.exception and not at.error
+    told = "".join(texts(at))
+    assert "verified" in told and "this ledger forgets" in told and "With it" in told
+    at.button(key="release_now").click().run()
+    assert not at.error
+    folder = at.session_state["_own_projects"].path / "people"
+    releases = sorted(folder.glob("releases/*"))
+    assert [path.name for path in releases] == ["release-1", "release-2"]
+    assert all(verify(path).holds for path in releases)
+    with zipfile.ZipFile(io.BytesIO(own_projects.zipped(releases[0]))) as archive:
+        archive.extractall(tmp_path)
+    assert verify(tmp_path / "release-1").holds
+    del at
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_what_is_refused_is_said_and_not_charged(open_page):
+    at = gone(brought(open_page, "SECRET"), RELEASE)
+    at.select_slider(key="release_epsilon").set_value(0.1).run()
+    at.text_input(key="release_name_1").set_value("../x").run()
+    at.button(key="release_now").click().run()
+    assert not at.exception and "name must be up to 64 letters" in at.error[0].value
+    at.select_slider(key="release_epsilon").set_value(1.0).run()
+    assert "beyond the cap" in "".join(texts(at))
+    at.text_input(key="release_name_1").set_value("fine").run()
+    at.button(key="release_now").click().run()
+    assert not at.exception and "is left of the cap" in sentences(at)
+    at.text_input(key="release_project").set_value("a/b").run()
+    assert not at.exception and "project must be up to 64 letters" in at.error[0].value
+    assert len(own_project(at).releases()) == 0
+
+
+def own_project(at) -> Project:
+    return Project(at.session_state["_own_projects"].path / "people")
+
+
+def test_only_an_owner_opens_a_folder(open_page, tmp_path, monkeypatch):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (folder / "people.csv").write_text("a,b\n1,2\n3,4\n")
+    assert not any(each.label == "Open it" for each in open_page(PAGE).button)
+    monkeypatch.setenv(own_table.FOLDER_VARIABLE, str(folder))
+    at = open_page(PAGE)
+    (opening,) = (each for each in at.button if each.label == "Open it")
+    opening.click().run()
+    assert not at.exception and own_of(at).upload.n_rows == 2

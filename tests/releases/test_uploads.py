@@ -1,0 +1,112 @@
+"""Tables that stay in memory: what is read of them, and what the laboratory gets."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from dpcore.errors import ParameterError
+from dpcore.releases import Column, Dictionary, Reading, uploads
+from dpcore.releases.laboratory import laboratory_data
+from dpcore.releases.uploads import read_upload
+
+CSV = b"who,age,answer,school\np1,20,yes,A\np1,90,no,A\np2,,maybe,B\np3,50,yes,\n,10,no,B\n"
+AGES = Dictionary(
+    (Column("age", 0, 80, 20), Column("answer", levels=("yes", "no"))),
+    person="who",
+    at_most=2,
+    label="school",
+)
+
+
+def _parquet(**columns) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def _npz(**arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def test_columns_and_what_they_read_as():
+    upload = read_upload("people.CSV", CSV)
+    assert list(upload.columns) == ["who", "age", "answer", "school"] and upload.n_rows == 5
+    assert [upload.is_numeric(name) for name in upload.columns] == [False, True, False, False]
+
+
+def test_the_laboratory_has_one_row_a_person_within_public_limits():
+    reading = Reading()
+    data = laboratory_data(read_upload("people.csv", CSV).columns, AGES, reading)
+    assert data.feature_names == ("age", "answer=yes", "answer=no")
+    # The first of each person; the missing age in the middle, the unknown answer nowhere.
+    np.testing.assert_allclose(data.X, [[0, 1, 0], [0, 0, 0], [0.5, 1, 0]], atol=1e-5)
+    assert data.label_names == ("A", "B", "none") and data.labels.tolist() == [0, 1, 2]
+    assert data.column_limits[0].tolist() == [-1 / 3, 1]
+    assert np.linalg.norm(data.X, axis=1).max() <= data.public_norm_bound
+    assert (reading.n_rows, reading.n_left_out, reading.missing["age"]) == (5, 2, 1)
+
+
+def test_every_format_gives_the_same_rows():
+    ages, answers = [20.0, 50.0], ["yes", "no"]
+    plain = Dictionary(AGES.columns)
+    files = {
+        "a.csv": b"age,answer\n20,yes\n50,no\n",
+        "a.parquet": _parquet(age=ages, answer=pa.array(answers).dictionary_encode(), z=[[1], [2]]),
+        "a.npz": _npz(age=np.array(ages), answer=np.array(answers)),
+    }
+    rows = [laboratory_data(read_upload(*file).columns, plain).X for file in files.items()]
+    assert all(np.array_equal(each, rows[0]) for each in rows)
+    matrix = read_upload("m.npz", _npz(X=np.eye(3)))
+    assert list(matrix.columns) == ["x1", "x2", "x3"]
+
+
+HOSTILE = {
+    "empty": ("a.csv", b""),
+    "header alone": ("a.csv", b"a,b\n"),
+    "two columns of one name": ("a.csv", b"a,a\n1,2\n"),
+    "ragged": ("a.csv", b"a,b\nSECRET\n"),
+    "no text": ("a.csv", b"a,b\n\xff\xfe\x00SECRET,1\n"),
+    "another ending": ("a.xlsx", b"SECRET"),
+    "no parquet": ("a.parquet", b"PAR1SECRETPAR1"),
+    "nested": ("a.parquet", _parquet(a=[["SECRET"]])),
+    "one text a million times": (
+        "a.parquet",
+        _parquet(a=pa.array(["SECRET" * 1000] * 100_000).dictionary_encode()),
+    ),
+    "no zip": ("a.npz", b"PKSECRET"),
+    "objects": ("a.npz", _npz(a=np.array([{"SECRET": 1}]))),
+    "too many columns": ("a.csv", ",".join(map(str, range(10_001))).encode() + b"\n"),
+    "too large": ("a.csv", b"a\n" + b"1\n" * 25_000_000),
+}
+
+
+@pytest.mark.parametrize("which", HOSTILE)
+def test_what_is_no_table_gets_one_sentence_that_repeats_nothing(which):
+    with pytest.raises(ParameterError) as refused:
+        read_upload(*HOSTILE[which])
+    assert "SECRET" not in str(refused.value) and len(str(refused.value)) < 200
+
+
+def test_a_bomb_is_not_unpacked(monkeypatch):
+    monkeypatch.setattr(uploads, "LARGEST_UNPACKED", 10_000)
+    zeros = io.BytesIO()
+    np.savez_compressed(zeros, X=np.zeros((1000, 10)))
+    with pytest.raises(ParameterError, match="sound NPZ"):
+        read_upload("a.npz", zeros.getvalue())
+    with pytest.raises(ParameterError, match="unpacked"):
+        read_upload("a.parquet", _parquet(x=np.zeros(10_000)))
+
+
+@pytest.mark.parametrize("table", [{"age": [1]}, {"age": list(range(300)), "school": range(300)}])
+def test_what_the_laboratory_cannot_take_is_said(table):
+    columns = {name: np.array(cells).astype(str) for name, cells in table.items()}
+    label = "school" if "school" in table else None
+    with pytest.raises(ParameterError, match="at least two people|at most 100 classes"):
+        laboratory_data(columns, Dictionary((Column("age", 0, 80),), label=label))
