@@ -14,9 +14,8 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from pages.server.memory import keep_flat
 
-
-def show_page() -> None:
-    """One run of the script: the page the address asks for, under its title and its controls."""
+if __name__ == "__main__":
+    # One run of the script: the page the address asks for, under its title and its controls.
     # Tables need pandas, and Plotly looks whether it is there: it must not meet it half imported
     # by another visitor's page. Every page comes by here, and waits for it to be whole.
     import pandas  # noqa: F401
@@ -48,10 +47,6 @@ def show_page() -> None:
                 page.run()
         finally:  # a page that stops has charts too
             figure_tools(here)
-
-
-if __name__ == "__main__":
-    show_page()
 else:
     # Streamlit takes a folder named pages/ for its older kind of multipage app until the first
     # st.navigation call, and greets whoever follows a link to a page of a server that has just

@@ -83,13 +83,16 @@ def test_the_summary_is_a_line_a_protocol(capsys):
     assert [line.split()[0] for line in lines] == ["full", "pooled"]
 
 
-def test_datasets_lists_what_is_ready_and_how_to_get_the_rest(shell):
-    done = shell("datasets", "--json")
-    statuses = {status["name"]: status for status in json.loads(done.stdout)["datasets"]}
+def test_datasets_lists_what_is_ready_and_how_to_get_the_rest(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
+    assert main(["datasets", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    statuses = {status["name"]: status for status in document["datasets"]}
     assert statuses["digits"]["ready"]
     assert not statuses["mnist"]["ready"]
     assert statuses["mnist"]["how_to_get"]
-    listed = shell("datasets").stdout
+    assert main(["datasets"]) == 0
+    listed = capsys.readouterr().out
     assert all(name in listed for name in statuses)
 
 
@@ -159,16 +162,22 @@ def test_reproduce_names_the_figure_in_every_row(datasets_home, monkeypatch, cap
     assert document["claim"] == figure.claim
 
 
-def test_help_is_worth_reading(shell):
-    top = shell("--help").stdout
+def test_help_is_worth_reading(capsys):
+    def told(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as end:
+            main([*arguments, "--help"])
+        assert end.value.code == 0
+        return capsys.readouterr().out
+
+    top = told()
     for word in ("datasets", "run", "reproduce", "python -m dpcore run", "exact"):
         assert word in top
-    options = shell("run", "--help").stdout
+    options = told("run")
     for name in {field.name for field in fields(RunSpec)} - {"protocols"}:
         assert f"--{name.replace('_', '-')}" in options
     for key in PROTOCOLS:
         assert key in options
-    figures = shell("reproduce", "--help").stdout
+    figures = told("reproduce")
     assert all(name in figures for name in FIGURES)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
+from dpcore.data.column_limits import half_diagonal
 from dpcore.data.dataset import Dataset
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame
 from dpcore.errors import ParameterError
@@ -45,8 +46,8 @@ class Prepared:
         What was subtracted before dividing: the rows' mean where `mode` is "published", a public
         centre where it is "bounded" or "sphere".
     half_widths : ndarray of float64, shape (n_features,), or None
-        Where limits of columns are in use: how far from 0 they let an entry of X be. On the sphere
-        too; whoever reads the rows holds it (`dpcore.spectra.SiteRows`).
+        Where limits of columns give the bound: how far from 0 they let an entry of X be. Whoever
+        reads rows for the sphere holds them to it (`dpcore.spectra.SiteRows`).
     n_clipped : int
         Rows that were longer than the bound or outside their columns' limits. Exact, for whoever
         holds them: not for publication.
@@ -154,9 +155,17 @@ def prepare(
         mean=mean,
         n_clipped=n_clipped,
         statement=statement,
-        half_widths=None if limits is None else np.ptp(limits, axis=1) / (2 * scale),
+        half_widths=None if limits is None else _half_widths(limits, scale),
         **{name: getattr(dataset, name) for name in _KEPT},
     )
+
+
+def _half_widths(limits: FloatArray, scale: float) -> FloatArray | None:
+    """None where the box is not within the ball of the bound: a shorter one was asked for."""
+    if scale < half_diagonal(limits):
+        return None
+    widths: FloatArray = np.ptp(limits, axis=1) / (2 * scale)
+    return widths
 
 
 def _as_published(n_samples: int, largest_norm: float) -> str:

@@ -19,10 +19,12 @@ Table = Sequence[Row]
 """Rows of one kind."""
 
 
+LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+
+
 def legend_above(figure: go.Figure, **legend: object) -> go.Figure:
     """The figure with its legend in a row above the plot; `legend` says what is special in it."""
-    above = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    return figure.update_layout(showlegend=True, legend=above | legend)
+    return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE | legend)
 
 
 def small_legend_above(figure: go.Figure) -> go.Figure:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import plotly.graph_objects as go
+import plotly.io
 
 # The register is a table too: of protocols, with how each is drawn.
 from dpcore.pca.protocols.entry import Look
@@ -30,6 +32,8 @@ __all__ = [
 
 INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"
+_KINDS = ("scatter", "bar", "scatterternary")
+_NOT_DRAWN = ("geo", "mapbox", "polar", "scene", "coloraxis", "colorscale")
 # Pixels under a plot for tick labels and a title.
 _AXIS_ROOM = 56
 # The least between two labels, as a part of their axis.
@@ -65,7 +69,7 @@ def faded(colour: str, opacity: float) -> str:
 
 def base_figure(height: int) -> go.Figure:
     """An empty figure with the margins, fonts and hover every chart shares."""
-    return go.Figure(layout=_base_layout(height))
+    return _checked_later({"layout": _base_layout(height)})
 
 
 def assembled(
@@ -96,15 +100,33 @@ def assembled(
     legend = {"font": font} | layout.pop("legend", {})
     margin = {"l": left, "r": 8, "t": 26, "b": _AXIS_ROOM}
     shared = {"font": base["font"] | font, "legend": legend, "margin": margin}
-    figure = go.Figure({"data": traces, "layout": base | shared | axes | layout}, _validate=False)
-    # Whatever is changed afterwards is checked again.
+    return _checked_later({"data": traces, "layout": base | shared | axes | layout})
+
+
+def _checked_later(parts: dict[str, Any]) -> go.Figure:
+    """A figure that is taken as it is; whatever is changed afterwards is checked again."""
+    figure = go.Figure(parts, _validate=False)
     for part in (figure, figure.layout, *figure.data):
         part._validate = True
     return figure
 
 
+@cache
+def _template() -> dict[str, Any]:
+    """Plotly's own look, of the kinds of traces and plots that are drawn here.
+
+    Maps bring their colours. The whole of it is nine tenths of a small chart, which every figure
+    copies and every page sends.
+    """
+    whole = plotly.io.templates["plotly"].to_plotly_json()
+    data = {kind: whole["data"][kind] for kind in _KINDS}
+    layout = {key: part for key, part in whole["layout"].items() if key not in _NOT_DRAWN}
+    return {"data": data, "layout": layout}
+
+
 def _base_layout(height: int) -> dict[str, Any]:
     return {
+        "template": _template(),
         "height": height,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "font": {"size": 14},

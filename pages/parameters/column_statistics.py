@@ -19,9 +19,11 @@ STATISTICS: dict[str, Parameter] = {
     "stat_numbers": Text(
         control="text_area",
         title="One number a person",
-        help="They stand in the address, like everything here: whoever gets the link gets them.",
+        help="Up to a thousand characters stand in the address, like everything here: whoever "
+        "gets the link gets them.",
         default="23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50",
         longest=10_000,
+        is_list=True,
     ),
     "stat_kind": OneOf(
         control="segmented_control",

@@ -164,7 +164,7 @@ CCA: dict[str, Parameter] = {
     ),
     "cca_share": Number(
         control="slider",
-        title="Part of the squared norm bound given to the first view",
+        title="Part of a row's squared length given to the first view",
         low=0.1,
         high=0.9,
         default=0.5,

@@ -16,7 +16,7 @@ from dpcore.errors import ParameterError
 # Words of more options than these would be longer than the page's own sentences.
 _MOST_TOLD = 8
 # Numbers or words, separated by commas.
-_LIST = re.compile(r"(?:[^\W_]|[\s.,+%/∞-])*")
+_LIST = re.compile(r"(?:[^\W_]|[\s.,;+%/∞-])*")
 # What is longer stays out of the address, in the session alone.
 LONGEST_WRITTEN = 1_000
 

@@ -76,11 +76,11 @@ def drawn() -> set[str]:
 
 def moved() -> dict[str, list[str]]:
     """Every control of this session that stands elsewhere than usual, as the address spells it."""
-    state = st.session_state
+    # Each look into Streamlit's state costs as much as a dozen into a dictionary.
+    stands = ((name, usual, st.session_state.get(name)) for name, usual in usual_values().items())
     return {
         name: spelled
-        for name, usual in usual_values().items()
-        if name in state
-        and state[name] not in (usual, None)
-        and sum(map(len, spelled := known(name).spelled(state[name]))) <= LONGEST_WRITTEN
+        for name, usual, value in stands
+        if value not in (usual, None)
+        and sum(map(len, spelled := known(name).spelled(value))) <= LONGEST_WRITTEN
     }

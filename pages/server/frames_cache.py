@@ -95,9 +95,11 @@ def finished(
 
 def exact_pictures(spec: RunSpec, dataset: DatasetStatus) -> Pictures:
     """The exact components, as `Frame` has the private ones."""
-    exact = result_cache.problem(spec.problem_key()).exact_components
-    shown = exact[: _lead_components(spec)]
-    return _pictured(shown, exact, dataset.image_shape)
+    key = spec.problem_key()
+    exact = result_cache.problem(key).exact_components
+    shown = _lead_components(spec)
+    made = partial(_pictured, exact[:shown], exact, dataset.image_shape)
+    return _pictures((key, shown), dataset.image_shape, make=made)
 
 
 def features_of(spec: RunSpec) -> tuple[tuple[str, ...], ...]:

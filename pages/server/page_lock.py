@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _TURN = threading.Lock()
 _ours = threading.local()
 _waiting: set[int] = set()
+_turns: deque[float] = deque(maxlen=100)  # when they were taken, of late
+_LATELY_SECONDS = 1.0
 # Somebody's long computation must not keep the others from answers that are ready.
 _PATIENCE_SECONDS = 1.0
 # A browser takes what arrives within 10 ms as one piece, and needs about this long to draw a chart.
@@ -24,8 +27,12 @@ def taken() -> Iterator[None]:
 
     The interpreter runs one thread at a time. Twenty scripts at once share it in slices, so that
     everybody waits for the last one, and pay for every switch. One after the other, nobody waits
-    longer than that, and most much less (tests/benchmarks/bench_sessions.py).
+    longer than that, and most much less (tests/benchmarks/bench_sessions.py). Whoever has the
+    turn keeps it.
     """
+    if getattr(_ours, "held", False):
+        yield
+        return
     _take()
     try:
         yield
@@ -51,8 +58,9 @@ def is_wanted() -> bool:
 
 
 def unhurried(seconds: float) -> float:
-    """After how long a part of a page may ask to be drawn again: longer, the more visitors wait."""
-    return seconds * (1 + len(_waiting))
+    """After how long a part of a page may ask to be drawn again: longer, the more is going on."""
+    now = time.monotonic()
+    return seconds * (1 + sum(now - at < _LATELY_SECONDS for at in tuple(_turns)))
 
 
 @contextmanager
@@ -88,6 +96,7 @@ def _take() -> None:
     _waiting.add(me)
     try:
         _ours.held = _TURN.acquire(timeout=_PATIENCE_SECONDS)
+        _turns.append(time.monotonic())
     finally:
         _waiting.discard(me)
 

@@ -16,6 +16,7 @@ from streamlit.runtime.state.session_state_proxy import get_session_state
 
 from dpcore.errors import ParameterError
 from pages.parameters.table import drawn, find, moved, usual_values
+from pages.sidebar.parts import set_moved, take_moved
 
 _ELSEWHERE = "_elsewhere"
 Written = dict[str, list[str]]
@@ -24,6 +25,7 @@ Written = dict[str, list[str]]
 def read() -> None:
     """Before a control is drawn: what the address says, or has lost on the way to this page."""
     drawn().clear()
+    take_moved()
     context = get_script_run_ctx()
     if context is None:
         return
@@ -66,10 +68,10 @@ def query() -> str:
 
 
 def back_to_defaults() -> None:
-    """Every control of every page as it usually stands."""
-    for name, usual in usual_values().items():
-        st.session_state[name] = usual
+    """Every control of every page as it usually stands, from a callback."""
     st.session_state[_ELSEWHERE] = {}
+    set_moved(usual_values())
+    st.rerun()
 
 
 def _forget() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 import numpy as np
 import streamlit as st
@@ -18,6 +19,7 @@ from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
 from pages.sidebar.navigation import Place
 from pages.sidebar.page_top import page_top
+from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, part, set_moved, take_moved
 from pages.sidebar.selection import Selection, defaults_for, selected
 
 _UNSEEN = "controls_out_of_sight"
@@ -41,7 +43,11 @@ def choose(page: Place) -> Selection:
     values: dict[str, Any] = {}
 
     def draw(name: str, place: DeltaGenerator) -> None:
-        values[name] = ask(name, place, **_limits(name, dataset, values))
+        if name == "epsilon" and place is unseen:  # a page has a slider of its own
+            with place:
+                values[name] = part(name, _own_epsilon)()
+        else:
+            values[name] = ask(name, place, **_limits(name, dataset, values))
 
     for name in FIRST:
         if name != "dataset":
@@ -85,10 +91,31 @@ def move(name: str, value: Any) -> None:
     st.session_state[name] = value
 
 
+def move_all(**values: Any) -> NoReturn:
+    """Set controls from the callback of something in a part, and draw the whole page."""
+    set_moved(values)
+    st.rerun()
+
+
+def let_go_at(epsilon: float) -> NoReturn:
+    """Set epsilon from its slider's callback, and draw what follows it without the rest."""
+    set_moved({"epsilon": epsilon})
+    before = current()
+    remember(replace(before, spec=replace(before.spec, epsilon=epsilon)))
+    draw_again(*FOLLOWS_EPSILON)
+
+
+def _own_epsilon() -> float:
+    """The control that the address is bound to, where a page has a slider of its own."""
+    take_moved()
+    asked: float = ask("epsilon")
+    return asked
+
+
 def redraw_noise() -> None:
     """A new seed from the present one, so that a row of redraws can be repeated too."""
     previous = st.session_state["seed"]
-    st.session_state["seed"] = int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1)
+    move_all(seed=int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1))
 
 
 def _dataset(place: DeltaGenerator) -> DatasetStatus:

@@ -68,6 +68,11 @@ def checked(asked: Asked) -> Iterator[None]:
             _say_one(name)
 
 
+def was_refused(name: str) -> bool:
+    """Whether the page says that this control could not have what the address asked for."""
+    return name in st.session_state[_REFUSED]
+
+
 def _read(asked: Written) -> tuple[Written, dict[str, str]]:
     """What controls can take, as they spell it; and why the others cannot."""
     taken, refused = {}, {}

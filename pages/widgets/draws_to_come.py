@@ -9,6 +9,7 @@ import streamlit as st
 from dpcore.experiments.pca.spec import RunSpec
 from pages.server import page_lock, result_cache
 from pages.server.result_cache import Cell
+from pages.sidebar.parts import ask_again, draw_again
 
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
 _SLICE_SECONDS = 0.2
@@ -18,7 +19,7 @@ _BEGUN = "_draws_begun"
 
 
 def make_the_rest(spec: RunSpec, to_come: Sequence[Cell]) -> None:
-    """Make the draws that are still to come while the page stands, and draw it once more then.
+    """Make the draws that are still to come while the page stands, and draw the answer again then.
 
     Parameters
     ----------
@@ -26,22 +27,23 @@ def make_the_rest(spec: RunSpec, to_come: Sequence[Cell]) -> None:
     to_come : sequence of cells
         Those of its draws that what stands below has not.
     """
-    # A fragment in every run, so that nothing below it changes its place.
-    every = page_lock.unhurried(_TICK_SECONDS) if to_come else None
-    st.fragment(_go_on, run_every=every)(spec, bool(to_come))
+    st.fragment(_go_on)(spec, bool(to_come))
 
 
 def _go_on(spec: RunSpec, is_short: bool) -> None:
-    begun = st.session_state.get(_BEGUN) == spec
+    begun = st.session_state.get(_BEGUN)
     st.session_state[_BEGUN] = spec if is_short else None
     if not is_short:
+        if begun is not None:
+            ask_again(None)
         return
     to_come = result_cache.finished_rows((spec,))[1]
-    if to_come and begun:
+    if to_come and begun == spec:
         result_cache.compute_for(to_come, result_cache.cell_rows, _SLICE_SECONDS)
         to_come = result_cache.finished_rows((spec,))[1]
     if to_come:
         done = spec.repetitions - len(to_come)
         st.progress(done / spec.repetitions, f"From {done} of {spec.repetitions} draws so far")
-    elif begun:
-        st.rerun()
+        ask_again(page_lock.unhurried(_TICK_SECONDS))
+    elif begun == spec:
+        draw_again("answer")

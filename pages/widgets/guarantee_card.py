@@ -46,40 +46,39 @@ def _card(guarantee: Guarantee, preparation: str) -> None:
             "This promise starts after centring and scaling, which read the rows; any other "
             f"preparation has it all. From there on: {said}"
         )
+    page = _explaining_page()
     marks = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in badges)
     with st.container(border=True):
         st.markdown(f"{marks} {said}")
-        st.html(_definitions(card.rows))
+        st.html(_definitions(card.rows, page))
         if card.assumptions:
             with st.expander("It holds where all of this is true"):
-                st.markdown("\n".join(f"- {assumed(each)}" for each in card.assumptions))
+                st.markdown("\n".join(f"- {assumed(each, page)}" for each in card.assumptions))
                 if card.sights:
                     st.markdown("\n".join(["Who sees what:", "", *(f"- {s}" for s in card.sights)]))
 
 
-def assumed(assumption: Assumption) -> str:
+def assumed(assumption: Assumption, page: str | None = None) -> str:
     """An assumption as markdown: a title that leads to its paragraph, and the sentence."""
-    return f"{_link(explained(assumption).title, assumption)}: {assumption}"
+    told = explained(assumption)
+    return f"[{told.title}]({page or _explaining_page()}#{told.anchor}): {assumption}"
 
 
-def _link(words: str, key: str) -> str:
-    return f"[{words}]({_address(key)})"
-
-
-def _address(key: str) -> str:
+def _explaining_page() -> str:
     """Under the present settings, which the tab that opens then shows too."""
     asked = query()
-    return f"{PAGES['promise'].address}{asked and f'?{asked}'}#{explained(key).anchor}"
+    return f"{PAGES['promise'].address}{asked and f'?{asked}'}"
 
 
-def _definitions(rows: Sequence[CardRow]) -> str:
+def _definitions(rows: Sequence[CardRow], page: str) -> str:
     """The numbers of a card as one list: an element each would cost more than their chart.
 
     Every line leads to its paragraph, in a tab of its own, so that what is on the screen stays.
     """
     entries = "".join(
-        f'<div><dt style="display:inline"><a href="{escape(_address(row.explanation))}" '
-        f'target="_blank" title="{escape(EXPLANATIONS[row.explanation])}" style="color:inherit;'
+        f'<div><dt style="display:inline">'
+        f'<a href="{escape(page)}#{explained(row.explanation).anchor}" target="_blank" '
+        f'title="{escape(EXPLANATIONS[row.explanation])}" style="color:inherit;'
         f'text-decoration:underline dotted">{escape(row.label)}</a>: </dt>'
         f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
         for row in rows

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.ledger.account import Account, Charge
@@ -208,10 +209,10 @@ def forget(dataset: str) -> None:
     st.session_state.pop(_ENTERED, None)
 
 
-def so_far(dataset: str, title: str, delta: float) -> None:
-    """One sentence at the foot of the sidebar."""
+def so_far(dataset: str, title: str, delta: float, place: DeltaGenerator | None = None) -> None:
+    """One sentence at the foot of the sidebar, or at its place there."""
     _look_at_followed()
-    with st.sidebar:
+    with place or st.sidebar:
         st.caption(sentence(dataset, title, delta))
         st.page_link(page_path("ledger"), label="See what was spent")
 

@@ -1,14 +1,16 @@
 """Visitors at once on digits: how long until each sees the answer to a slider that was let go.
 
     python tests/benchmarks/bench_sessions.py [--sessions 20] [--moves 10] [--every 0] [--unseen]
+                                              [--whole-page]
 
 Speaks the app's own websocket protocol on loopback, as a browser does: each session opens the
-Playground, then moves epsilon again and again, all at the same time; parts of the page that ask to
-be drawn again are. A session waits a second after each answer, or moves `every` so many seconds
-whether it was answered or not in between. With `--unseen` each move goes to a K, R and delta that
-nobody has asked for. Prints latencies, and the server's memory and processor time;
-stops by itself. A session that meets an exception element, or another setting's answer, ends the
-run.
+Playground, then lets go of the slider at one epsilon after the other, all at the same time; parts
+of the page that ask to be drawn again are. A session waits a second after each answer, or moves
+`every` so many seconds whether it was answered or not in between. With `--unseen` each session has
+a seed that nobody has asked for, and comes to an epsilon once. With `--whole-page` epsilon, K, R
+and delta move together to where nobody was, which draws all of the page and not what follows the
+slider. Prints latencies, and the server's memory and processor time; stops by itself. A session
+that meets an exception element, or another setting's answer, ends the run.
 """
 
 from __future__ import annotations
@@ -20,13 +22,17 @@ import random
 import sys
 import time
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from servers import processor_seconds, resident_mb, running_app
-from visitors import Shown, Visitor, visitor
+from visitors import Visitor, visitor
 
 ROOT = Path(__file__).parents[2]
-EPSILONS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0, 20.0, 50.0)
+# Of the slider's steps, all but the one that it stands at as the page is opened.
+EPSILONS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0, 20.0, 50.0, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+# Seeds that no earlier session of this or another round had.
+SEEDS = count(1_000)
 # K, R and δ, each once: with these no draw has been made before.
 NEW = ((k, r, delta) for r in range(64, 1, -1) for k in range(1, r) for delta in (0.01, 0.001))
 # A person who looks at the answer for a second before moving on is a hurried one.
@@ -40,42 +46,42 @@ class Moves:
     n: int
     every: float
     unseen: bool
+    whole_page: bool
 
 
 async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: int) -> list[float]:
     """One visitor: the first page alone, then moves together with everybody else."""
     rng = random.Random()
     async with visitor(address) as tab:
-        shown = await tab.run()
+        await tab.run(f"seed={next(SEEDS)}" if moves.unseen else "")
         await ready.wait()
         # Forty hands do not let go in the same instant.
         await asyncio.sleep(rng.random() * moves.every)
         latencies = []
         for move in range(moves.n):
             let_go = time.monotonic()
-            moved: dict[str, float] = {"epsilon": EPSILONS[(number + move) % len(EPSILONS)]}
-            if moves.unseen:
-                moved |= dict(zip(("components", "intermediate", "delta"), next(NEW), strict=True))
-            shown = await tab.run(**moved)
+            epsilon = EPSILONS[(number + move) % len(EPSILONS)]
+            if moves.whole_page:
+                others = dict(zip(("components", "intermediate", "delta"), next(NEW), strict=True))
+                shown = await tab.run(epsilon=epsilon, **others)
+            else:
+                shown = await tab.release(epsilon)
             stands_at = json.loads(shown.handed.get("energy_slider", "{}")).get("epsilon")
-            if not shown.is_whole or stands_at != moved["epsilon"]:
+            if not shown.is_whole or stands_at != epsilon:
                 raise RuntimeError(shown.words)
             latencies.append(shown.seconds)
             pause = let_go + moves.every - time.monotonic() if moves.every else _PAUSE
-            await look(tab, shown, pause)
+            await look(tab, pause)
         return latencies
 
 
-async def look(tab: Visitor, shown: Shown, seconds: float) -> None:
+async def look(tab: Visitor, seconds: float) -> None:
     """Stay on a page as a browser does, which draws parts anew where they ask for it."""
     until = time.monotonic() + seconds
-    while shown.parts and time.monotonic() + min(shown.parts.values()) < until:
-        await asyncio.sleep(min(shown.parts.values()))
-        for fragment in shown.parts:
-            part = await tab.run(fragment=fragment)
-            if "slider" in part.kinds:  # it had the whole page drawn again
-                shown = part
-                break
+    while tab.parts and time.monotonic() + min(tab.parts.values()) < until:
+        await asyncio.sleep(min(tab.parts.values()))
+        for part in list(tab.parts):
+            await tab.run(fragment=part)
     await asyncio.sleep(max(until - time.monotonic(), 0))
 
 
@@ -93,8 +99,9 @@ def main() -> int:
     parser.add_argument("--moves", type=int, default=10)
     parser.add_argument("--every", type=float, default=0.0)
     parser.add_argument("--unseen", action="store_true")
+    parser.add_argument("--whole-page", action="store_true")
     arguments = parser.parse_args()
-    moves = Moves(arguments.moves, arguments.every, arguments.unseen)
+    moves = Moves(arguments.moves, arguments.every, arguments.unseen, arguments.whole_page)
     with running_app(ROOT / "app.py") as (address, process):
         idle = resident_mb(process)
         for round_ in (1, 2, 3):

@@ -77,9 +77,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "playground-forgets-to-pay",
         "whatever is shown is charged",
-        "pages/explore/playground/page.py",
-        "    session_ledger.pay_run(spec, spec.repetitions)\n    rows",
-        "    rows",
+        "pages/explore/playground/answer.py",
+        "        session_ledger.pay_run(spec, spec.repetitions)\n        rows",
+        "        rows",
         ("tests/pages/every_page/test_what_is_shown_is_paid.py",),
     ),
     PlantedBug(
@@ -192,6 +192,14 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/spectra/site_rows.py",
         "(1 - slack) / lengths",
         "(1 + slack) / lengths",
+        ("tests/spectra/test_site_rows.py",),
+    ),
+    PlantedBug(
+        "views-longer-together",
+        "two views, each at its own length, make a row of length 1",
+        "dpcore/spectra/site_rows.py",
+        "part, part)) / length",
+        "part, part))",
         ("tests/spectra/test_site_rows.py",),
     ),
     PlantedBug(

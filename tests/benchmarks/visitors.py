@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -36,8 +37,10 @@ class Shown:
         Seconds after which a part of the page asks to be drawn again.
     fragment : str
         The part; the last that was drawn.
-    parts : dict of str to float
-        All of them, with their seconds.
+    components : dict of name to (identity, part)
+        Components of our own, with the part of the page that they are in.
+    set_to : dict of str to str
+        Controls that a browser is told to move, by their names, and where to.
     """
 
     seconds: float = 0.0
@@ -48,7 +51,8 @@ class Shown:
     controls: dict[str, tuple[str, str]] = field(default_factory=dict)
     every: float | None = None
     fragment: str = ""
-    parts: dict[str, float] = field(default_factory=dict)
+    components: dict[str, tuple[str, str]] = field(default_factory=dict)
+    set_to: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -58,11 +62,19 @@ class Shown:
 
 
 class Visitor:
-    """A tab on one page."""
+    """A tab on one page.
+
+    Attributes
+    ----------
+    parts : dict of str to float
+        Parts of the page that ask to be drawn again, with after how many seconds.
+    """
 
     def __init__(self, socket, page: str):
         self._socket, self._page = socket, page
         self._controls: dict[str, tuple[str, str]] = {}
+        self._components: dict[str, tuple[str, str]] = {}
+        self.parts: dict[str, float] = {}
 
     async def send(self, message: BackMsg) -> None:
         """Any message, also one that no browser would send."""
@@ -75,6 +87,8 @@ class Visitor:
 
         An address sets controls only as a page is opened; from then on, they are `moved`.
         """
+        if not fragment:
+            self.parts.clear()
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = query, self._page, fragment
@@ -93,6 +107,22 @@ class Visitor:
             else:  # a slider of labels
                 control.string_array_value.data.append(f"{value:g}")
         await self.send(message)
+
+    async def release(self, epsilon: float) -> Shown:
+        """Let go of the Playground's slider, and what is drawn for it to its end."""
+        identity, part = self._components["energy_slider"]
+        message = BackMsg()
+        state = message.rerun_script
+        state.page_name, state.fragment_id = self._page, part
+        events = json.dumps([{"event": "released", "value": epsilon}])
+        name = f"$$STREAMLIT_INTERNAL_KEY_{identity}__events"
+        state.widget_states.widgets.add(id=identity, json_value="{}")
+        state.widget_states.widgets.add(id=name, json_trigger_value=events)
+        started = time.perf_counter()
+        await self.send(message)
+        shown = await self.shown()
+        shown.seconds = time.perf_counter() - started
+        return shown
 
     async def run(
         self, query: str = "", *, press: str = "", fragment: str = "", **moved: float
@@ -114,14 +144,18 @@ class Visitor:
             if kind == "delta":
                 # Words that say what one waits for come apart from the elements that stay.
                 for element in (forward.delta.new_element, *forward.delta.new_transient.elements):
-                    _note(shown, element)
+                    _note(shown, element, forward.delta.fragment_id)
                 self._controls |= shown.controls
+                self._components |= shown.components
                 if until and until in shown.words:
                     return shown
             elif kind == "auto_rerun":
                 shown.every = forward.auto_rerun.interval
                 shown.fragment = forward.auto_rerun.fragment_id
-                shown.parts[shown.fragment] = shown.every
+                self.parts[shown.fragment] = shown.every
+            elif kind == "stop_auto_rerun":
+                for part in forward.stop_auto_rerun.fragment_ids:
+                    self.parts.pop(part, None)
             elif kind == "script_finished":
                 early = ForwardMsg.FINISHED_EARLY_FOR_RERUN
                 if forward.script_finished != early:
@@ -137,7 +171,7 @@ async def visitor(address: str, page: str = "") -> AsyncIterator[Visitor]:
         yield Visitor(socket, page)
 
 
-def _note(shown: Shown, element) -> None:
+def _note(shown: Shown, element, part: str) -> None:
     kind = element.WhichOneof("type")
     if kind is None:
         return
@@ -147,8 +181,12 @@ def _note(shown: Shown, element) -> None:
         shown.words += f"{getattr(content, name, '')}\n"
     if kind == "bidi_component":
         shown.handed[content.component_name] = content.json
+        shown.components[content.component_name] = content.id, part
     if kind == "button":
         shown.buttons[content.label] = content.id
     if kind in ("slider", "number_input") and content.query_param_key:
         labels = kind == "slider" and content.type == content.SELECT_SLIDER
         shown.controls[content.query_param_key] = "labels" if labels else kind, content.id
+        if content.set_value:
+            value = content.raw_value[0] if labels else str(content.value)
+            shown.set_to[content.query_param_key] = value

@@ -72,8 +72,10 @@ UNSEEN = """async () => {
         if (!each.matches(stops) || each.tabIndex < 0) continue
         const before = look(each)
         each.focus({ preventScroll: true })
-        await new Promise(later => setTimeout(later)) // until its own scripts have heard of it
         if (each.getRootNode().activeElement !== each) continue // hidden, inert or disabled
+        // Its own scripts may take a moment to hear of it.
+        for (let tried = 0; tried < 20 && look(each) === before; tried++)
+            await new Promise(later => setTimeout(later, 2 * tried))
         if (look(each) === before) unseen.push(each.outerHTML.slice(0, 200))
         each.blur()
     }

@@ -54,6 +54,10 @@ def test_undo_takes_one_change_back_and_defaults_take_back_all(server, open_page
     # Several controls at once are one change.
     assert done(page, page.get_by_role("button", name="Back to defaults").click) == {}
     assert sites(page) == "5"
+    # The browser's own controls have followed: it sends them with the next move.
+    slider = page.get_by_role("slider", name="Sites")
+    assert done(page, lambda: slider.press("ArrowRight")) == {"sites": ["6"]}
+    assert done(page, undo.click) == {}
     assert done(page, undo.click) == asked_first
     assert sites(page) == "3" and undo.is_disabled()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.conftest import pages_of, settle
+
 SLIDER, NUMBER, MEANING = ".control input", ".number", ".kept"
 CURVE, STRIPS = ".curve svg[role=img]", ".strip canvas"
 
@@ -25,10 +27,22 @@ def is_in_view(page, what: str, number: int = 0) -> bool:
     )
 
 
+@pytest.fixture(scope="module")
+def screens(server, browser):
+    """A desk whose windows change their size, and a phone, which has the sidebar closed."""
+    with pages_of(browser) as opener:
+        yield {
+            is_phone: opener(server, width=390 if is_phone else 1440) for is_phone in (False, True)
+        }
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1366, 768), (1024, 768), (390, 844)])
-def test_slider_answer_curve_and_pictures_are_in_view_together(server, open_page, size):
+def test_slider_answer_curve_and_pictures_are_in_view_together(screens, size):
     width, height = size
-    page, watched = open_page(server, width=width, height=height)
+    page, watched = screens[width < 640]
+    page.set_viewport_size({"width": width, "height": height})
+    page.locator("[data-testid=stMain]").evaluate("main => main.scrollTo(0, 0)")
+    settle(page)
     page.locator(CURVE).wait_for()
     for what in (SLIDER, NUMBER, MEANING):
         assert is_in_view(page, what), what

@@ -82,6 +82,8 @@ def test_limits_of_somebody_s_own_give_centre_scale_and_clipping():
     np.testing.assert_allclose(prepared.half_widths, 1 / 8)
     assert np.abs(prepared.X).max() <= 1 / 8
     np.testing.assert_allclose(prepared.X, np.clip(dataset.X - 4, -4, 4) / 32, atol=1e-12)
+    # Rows held to a shorter bound lie in its ball rather than in that box.
+    assert prepare(dataset, mode="sphere", norm_bound=10).half_widths is None
     # Around zero they are limits all the same.
     shifted = load_dataset("digits", limits="pixels=-8:8")
     assert prepare(shifted, mode="sphere").n_clipped == len(shifted.X)

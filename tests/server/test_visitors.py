@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -133,3 +135,29 @@ def test_a_long_run_says_what_it_takes_and_asks(server):
     asked, begun = played(scene())
     assert "This run makes 3,000 draws and takes up to about" in asked.words
     assert "Cancel" not in asked.buttons and "Cancel" in begun.buttons
+
+
+def test_a_released_slider_draws_what_follows_it_and_not_the_rest(server):
+    """Twenty controls and all links were drawn again too."""
+
+    async def scene() -> tuple[Shown, ...]:
+        async with visitor(server) as tab:
+            opened = await tab.run("repetitions=1&sites=3")
+            released = await tab.release(5.0)
+            return opened, released, await tab.run(sites=4)
+
+    opened, released, moved = played(scene())
+    assert opened.is_whole and released.is_whole and moved.is_whole
+    assert opened.kinds.count("slider") > released.kinds.count("slider") == 1
+    assert len(released.kinds) < 0.6 * len(opened.kinds)
+    for told in (released, moved):
+        assert json.loads(told.handed["energy_slider"])["epsilon"] == 5.0
+        assert "epsilon=5" in json.loads(told.handed["foot_history"])["query"]
+    # What the control out of sight says is what a browser sends with the next move.
+    assert released.set_to == {"epsilon": "5"}
+    # Paid, beside what was shown before.
+    before, after = (
+        int(re.search(r"(\d+) releases", told.words)[1]) for told in (opened, released)
+    )
+    assert after == 2 * before
+    assert "ε = 5" in released.words

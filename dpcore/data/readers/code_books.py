@@ -1,7 +1,7 @@
 """Tables of words and numbers as rows of numbers in [0, 1], by a code book fixed beforehand.
 
 A code book names every level of every nominal column and the range of every number. It is
-written down in the code and never read from the rows at hand: the dimension is the same for every
+written down beforehand and never read from the rows at hand: the dimension is the same for every
 part of a file, and replacing a person changes one encoded row.
 
 The 2012 paper gives the dimensions it reached (116, 513, 44 and 150) but not how; the appendix

@@ -140,9 +140,3 @@ def matrix_png(matrix: FloatArray, limit: float, *, pixels: int = 420) -> bytes:
         step = -(-max(rows, columns) // _WIDEST)
         matrix = matrix[::step, ::step]
     return tile_strip(diverging(matrix, limit)[None], tile_pixels=pixels)
-
-
-def colour_scale_png(width: int = 240, height: int = 10) -> bytes:
-    """PNG of the colours from minus `limit` to plus `limit`."""
-    ramp = np.tile(np.linspace(-1, 1, width), (height, 1))
-    return tile_strip(diverging(ramp, 1.0)[None], tile_pixels=width)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import legend_above
-from dpcore.figures.style import base_figure, ink, look_of
+from dpcore.figures.plot_parts import LEGEND_ABOVE
+from dpcore.figures.style import assembled, base_figure, ink, look_of
 
 
 def variances(
@@ -28,36 +28,45 @@ def variances(
     protocol : str
         Whose colour the estimates take.
     """
-    figure = base_figure(300)
     exact, look = look_of("exact", dark=dark), look_of(protocol, dark=dark)
     ranks = list(range(1, len(true) + 1))
-    figure.add_scatter(
-        x=ranks,
-        y=estimated,
-        error_y={
+    estimates = {
+        "type": "scatter",
+        "x": ranks,
+        "y": estimated.tolist(),
+        "error_y": {
             "type": "data",
             "symmetric": False,
             # An interval ends at 0, below which no energy is; an estimate may lie there.
-            "array": (intervals[1] - estimated).clip(0),
-            "arrayminus": (estimated - intervals[0]).clip(0),
+            "array": (intervals[1] - estimated).clip(0).tolist(),
+            "arrayminus": (estimated - intervals[0]).clip(0).tolist(),
             "color": look.colour,
         },
-        name="the release's own estimate, 90 % interval",
-        mode="markers",
-        marker={"color": look.colour, "symbol": look.symbol, "size": 8},
-        hovertemplate="component %{x}: %{y:.3g}<extra>own estimate</extra>",
+        "name": "the release's own estimate, 90 % interval",
+        "mode": "markers",
+        "marker": {"color": look.colour, "symbol": look.symbol, "size": 8},
+        "hovertemplate": "component %{x}: %{y:.3g}<extra>own estimate</extra>",
+    }
+    line = {"color": exact.colour, "symbol": "line-ew-open", "size": 14, "line": {"width": 3}}
+    truth = {
+        "type": "scatter",
+        "x": ranks,
+        "y": true.tolist(),
+        "name": "true, which only a laboratory knows",
+        "mode": "markers",
+        "marker": line,
+        "hovertemplate": "component %{x}: %{y:.3g}<extra>true</extra>",
+    }
+    return assembled(
+        [estimates, truth],
+        height=300,
+        left=72,
+        dark=dark,
+        xaxis={"title": "component"},
+        yaxis={"title": "energy (units of the second moment)"},
+        showlegend=True,
+        legend=LEGEND_ABOVE,
     )
-    figure.add_scatter(
-        x=ranks,
-        y=true,
-        name="true, which only a laboratory knows",
-        mode="markers",
-        marker={"color": exact.colour, "symbol": "line-ew-open", "size": 14, "line": {"width": 3}},
-        hovertemplate="component %{x}: %{y:.3g}<extra>true</extra>",
-    )
-    figure.update_xaxes(title="component")
-    figure.update_yaxes(title="energy (units of the second moment)")
-    return legend_above(figure)
 
 
 def released_variances(

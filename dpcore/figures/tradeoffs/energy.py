@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE, Table, values_by
+from dpcore.figures.plot_parts import ENERGY_TITLE, LEGEND_ABOVE, PERCENT_RANGE, Table, values_by
 from dpcore.figures.style import (
     GREY,
     assembled,
@@ -158,7 +158,7 @@ def energy_curves(
         xaxis={"title": axis_title, "range": _with_margin(low, high, logarithmic)} | ticks,
         yaxis=_energy_axis(),
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend=LEGEND_ABOVE,
     )
 
 

@@ -38,15 +38,15 @@ def two_parts(spec: ClassificationSpec) -> None:
         share = best.share[0]
         at_chosen = [row["test_error"] for row in rows if row["pca_share"] == spec.pca_share]
         big_number(
-            f"{share:.0%}".replace("%", " %"),
+            _said(share),
             f"of ε\u00a0=\u00a0{spec.epsilon:g} for PCA and the rest for training makes the fewest "
             f"mistakes: **{percent(best.error)}**"
             + (
-                f", against {percent(fmean(at_chosen))} at the chosen {spec.pca_share:.0%}."
+                f", against {percent(fmean(at_chosen))} at the chosen {_said(spec.pca_share)}."
                 if at_chosen and spec.pca_share != share
                 else "."
             ),
-            _ties(best, spec),
+            ties_said(best, len(rows) / len(specs), spec.repetitions),
         )
         chart(
             share_curve(
@@ -144,8 +144,16 @@ def three_parts(spec: ClassificationSpec) -> None:
     )
 
 
-def _ties(best: Best, spec: ClassificationSpec) -> str:
+def ties_said(best: Best, n_draws: float, of_draws: int) -> str:
+    # Until all are there, another share may turn out the best and any mean another number.
+    over = f"Over {of_draws} draws"
+    if n_draws < of_draws:
+        over = f"So far, over {int(n_draws)} of {of_draws} draws,"
     if not best.ties:
-        return f"No other share comes close over {spec.repetitions} draws."
-    shares = ", ".join(f"{share:.0%}" for (share,) in best.ties)
-    return f"Over {spec.repetitions} draws these cannot be told from it: {shares}."
+        return f"{over} no other share comes close."
+    shares = ", ".join(_said(share) for (share,) in best.ties)
+    return f"{over} these cannot be told from it: {shares}."
+
+
+def _said(share: float) -> str:
+    return f"{share:.0%}".replace("%", "\u00a0%")

@@ -19,7 +19,7 @@ from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.site_data import About
-from pages.sidebar.controls import move
+from pages.sidebar.controls import move_all
 from pages.sidebar.selection import Selection
 from pages.widgets.messages import not_private
 from pages.widgets.plain_text import said
@@ -56,7 +56,7 @@ def limits_table(selection: Selection, about: About) -> None:
         with told:
             _what_follows(ranges, about)
             if spec.limits:
-                st.button("The catalogue's limits again", on_click=move, args=("limits", ""))
+                st.button("The catalogue's limits again", on_click=move_all, kwargs={"limits": ""})
 
 
 def edited(ranges: Sequence[ColumnRange], edits: Edits, usual: Sequence[ColumnRange]) -> str:
@@ -109,7 +109,7 @@ def _editor(key: str, ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange
 def _take(key: str, ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> None:
     st.session_state[_REFUSED] = {}
     try:
-        move("limits", edited(ranges, st.session_state[key]["edited_rows"], usual))
+        move_all(limits=edited(ranges, st.session_state[key]["edited_rows"], usual))
     except ParameterError as error:
         st.session_state[_REFUSED] = {key: error}
 

@@ -15,6 +15,7 @@ from dpcore.figures.components.variances import variances
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.self_assessment import Estimate
 from pages.server import page_lock, result_cache
+from pages.sidebar.parts import ask_again
 from pages.widgets import last_answer
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import not_private
@@ -31,7 +32,8 @@ _TOO_NOISY = "too noisy to tell"
 def own_estimate(spec: RunSpec, n_features: int) -> None:
     """The panel, for the first draw of every protocol of the spec.
 
-    Where it takes long, the page stands first, with what the panel showed before set back.
+    Where it takes long, or others wait, the page stands first, with what the panel showed before
+    set back.
     """
     st.markdown("## How good is it? (the release's own estimate)")
     asking = [key for key in spec.protocols if _asks_sites(key)]
@@ -40,27 +42,27 @@ def own_estimate(spec: RunSpec, n_features: int) -> None:
     if asking and is_long and not _sites_asked():
         told = tuple(key for key in told if key not in asking)
     asked = replace(spec, protocols=told, repetitions=1) if told else None
-    waits = is_long and asked is not None and not result_cache.is_self_assessed(asked)
-    # A fragment in every run, so that nothing below it changes its place.
-    every = page_lock.unhurried(_TICK_SECONDS) if waits else None
-    st.fragment(_panel, run_every=every)(asked, waits)
+    may_wait = is_long or page_lock.is_wanted()
+    if asked is not None and not may_wait:
+        result_cache.self_assessed(asked)
+    st.fragment(_panel)(asked, may_wait)
 
 
-def _panel(asked: RunSpec | None, waits: bool) -> None:
-    begun = st.session_state.get(_BEGUN) == asked
-    st.session_state[_BEGUN] = asked if waits else None
-    if asked is None:
+def _panel(asked: RunSpec | None, may_wait: bool) -> None:
+    begun = st.session_state.pop(_BEGUN, None)
+    if asked is not None and may_wait and begun == asked:
+        result_cache.compute_for([asked], result_cache.self_assessed, _TICK_SECONDS)
+    if asked is not None and may_wait and not result_cache.is_self_assessed(asked):
+        st.session_state[_BEGUN] = asked
+        st.caption("The release is being asked …")
+        last_answer.stands(_NAME)
+        ask_again(page_lock.unhurried(_TICK_SECONDS))
         return
-    if not waits:
+    if begun is not None:
+        ask_again(None)
+    if asked is not None:
         last_answer.keep(_NAME, partial(_told, asked))
         _told(asked)
-        return
-    if begun:
-        result_cache.compute_for([asked], result_cache.self_assessed, _TICK_SECONDS)
-        if result_cache.is_self_assessed(asked):
-            st.rerun()
-    st.caption("The release is being asked …")
-    last_answer.stands(_NAME)
 
 
 def _told(spec: RunSpec) -> None:

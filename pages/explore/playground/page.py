@@ -2,98 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
-from dpcore.experiments.pca.export import notebook_of, script_of
-from dpcore.experiments.pca.runs import reference_bytes
-from dpcore.experiments.pca.sentences import spread_of
-from dpcore.figures.tradeoffs.energy import protocol_dots
-from dpcore.pca.protocols.register import PROTOCOLS
-from pages.explore.playground import as_printed
-from pages.explore.playground.limits_table import limits_table
-from pages.explore.playground.message_sizes import travelled
-from pages.explore.playground.own_estimate import own_estimate
+from pages.explore.playground.answer import answer
 from pages.explore.playground.tour import tour
-from pages.formulas.pca import HOW_IT_IS_COMPUTED
-from pages.server import page_lock, result_cache
-from pages.sidebar.controls import current, redraw_noise
+from pages.sidebar import url_check
+from pages.sidebar.controls import current
 from pages.sidebar.page_top import beside_title
-from pages.stories import story_card
-from pages.widgets import component_images, session_ledger
-from pages.widgets.downloads import take_away
-from pages.widgets.draws_to_come import make_the_rest
-from pages.widgets.energy_explorer.component import energy_picture, epsilon_slider, fill
-from pages.widgets.guarantee_card import guarantee_tabs
-from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
+from pages.sidebar.parts import part
+from pages.stories import story_card, telling
+from pages.widgets.energy_explorer.component import energy_picture, epsilon_slider
+from pages.widgets.messages import dataset_ready
 
 selection = current()
-spec, dataset = selection.spec, selection.dataset
-titles = {key: PROTOCOLS[key].title for key in spec.protocols}
 
 with beside_title():
-    epsilon_slider(spec)
+    part("slider", epsilon_slider)()
 for note in selection.notes:
     st.warning(note)
 if not story_card.answered(selection):
     st.stop()
-if not dataset_ready(dataset):
+if not dataset_ready(selection.dataset):
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="center", key="tour"):
     tour()
     story_card.menu()
 energy_picture()
-with errors_shown():
-    session_ledger.pay_run(spec, spec.repetitions)
-    rows, to_come = result_cache.first_rows(spec)
-    fill(spec, dataset, rows)
-    make_the_rest(spec, to_come)
-    page_lock.breath()
-    everything = result_cache.subspaces(spec)
-    problem = result_cache.problem(spec.problem_key())
-    if selection.compare:
-        lead = spread_of(rows, spec.protocols[0])
-        st.markdown(as_printed.against_published(spec, lead.mean))
-
-    st.button(
-        "Redraw noise",
-        on_click=redraw_noise,
-        type="primary",
-        help="New noise under the same settings: how much was luck?",
-    )
-    limits_table(selection, problem.about)
-    if "local" in spec.protocols[1:]:
-        # The other end of the scale, for whoever chose to see it.
-        component_images.component_rows(
-            {titles["local"]: everything["local"].components},
-            problem.exact_components,
-            dataset,
-            result_cache.feature_names(spec),
-        )
-    st.markdown("## What travelled")
-    one_draw = replace(spec, repetitions=1)
-    travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
-
-    own_estimate(spec, problem.n_features)
-
-    st.markdown("## What it promises")
-    session_ledger.so_far(dataset.name, dataset.title, spec.delta)
-    guarantee_tabs(
-        {titles[key]: subspace.guarantee for key, subspace in everything.items()},
-        preparation=spec.preparation,
-        key="playground_promises",
-    )
-    not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
-    if spec.preparation == "published":
-        not_private("Published preparation", result_cache.statement(spec))
-
-    take_away(
-        "playground",
-        rows,
-        figures={"": lambda: protocol_dots(rows)},
-        script=lambda: script_of(spec),
-        notebook=lambda: notebook_of(spec),
-    )
-    how_computed("playground", HOW_IT_IS_COMPUTED)
+# Above it a story, or a word about ε in the address, may have to say something else then.
+stands_alone = telling.told() is None and not url_check.was_refused("epsilon")
+part("answer" if stands_alone else "answer_with_the_page", answer)()

@@ -14,6 +14,7 @@ from streamlit.runtime.scriptrunner import StopException
 from pages.sidebar import address
 from pages.sidebar.foot.reachable import only_here, reachable
 from pages.sidebar.navigation import Place
+from pages.sidebar.parts import part
 
 _LOOK = (Path(__file__).parent / "foot.css").read_text(encoding="utf-8")
 # What a QR code of a size for a projector can hold and a phone still read.
@@ -48,10 +49,14 @@ def _settle(place: DeltaGenerator | None) -> None:
     if place is None:
         place = st.container(key="foot", horizontal=True, vertical_alignment="center")
         _share(place)
-    address.write()
     with place:
-        data = {"page": st.context.url, "query": address.query()}
-        _history(key="history", data=data, on_defaults_change=address.back_to_defaults)
+        part("foot", _write)()
+
+
+def _write() -> None:
+    address.write()
+    data = {"page": st.context.url, "query": address.query()}
+    _history(key="history", data=data, on_defaults_change=address.back_to_defaults)
 
 
 def _share(place: DeltaGenerator) -> None:

@@ -31,7 +31,6 @@ from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
 from pages.widgets.sweep_panel import go_where_clicked, point_clicked
 
-_STAGES = ("A few draws of each way", "All draws", "Those that run Markov chains")
 _CHART, _TABLE = "best_do_chart", "best_do_table"
 
 

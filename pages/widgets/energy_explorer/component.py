@@ -16,11 +16,14 @@ from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.runs import PcaRow
 from dpcore.experiments.pca.spec import RunSpec
 from pages.server import frames_cache, page_lock, result_cache
-from pages.sidebar.controls import move
+from pages.sidebar.controls import current, let_go_at
+from pages.sidebar.parts import ask_again, is_alone
 from pages.widgets import session_ledger
 from pages.widgets.energy_explorer.frames import along_epsilon, control, payload, setting_of
 
 _SLIDER = "energy_slider"
+# Of which setting the browser has been handed frames, and whether of every ε.
+_TOLD = "_explored"
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
 _SLICE_SECONDS = 0.2
 # Leaves the browser time to draw between two slices.
@@ -47,9 +50,9 @@ _picture = st.components.v2.component(
 _frames = st.components.v2.component("energy_frames", js=_written("streamlit_frames.js"))
 
 
-def epsilon_slider(spec: RunSpec) -> None:
+def epsilon_slider() -> None:
     """The slider; when it is let go it moves the control that the address is bound to."""
-    _slider(key=_SLIDER, data=control(spec), on_released_change=_released)
+    _slider(key=_SLIDER, data=control(current().spec), on_released_change=_released)
 
 
 def energy_picture() -> None:
@@ -60,32 +63,32 @@ def energy_picture() -> None:
 def _released() -> None:
     asked = st.session_state[_SLIDER].released
     if asked in EPSILONS:
-        move("epsilon", EPSILONS[EPSILONS.index(asked)])
+        let_go_at(EPSILONS[EPSILONS.index(asked)])
 
 
 def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> None:
     """Hand over the present ε, which is paid for, and the others as they are finished."""
-    here = frames_cache.frame(spec, dataset, rows)
-    if not session_ledger.curves(dataset.name):
-        _frames(key="energy_frames", data=payload(spec, dataset, [here], 1))
-        return
-    specs = along_epsilon(spec)
-    unfinished = bool(frames_cache.finished(specs, dataset)[1])
-    every = page_lock.unhurried(_TICK_SECONDS) if unfinished else None
-    st.fragment(_fill, run_every=every)(spec, dataset, specs, unfinished)
+    has_all = st.session_state.get(_TOLD) == (setting_of(spec), True)
+    # One place on the page in every run.
+    with st.container():
+        here = frames_cache.frame(spec, dataset, rows)
+        if is_alone() and not has_all:
+            st.session_state.pop(_TOLD, None)  # whoever let go wants an answer, not more frames
+        if not session_ledger.curves(dataset.name):
+            st.session_state.pop(_TOLD, None)
+            _frames(key="energy_frames", data=payload(spec, dataset, [here], 1))
+        elif not (is_alone() and has_all):  # the browser has them
+            st.fragment(_fill)(spec, dataset, along_epsilon(spec))
 
 
-def _fill(
-    spec: RunSpec, dataset: DatasetStatus, specs: tuple[RunSpec, ...], was_unfinished: bool
-) -> None:
+def _fill(spec: RunSpec, dataset: DatasetStatus, specs: tuple[RunSpec, ...]) -> None:
     setting = setting_of(spec)
-    started = st.session_state.get("_explored") == setting
-    st.session_state["_explored"] = setting
+    goes_on = st.session_state.get(_TOLD, ("", False))[0] == setting
     frames, missing = frames_cache.finished(specs, dataset)
-    if missing and started:
+    if missing and goes_on:
         result_cache.compute_for(missing, lambda item: item(), _SLICE_SECONDS)
         frames, missing = frames_cache.finished(specs, dataset)
     _frames(key="energy_frames", data=payload(spec, dataset, frames, len(specs)))
-    if was_unfinished and started and not missing:
-        # The whole page once more, so that the fragment stops asking to be run again.
-        st.rerun()
+    st.session_state[_TOLD] = setting, not missing
+    if missing or goes_on:
+        ask_again(page_lock.unhurried(_TICK_SECONDS) if missing else None)

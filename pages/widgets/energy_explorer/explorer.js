@@ -119,7 +119,8 @@ class Explorer {
   // Show what this step gave; the number, if there is one.
   step(index) {
     this.index = index;
-    this.paint();
+    // A hand is faster than the screen: steps that no frame would have shown are not drawn.
+    this.waiting ??= requestAnimationFrame(() => { this.waiting = undefined; this.paint(); });
     return this.frames.get(this.epsilons[index]?.value)?.number;
   }
 
@@ -152,7 +153,10 @@ class Explorer {
     if (!holder.sprite || holder.picture) return;
     const picture = new Image();
     picture.src = `data:image/png;base64,${holder.sprite}`;
-    picture.decode().then(() => { holder.picture = picture; this.paint(); }, () => {});
+    // A bitmap stays decoded; an image may have to be decoded anew in the middle of a drag.
+    picture.decode().then(() => createImageBitmap(picture)).then(
+      (bitmap) => { holder.picture = bitmap; this.paint(); }, () => {},
+    );
   }
 
   // --- what is drawn once ----------------------------------------------------------------------
@@ -234,7 +238,7 @@ class Explorer {
   drawCurve() {
     if (!this.data || !this.svg.clientWidth) return;
     this.place = this.measured(); // asked here alone: while one drags nothing is laid out twice
-    const { left, right, top, bottom, width, dots, x, y } = this.place;
+    const { left, right, top, bottom, width, height, dots, x, y } = this.place;
     const frames = this.sorted();
     const parts = [];
     const text = (words, at) => parts.push(make("text", at, words));
@@ -278,6 +282,8 @@ class Explorer {
     }
     this.now = make("g", { class: "now" });
     this.svg.replaceChildren(...parts, this.now);
+    // Paper has another width, and nobody is asked to draw for it: the drawing scales.
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   }
 
   // --- what follows the hand -------------------------------------------------------------------
@@ -321,7 +327,9 @@ class Explorer {
   paintStrip(name, exact, holder) {
     const strip = this.find(`.strip.${name}`);
     const body = strip.children[1];
-    if (!body) return;
+    const shown = holder.picture ?? holder;
+    if (!body || (body.shown === shown && !exact.loadings)) return;
+    body.shown = shown;
     body.setAttribute("aria-label", holder.picture_alt);
     if (exact.loadings) this.paintLoadings(body, exact, holder);
     else if (holder.picture) this.paintPicture(body, holder.picture);
@@ -332,9 +340,12 @@ class Explorer {
 
   paintPicture(canvas, picture) {
     canvas.style.opacity = 1;
-    canvas.width = picture.naturalWidth; // clears it too
-    canvas.height = picture.naturalHeight;
-    canvas.getContext("2d").drawImage(picture, 0, 0);
+    const { width, height } = picture;
+    // Even the same size, set again, has the page laid out again.
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const pen = canvas.getContext("2d");
+    pen.clearRect(0, 0, width, height);
+    pen.drawImage(picture, 0, 0);
   }
 
   paintLoadings(body, exact, holder) {

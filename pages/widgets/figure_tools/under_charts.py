@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.sidebar.navigation import Place
+from pages.sidebar.parts import part
 from pages.widgets.figure_tools.small_type import promises, settings
 
 _HERE = Path(__file__).parent
@@ -23,4 +24,8 @@ _tools = st.components.v2.component(
 
 def figure_tools(place: Place) -> None:
     """Put a table and pictures under every chart there is and comes; called once the page ran."""
+    part("figure_tools", _tell)(place)
+
+
+def _tell(place: Place) -> None:
     _tools(key="figure_tools", data={"settings": settings(place), "promises": promises()})

@@ -152,7 +152,7 @@ FREE = {
     "result_cache.prepared", "result_cache.problem", "result_cache.feature_names",
     "result_cache.statement", "result_cache.person",
     "result_cache.as_measured", "result_cache.shown", "result_cache.dataset_statuses",
-    "result_cache.cells", "result_cache.of_one_draw",
+    "result_cache.cells", "result_cache.of_one_draw", "result_cache.is_self_assessed",
     "frames_cache.exact_pictures", "frames_cache.features_of",
     "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
     "central_cache.problem", "learning_cache.different",

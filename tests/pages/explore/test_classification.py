@@ -8,6 +8,9 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.experiments.analysis.budget_split import Best
+from pages.explore.classification.budget_split import ties_said
+
 
 @pytest.fixture
 def page(open_page) -> AppTest:
@@ -24,6 +27,12 @@ def charts(page: AppTest) -> int:
 
 def group(page: AppTest, key: str):
     return next(group for group in page.button_group if group.key == key)
+
+
+def test_a_split_that_is_still_drawn_says_so():
+    best = Best((0.05,), 0.26, ((0.3,),))
+    assert ties_said(best, 10, 10) == "Over 10 draws these cannot be told from it: 30\u00a0%."
+    assert ties_said(best, 4.5, 10).startswith("So far, over 4 of 10 draws, these")
 
 
 def test_the_default_answers(page):

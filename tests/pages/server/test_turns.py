@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 
 import pytest
 
@@ -44,6 +45,26 @@ def test_one_at_a_time(beside):
         order.append("mine")
     thread.join(10)
     assert order == ["mine", "other"]
+
+
+def test_whoever_has_the_turn_keeps_it_and_gives_it_back_once():
+    """A part of a page takes it, whether it is drawn alone or with the rest."""
+    with page_lock.taken():
+        with page_lock.taken():
+            assert page_lock._ours.held
+        assert page_lock._ours.held and page_lock._TURN.locked()
+    assert not page_lock._TURN.locked()
+
+
+def test_the_more_turns_are_taken_the_less_often_parts_ask(monkeypatch):
+    monkeypatch.setattr(page_lock, "_turns", deque(maxlen=100))
+    assert page_lock.unhurried(0.5) == 0.5
+    for _ in range(3):
+        with page_lock.taken():
+            pass
+    assert page_lock.unhurried(0.5) == 2.0
+    monkeypatch.setattr(page_lock, "_LATELY_SECONDS", 0.0)
+    assert page_lock.unhurried(0.5) == 0.5
 
 
 @pytest.mark.parametrize("pause", [page_lock.give_way, page_lock.breath])

@@ -1,0 +1,89 @@
+"""What the Playground says of its settings: drawn again by itself when epsilon is let go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.experiments.pca.export import notebook_of, script_of
+from dpcore.experiments.pca.runs import reference_bytes
+from dpcore.experiments.pca.sentences import spread_of
+from dpcore.figures.tradeoffs.energy import protocol_dots
+from dpcore.pca.protocols.register import PROTOCOLS
+from pages.explore.playground import as_printed
+from pages.explore.playground.limits_table import limits_table
+from pages.explore.playground.message_sizes import travelled
+from pages.explore.playground.own_estimate import own_estimate
+from pages.formulas.pca import HOW_IT_IS_COMPUTED
+from pages.server import page_lock, result_cache
+from pages.sidebar.controls import current, redraw_noise
+from pages.widgets import component_images, session_ledger
+from pages.widgets.downloads import take_away
+from pages.widgets.draws_to_come import make_the_rest
+from pages.widgets.energy_explorer.component import fill
+from pages.widgets.figure_tools.small_type import forget_promises
+from pages.widgets.guarantee_card import guarantee_tabs
+from pages.widgets.messages import errors_shown, how_computed, not_private
+
+
+def answer() -> None:
+    """Everything under the explorer, and what the explorer shows."""
+    forget_promises()
+    # There in every run, also in one that an error ends: its place at the side is kept.
+    spent = st.sidebar.container()
+    selection = current()
+    with page_lock.taken(), errors_shown():
+        spec, dataset = selection.spec, selection.dataset
+        titles = {key: PROTOCOLS[key].title for key in spec.protocols}
+        session_ledger.pay_run(spec, spec.repetitions)
+        rows, to_come = result_cache.first_rows(spec)
+        fill(spec, dataset, rows)
+        make_the_rest(spec, to_come)
+        page_lock.breath()
+        everything = result_cache.subspaces(spec)
+        problem = result_cache.problem(spec.problem_key())
+        if selection.compare:
+            lead = spread_of(rows, spec.protocols[0])
+            st.markdown(as_printed.against_published(spec, lead.mean))
+
+        st.button(
+            "Redraw noise",
+            on_click=redraw_noise,
+            type="primary",
+            help="New noise under the same settings: how much was luck?",
+        )
+        limits_table(selection, problem.about)
+        if "local" in spec.protocols[1:]:
+            # The other end of the scale, for whoever chose to see it.
+            component_images.component_rows(
+                {titles["local"]: everything["local"].components},
+                problem.exact_components,
+                dataset,
+                result_cache.feature_names(spec),
+            )
+        st.markdown("## What travelled")
+        one_draw = replace(spec, repetitions=1)
+        travelled(result_cache.rows(one_draw), *reference_bytes(spec, problem))
+
+        own_estimate(spec, problem.n_features)
+
+        st.markdown("## What it promises")
+        session_ledger.so_far(dataset.name, dataset.title, spec.delta, spent)
+        guarantee_tabs(
+            {titles[key]: subspace.guarantee for key, subspace in everything.items()},
+            preparation=spec.preparation,
+            key="playground_promises",
+        )
+        not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
+        if spec.preparation == "published":
+            not_private("Published preparation", result_cache.statement(spec))
+
+        take_away(
+            "playground",
+            rows,
+            figures={"": lambda: protocol_dots(rows)},
+            script=lambda: script_of(spec),
+            notebook=lambda: notebook_of(spec),
+        )
+        how_computed("playground", HOW_IT_IS_COMPUTED)

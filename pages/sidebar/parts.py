@@ -1,0 +1,83 @@
+"""Parts of a page that are drawn again without the rest of it, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_MOVED = "_moved_by_callback"
+# What changes when epsilon does: its control, its slider, what the page says, the address, what
+# stands in small type under a figure. Not the links, nor the twenty controls at the side.
+FOLLOWS_EPSILON = ("epsilon", "slider", "answer", "foot", "figure_tools")
+
+
+def part(name: str, draw: Callable[P, T]) -> Callable[P, T]:
+    """What draws a part; moving a control inside draws the part alone, unless its callback calls
+    `st.rerun`.
+    """
+    return st.fragment(draw, key=name)
+
+
+def draw_again(*names: str) -> NoReturn:
+    """Leave this run, or callback, and draw these parts; the whole page if one is not on it."""
+    context = get_script_run_ctx()
+    if context is None:
+        st.rerun()
+    try:
+        asked = context.fragment_storage.resolve_target(names)
+    except StreamlitAPIException:
+        asked = []
+    raise RerunException(
+        RerunData(
+            query_string=context.query_string,
+            page_script_hash=context.page_script_hash,
+            fragment_id_queue=asked,
+            is_fragment_scoped_rerun=bool(asked),
+            cached_message_hashes=context.cached_message_hashes,
+            context_info=context.context_info,
+        )
+    )
+
+
+def set_moved(values: Mapping[str, Any]) -> None:
+    """Set controls from a callback that then leaves for another run.
+
+    A browser is told of what is set in the run that draws the control, and else goes on sending
+    what it had: `take_moved` sets them there once more.
+    """
+    st.session_state[_MOVED] = dict(values)
+    for name, value in values.items():
+        st.session_state[name] = value
+
+
+def take_moved() -> None:
+    """Before controls are drawn that a callback may have moved."""
+    for name, value in st.session_state.pop(_MOVED, {}).items():
+        st.session_state[name] = value
+
+
+def ask_again(after: float | None) -> None:
+    """From inside a part: draw it again every so many seconds, or no longer."""
+    context, here = get_script_run_ctx(), ThreadState.get().fragment_id
+    if context is None or here is None:
+        return
+    message = ForwardMsg()
+    if after is None:
+        message.stop_auto_rerun.fragment_ids.append(here)
+    else:
+        message.auto_rerun.fragment_id, message.auto_rerun.interval = here, after
+    context.enqueue(message)
+
+
+def is_alone() -> bool:
+    """Whether parts are drawn now, and not the whole page."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
