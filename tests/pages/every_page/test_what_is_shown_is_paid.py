@@ -159,7 +159,7 @@ FREE = {
     "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
     "learning_cache.column", "learning_cache.tutorial_outputs",
     "visitors_jobs.cost_of", "visitors_jobs.goes_on", "visitors_jobs.scheduler",
-    "visitors_jobs.run_options",
+    "visitors_jobs.run_options", "visitors_jobs.forget_gone",
     "visitors_jobs.read_ahead",
 }  # fmt: skip
 # Compute or begin what others hand over, or cut up what they have handed over.
