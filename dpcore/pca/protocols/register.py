@@ -184,7 +184,7 @@ for _entry in (
             (*GAUSSIAN, "honest_sites", "dropped_sites"),
         ),
         average=BY_SUMMANDS.average,
-        look=Look("#117733", "hexagon", "dashdot"),
+        look=Look("#661100", "hexagon", "dashdot"),
         neighbours=Neighbours(n_sites=4, noisy_mean=BY_SUMMANDS.mean, has_own_cases=True),
     ),
     Protocol(

@@ -46,7 +46,8 @@ def run(at: AppTest) -> AppTest:
 
 
 def words(at: AppTest) -> str:
-    return "\n".join(element.value for element in (*at.markdown, *at.caption))
+    told = "\n".join(element.value for element in (*at.markdown, *at.caption))
+    return told.replace("\u00a0", " ")
 
 
 def large(at: AppTest) -> str:
