@@ -23,8 +23,8 @@ from dpcore.study.identity import hub_identity, init_study
 from dpcore.study.plan import StudyPlan
 
 LOOPBACK = "127.0.0.1"
-# A site's ledger admits two attempts of what the study promises.
-_CAP = 2.0
+# A site's ledger admits two attempts of what the study promises, and no third.
+_CAP_EPSILON, _CAP_DELTA = 1.6, 2.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def start_guard(plan: StudyPlan, site: str, join: Path) -> subprocess.Popen[byte
     command = (
         *(sys.executable, "-m", "dpcore", "study", "site", str(join)),
         *("--data", str(folder / f"{site}.npz"), "--project", str(folder / f"{site}-project")),
-        *("--cap", repr(_CAP * plan.epsilon), repr(_CAP * plan.delta)),
+        *("--cap", repr(_CAP_EPSILON * plan.epsilon), repr(_CAP_DELTA * plan.delta)),
     )
     with log:
         return subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603

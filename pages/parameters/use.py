@@ -121,7 +121,7 @@ STUDY: dict[str, Parameter] = {
         control="select_slider",
         title="ε of an attempt",
         default=1.0,
-        options=(0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+        options=(0.1, 0.2, 0.5, 1.0, 2.0, 5.0),
         label=plain,
     ),
     "study_sites": Number(control="number_input", title="Hospitals", low=3, high=6, default=5),

@@ -27,7 +27,7 @@ def finished(at):
 
 @pytest.mark.parametrize("silent", [False, True])
 def test_a_study_is_started_and_watched_to_its_end(open_page, silent):
-    at = open_page("use/study", study_sites="3", study_epsilon="10", study_silent=str(silent))
+    at = open_page("use/study", study_sites="3", study_epsilon="5", study_silent=str(silent))
     assert "What holds" in " ".join(each.value for each in at.markdown)
     at.button(key="study_start").click().run()
     assert not at.exception
