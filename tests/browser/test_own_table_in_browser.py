@@ -36,8 +36,8 @@ def test_a_table_is_brought_looked_at_and_released(server, open_page, tmp_path):
     page.get_by_role("button", name="Use it on every page").click()
     page.get_by_text("Every page now has").wait_for()
     page.evaluate(GO_THERE, "/")
+    page.get_by_test_id("stSidebar").get_by_text("60 people × 2 features").wait_for()
     settle(page)
-    assert "60 people × 2 features" in page.get_by_test_id("stSidebar").inner_text()
     assert "dataset=your-table" in page.url and "one" not in page.url
     page.evaluate(GO_THERE, "/release")
     page.get_by_role("button", name="Release …").click()

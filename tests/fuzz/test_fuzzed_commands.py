@@ -36,6 +36,7 @@ SMALL = {
                 "--delta", "1e-6", "--components", "1", "--project", "project", "--name", "first"],
     "verify": ["nowhere"],
     "example": ["class-survey", "example"],
+    "study": ["hub", "nowhere", "--port", "1"],
 }  # fmt: skip
 HOSTILE = (
     "", " ", "0", "-1", "1", "2", "0.5", "nan", "inf", "-inf", "1e308", "1e-320", "1e400", "1e9",

@@ -105,5 +105,5 @@ def test_another_family_shows_its_own_mechanisms(open_page):
     assert "**published noise, asked ε = 10**" in spoken(at)
     at.button_group(key="audit_family").set_value("CCA").run()
     assert not at.exception
-    assert at.selectbox(key="audit_cca").options[0] == "CCA, DPdisPCA messages"
-    assert "**CCA, DPdisPCA messages**" in "\n".join(m.value for m in at.markdown)
+    assert at.selectbox(key="audit_cca").options[0] == "CCA, DPdisPCA"
+    assert "**CCA, DPdisPCA**" in "\n".join(m.value for m in at.markdown)

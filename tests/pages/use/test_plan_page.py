@@ -30,7 +30,7 @@ def finished(at: AppTest) -> AppTest:
 
 
 def texts(at: AppTest) -> str:
-    return "\n".join(element.value for element in at.markdown)
+    return "\n".join(element.value for element in at.markdown).replace("\u00a0", " ")
 
 
 def charts(at: AppTest) -> list[dict]:
