@@ -74,7 +74,7 @@ UNSEEN = """async () => {
         each.focus({ preventScroll: true })
         if (each.getRootNode().activeElement !== each) continue // hidden, inert or disabled
         // Its own scripts may take a moment to hear of it.
-        for (let tried = 0; tried < 20 && look(each) === before; tried++)
+        for (let tried = 0; tried < 40 && look(each) === before; tried++)
             await new Promise(later => setTimeout(later, 2 * tried))
         if (look(each) === before) unseen.push(each.outerHTML.slice(0, 200))
         each.blur()

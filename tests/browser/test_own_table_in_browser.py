@@ -7,7 +7,6 @@ import zipfile
 from dpcore.releases.verification import verify
 from tests.browser.conftest import settle
 from tests.browser.reachable import faults
-from tests.browser.test_every_page import GO_THERE
 
 ROWS = "".join(f"{i % 7},{i % 5}\n" for i in range(60))
 
@@ -35,11 +34,12 @@ def test_a_table_is_brought_looked_at_and_released(server, open_page, tmp_path):
     _type_limits(page, {0: ("0", "6"), 1: ("0", "4")})
     page.get_by_role("button", name="Use it on every page").click()
     page.get_by_text("Every page now has").wait_for()
-    page.evaluate(GO_THERE, "/")
+    page.get_by_test_id("stMain").get_by_role("link", name="Playground").click()
     page.get_by_test_id("stSidebar").get_by_text("60 people × 2 features").wait_for()
     settle(page)
     assert "dataset=your-table" in page.url and "one" not in page.url
-    page.evaluate(GO_THERE, "/release")
+    page.go_back()
+    page.get_by_test_id("stMain").get_by_role("link", name="Release it").click()
     page.get_by_role("button", name="Release …").click()
     page.get_by_role("button", name="Release now").click()
     page.get_by_text("verified").wait_for()
