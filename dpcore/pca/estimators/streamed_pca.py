@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Self
 
@@ -16,7 +17,7 @@ from dpcore.pca.settings import ReleaseSettings
 from dpcore.spectra import RunningMoments
 
 
-class StreamedPCA(PrivatePCA):
+class StreamedPCA(PrivatePCA, ABC):
     """What an estimator of one noisy second moment can do besides: `partial_fit`, then `release`.
 
     Between the two it holds the exact moments of all rows so far, which are as private as the
@@ -71,11 +72,13 @@ class StreamedPCA(PrivatePCA):
         del self._running
         return self
 
+    @abstractmethod
     def _settings(self) -> ReleaseSettings:
-        raise NotImplementedError
+        """Of its release."""
 
+    @abstractmethod
     def _keep_release(self, draw: Draw) -> None:
-        raise NotImplementedError
+        """Take over what a draw of its protocol gives."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return "components_" in vars(self)
