@@ -39,7 +39,7 @@ def and_nothing_else(draw: Callable[P, T]) -> Callable[P, T]:
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
         result = draw(*args, **kwargs)
         name = f"_places_of_{ThreadState.get().fragment_id}"
-        cursor = context_dg_stack.get()[-1]._cursor
+        cursor = context_dg_stack.get()[-1]._cursor  # noqa: SLF001, it has no public name
         filled = 0 if cursor is None else cursor.index
         for _ in range(filled, st.session_state.get(name, 0)):
             st.empty()
