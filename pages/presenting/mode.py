@@ -1,4 +1,4 @@
-"""Presenter mode: a page without its tools, in large type, moved by keys; a deck goes through it."""
+"""Presenter mode: a page without its tools, in large type, moved by keys; and through a deck."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pages.sidebar.address import address_of
 from pages.sidebar.controls import move_all
 from pages.sidebar.navigation import Place
 
-_BAR = "presenter"
+_BAR, _GOES_TO = "presenter", "_presents_from"
 
 
 def _written(name: str) -> str:
@@ -23,7 +23,10 @@ def _written(name: str) -> str:
 
 _LOOK = _written("mode.css")
 _bar = st.components.v2.component(
-    _BAR, html=_written("presenter.html"), css=_written("presenter.css"), js=_written("presenter.js")
+    _BAR,
+    html=_written("presenter.html"),
+    css=_written("presenter.css"),
+    js=_written("presenter.js"),
 )
 
 
@@ -31,9 +34,11 @@ def follow(place: Place) -> None:
     """Draw what the address says of a presentation, out of sight, and how the page then looks."""
     unseen = st.container(key="presenting_out_of_sight")
     presents, slide = ask("present", unseen), ask("slide", unseen)
-    if not presents:
+    goes_to = st.session_state.pop(_GOES_TO, "")
+    if not presents and not goes_to:
         return
-    st.html(f"<style>{_LOOK}</style>")
+    if presents:
+        st.html(f"<style>{_LOOK}</style>")
     pins = deck()
     at = slide if slide <= len(pins) else 0
     data = {
@@ -42,6 +47,7 @@ def follow(place: Place) -> None:
         "addresses": [presented(number) for number in range(1, len(pins) + 1)],
         "page": place.address,
         "steps": "epsilon" in place.controls,
+        "goes_to": goes_to,
     }
     _bar(key=_BAR, data=data, on_ended_change=_end, on_step_change=_step)
 
@@ -49,6 +55,11 @@ def follow(place: Place) -> None:
 def begin() -> NoReturn:
     """Present the page as it stands, from a callback."""
     move_all(present=True)
+
+
+def present_from(number: int) -> None:
+    """Go to a pin of the deck in presenter mode, from a callback."""
+    st.session_state[_GOES_TO] = presented(number)
 
 
 def presented(number: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -16,8 +16,10 @@ from pages.sidebar.navigation import PAGES
 
 _DECK = "_deck"
 _FORMAT, _VERSION = "dp-pca-lab deck", 1
-MOST_BYTES = 200_000
+MOST_BYTES = 1_000_000
 LONGEST_CAPTION = 200
+# What says which two are side by side, and who is unless it is said.
+_PAIR = (("deck_a", "1"), ("deck_b", "2"))
 Written = dict[str, list[str]]
 
 
@@ -52,6 +54,17 @@ def add(page: str, written: Written, caption: str) -> None:
     if len(deck()) >= MOST_PINS:
         raise ParameterError("deck", f"at most {MOST_PINS} pins", len(deck()) + 1)
     deck().append(Pin(page, of_its_page(page, written), caption[:LONGEST_CAPTION]))
+
+
+def reordered(pins: Sequence[Pin], order: Sequence[int]) -> list[Pin]:
+    """The pins of these numbers, in this order; a view that shows two of them follows."""
+    now = {str(before): [str(after)] for after, before in enumerate(order, start=1)}
+
+    def followed(pin: Pin) -> Pin:
+        pair = {name: now.get(pin.written.get(name, [usual])[0], ["1"]) for name, usual in _PAIR}
+        return replace(pin, written=pin.written | pair) if pin.page == "deck" else pin
+
+    return [followed(pins[number - 1]) for number in order]
 
 
 def of_its_page(page: str, written: Written) -> Written:

@@ -69,6 +69,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!views.has(parentElement)) views.set(parentElement, follow(parentElement));
   const view = views.get(parentElement);
   view.show(data, setTriggerValue);
+  if (data.goes_to && data.goes_to !== view.went) goTo(data.goes_to, data.page);
+  view.went = data.goes_to;
   addEventListener("keydown", view.listen);
   return () => removeEventListener("keydown", view.listen);
 }
