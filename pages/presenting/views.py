@@ -27,17 +27,16 @@ EXPLORED, SIDE_BY_SIDE = ("playground", "eigen_images"), "deck"
 
 @dataclass(frozen=True)
 class View:
-    """A pinned run: what it is, on which data, its caption, and its settings in words."""
+    """A pinned run: what it is, on which data, its caption, and its settings in words.
+
+    `specs` is the run at every ε, or under a cap at its own alone.
+    """
 
     spec: RunSpec
+    specs: tuple[RunSpec, ...]
     dataset: DatasetStatus
     caption: str
     settings: str
-
-    @property
-    def specs(self) -> tuple[RunSpec, ...]:
-        """The run at every ε, or under a cap at its own alone."""
-        return (self.spec,) if session_ledger.cap() is not None else along_epsilon(self.spec)
 
     def frames(self) -> tuple[list[Frame], list[Missing]]:
         """What of it has been run, and what has not."""
@@ -107,7 +106,8 @@ def _view(pin: Pin) -> View:
         protocols = (method or known("method").default,)
         spec = replace(spec, protocols=protocols, epsilon=largest)
         values |= {"protocols": protocols, "epsilon": largest}
-    return View(spec, dataset, pin.caption, _in_words(dataset, values))
+    specs = along_epsilon(spec) if session_ledger.cap() is None else (spec,)
+    return View(spec, specs, dataset, pin.caption, _in_words(dataset, values))
 
 
 def _in_words(dataset: DatasetStatus, values: dict[str, Any]) -> str:

@@ -39,6 +39,7 @@ def offer() -> None:
     st.button(
         "A story for a board: twelve hospitals want 90 % of the pattern",
         help=f"Six views from the question to a recommendation, on {data}, in place of this deck.",
+        key="board",
         on_click=_lay_out,
     )
 
