@@ -12,6 +12,7 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from pages.parameters.presenting import MOST_PINS, PRESENTING
 from pages.parameters.table import find
+from pages.sidebar import own_table
 from pages.sidebar.navigation import PAGES
 
 _DECK = "_deck"
@@ -131,6 +132,8 @@ def _respelled(where: str, name: str, values: list[str]) -> list[str]:
     parameter = find(name)
     if parameter is None or name in PRESENTING:
         raise ParameterError(where, "of settings that the lab knows", "an unknown one")
+    if (name, values) == ("dataset", [own_table.YOURS]):
+        return values  # which may be brought later
     try:
         return parameter.read(name, values)
     except ParameterError:
