@@ -75,11 +75,11 @@ def views_of(pin: Pin) -> tuple[View, ...]:
         In a sentence, if its settings or its data cannot be had here.
     """
     if pin.page in EXPLORED:
-        return (_view(pin),)
+        return (run_of(pin),)
     if pin.page != SIDE_BY_SIDE:
         return ()
     both = (deck()[number - 1] for number in numbers_of(pin) if number <= len(deck()))
-    return tuple(_view(each) for each in both if each.page in EXPLORED)
+    return tuple(run_of(each) for each in both if each.page in EXPLORED)
 
 
 def numbers_of(pin: Pin) -> list[int]:
@@ -88,7 +88,8 @@ def numbers_of(pin: Pin) -> list[int]:
     return [int(pin.written.get(name, [str(known(name).default)])[0]) for name in names]
 
 
-def _view(pin: Pin) -> View:
+def run_of(pin: Pin) -> View:
+    """A pin's run; of a page without one, that of its controls in the sidebar."""
     values = {name: known(name).value(each) for name, each in pin.written.items()}
     name = values.pop("dataset", DEFAULTS["dataset"])
     dataset = next((each for each in result_cache.dataset_statuses() if each.name == name), None)

@@ -64,5 +64,4 @@ def _slide(number: int, told: Told) -> str:
 
 
 def _words(told: Told) -> str:
-    lines = told.said or ("This view lives on its page, where it is computed.",)
-    return "".join(f'<p class="words">{escape(line)}</p>' for line in lines)
+    return "".join(f'<p class="words">{escape(line)}</p>' for line in told.said)
