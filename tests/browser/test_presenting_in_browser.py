@@ -1,0 +1,143 @@
+"""Presenter mode, a deck that is taken away, and its file with the network off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import pages_of, settle
+from tests.browser.reachable import faults
+
+FEW = "repetitions=2&components=3&seed=43"
+CURVE, STRIP, SLIDE = ".curve svg[role=img]", ".strip.private canvas", ".slide:not([hidden])"
+BOTTOM = "element => element.getBoundingClientRect().bottom"
+# From a step of the slider to the second frame after it: what was painted is on the screen.
+DRAG = """async () => {
+    const slide = document.querySelector('.slide:not([hidden])')
+    const slider = slide.querySelector('.control input'), taken = []
+    for (let step = 0; step < 30; step++) {
+        const begun = performance.now()
+        slider.value = step % 15
+        slider.dispatchEvent(new Event('input'))
+        await new Promise(done => requestAnimationFrame(done))
+        taken.push(performance.now() - begun)
+    }
+    return taken.sort((a, b) => a - b)[15]
+}"""
+
+
+@pytest.fixture(scope="module")
+def presented(server, browser):
+    with pages_of(browser) as opener:
+        yield opener(f"{server}/?present=1&{FEW}", width=1280, height=720)
+
+
+def held(page, state: str) -> None:
+    page.wait_for_function(state, timeout=60_000)
+    settle(page)
+
+
+def test_a_page_alone_in_large_type_that_keys_move(presented):
+    page, watched = presented
+    for hidden in ("stSidebar", "stHeader", "stTopNavLink"):
+        assert not any(each.is_visible() for each in page.get_by_test_id(hidden).all())
+    assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") >= 25.6
+    for width, height in ((1920, 1080), (1280, 720)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(200)
+        bar = page.get_by_role("navigation", name="Presentation").bounding_box()
+        for what in (".number", CURVE, STRIP):
+            assert page.locator(what).evaluate(BOTTOM) <= bar["y"], (what, width)
+    assert faults(page) == []
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(".control output").inner_text() == "0.2"
+    held(page, "location.search.includes('epsilon=0.2')")
+    page.keyboard.press("Escape")
+    held(page, "!location.search.includes('present')")
+    assert "epsilon=0.2" in page.url and page.get_by_test_id("stSidebar").is_visible()
+    watched.assert_quiet()
+
+
+def test_a_deck_is_presented_and_works_from_a_file_with_the_network_off(
+    presented, browser, tmp_path
+):
+    page, watched = presented
+    page.get_by_role("button", name="Pin", exact=True).click()
+    page.get_by_test_id("stToast").first.wait_for()
+    page.evaluate("""() => {
+        history.pushState({}, '', '/promise?epsilon=2')
+        dispatchEvent(new PopStateEvent('popstate'))
+    }""")
+    held(page, "document.querySelector('h1').textContent == 'What ε promises'")
+    page.get_by_role("button", name="Pin", exact=True).click()
+    page.get_by_text("Pinned: view 2").first.wait_for()
+    page.evaluate("""() => {
+        history.pushState({}, '', '/deck')
+        dispatchEvent(new PopStateEvent('popstate'))
+    }""")
+    held(page, "document.querySelector('h1').textContent == 'Deck'")
+    missing = page.get_by_role("button", name="missing")
+    if missing.count():
+        missing.click()
+        page.get_by_role("button", name="One HTML file").wait_for(timeout=60_000)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="One HTML file").click()
+    kept = tmp_path / "deck.html"
+    download.value.save_as(kept)
+
+    page.get_by_role("button", name="Present the deck").click()
+    held(page, "location.search.includes('slide=1')")
+    page.keyboard.press("PageDown")
+    held(page, "location.search.includes('slide=2')")
+    assert page.get_by_role("heading", level=1).inner_text() == "What ε promises"
+    assert faults(page) == []
+    page.keyboard.press("ArrowRight")
+    held(page, "location.search.includes('epsilon=5')")
+    page.keyboard.press("PageUp")
+    held(page, "location.search.includes('slide=1')")
+    page.keyboard.press("Escape")
+    held(page, "!location.search.includes('present')")
+    watched.assert_quiet()
+    plays_offline(browser, kept)
+
+
+def plays_offline(browser, kept: Path) -> None:
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(kept.as_uri())
+    slide = page.locator(SLIDE)
+    slide.locator(".number").filter(has_text="%").wait_for()
+    before = slide.locator(".number").inner_text()
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    page.wait_for_function(
+        f"number => document.querySelector('{SLIDE} .number').textContent != number", arg=before
+    )
+    assert slide.locator(".control output").inner_text() == "0.002"
+    assert faults(page) == []
+    assert page.evaluate(DRAG) < 33
+    page.keyboard.press("PageDown")
+    assert "of 100 guesses about you can be right" in slide.inner_text()
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    context.close()
+
+
+def test_a_summary_is_one_page_of_either_paper(presented, browser, tmp_path):
+    page, watched = presented
+    page.evaluate(f"""() => {{
+        history.pushState({{}}, '', '/plan?plan_protocol=dpdis&plan_target=60&{FEW}')
+        dispatchEvent(new PopStateEvent('popstate'))
+    }}""")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Summary for a decision").click(timeout=120_000)
+    download.value.save_as(tmp_path / "summary.html")
+    paper = browser.new_page()
+    paper.goto((tmp_path / "summary.html").as_uri())
+    for size in ("A4", "Letter"):
+        assert paper.pdf(format=size).count(b"/Type /Page\n") == 1
+    paper.close()
+    watched.assert_quiet()
