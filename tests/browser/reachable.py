@@ -16,7 +16,7 @@ PALE = r"""() => {
             part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
     }
-    const app = getComputedStyle(document.querySelector('[data-testid=stApp]'))
+    const app = getComputedStyle(document.querySelector('[data-testid=stApp]') ?? document.body)
     const page = parse(app.backgroundColor)
     const letters = '.xtick text, .ytick text, .legendtext, [class*=title] text, text[class*=title]'
     return [...document.querySelectorAll('.js-plotly-plot :is(' + letters + ')')].filter(text => {

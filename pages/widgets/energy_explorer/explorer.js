@@ -201,6 +201,7 @@ class Explorer {
     const { exact, lead } = this.data;
     const isBars = !exact.sprite;
     this.section.classList.toggle("bars", isBars);
+    this.section.style.setProperty("--tiles", exact.cosines.length);
     const count = exact.loadings?.length ?? 0;
     if (isBars && this.select.options.length !== count) {
       const options = Array.from({ length: count }, (_, k) => new Option(k + 1, k));
