@@ -60,7 +60,7 @@ def one_blas_thread() -> None:
 
 
 # Data sets and site moments in memory, for pages and for the jobs that run beside them.
-problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6, shelf=kept_or_made)
+problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=64, shelf=kept_or_made)
 # The same for sweeps, which come to more problems than a page may push out.
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
