@@ -29,7 +29,6 @@ def test_alone_a_visitor_has_every_draw_at_once():
 
 
 def test_beside_others_an_answer_has_the_first_draws_and_what_is_there_already(monkeypatch):
-    monkeypatch.setattr(result_cache, "_SHARED_SECONDS", 0.0)
     monkeypatch.setattr(page_lock, "is_wanted", lambda: True)
     rows, to_come = result_cache.first_rows(SPEC)
     assert {row["repetition"] for row in rows} == {0}
