@@ -10,7 +10,7 @@ of the page that ask to be drawn again are. A session waits a second after each 
 a seed that nobody has asked for, and comes to an epsilon once. With `--whole-page` epsilon, K, R
 and delta move together to where nobody was, which draws all of the page and not what follows the
 slider. With `--servers` as many processes share the sessions out, each staying where it is, as a
-proxy with a sticky cookie does (docs/serving-a-class.md). Prints latencies, and the servers' memory
+proxy with a sticky cookie does (docs/teaching.md). Prints latencies, and the servers' memory
 and processor time; stops by itself. A session that meets an exception element, or another setting's
 answer, ends the run.
 """
