@@ -60,7 +60,10 @@ def one_blas_thread() -> None:
 
 
 # Data sets and site moments in memory, for pages and for the jobs that run beside them.
-problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=64, shelf=kept_or_made)
+# A class may have a seed each, and a seed is a split of its own.
+problems = Problems(
+    partial(load_prepared, download=False), keep_data=2, keep=64, shelf=kept_or_made
+)
 # The same for sweeps, which come to more problems than a page may push out.
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
@@ -174,9 +177,9 @@ def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
     asked = cells(spec)
     started = time.monotonic()
     for number, cell in enumerate(asked):
-        if number and _rows.peek(*cell) is None:
-            if page_lock.is_wanted() or time.monotonic() - started > _FIRST_SECONDS:
-                return found, asked[number:]
+        may_end = page_lock.is_wanted() or time.monotonic() - started > _FIRST_SECONDS
+        if number and may_end and _rows.peek(*cell) is None:
+            return found, asked[number:]
         _ready(*cell)
         found += _rows(*cell)
     return found, []

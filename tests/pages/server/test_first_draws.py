@@ -74,3 +74,10 @@ def test_the_components_shown_are_those_of_the_first_row_and_drawn_once(monkeypa
     assert [row["sigma"] for row in rows[:4]] == [
         subspace.guarantee.sigma for subspace in shown.values()
     ]
+
+
+def test_a_class_with_a_seed_each_finds_its_sites_again():
+    """The sites of forty seeds were split and their moments taken anew at every move."""
+    keys = [RunSpec(seed=5_000 + number).problem_key() for number in range(40)]
+    made = [result_cache.problems(key) for key in keys]
+    assert [result_cache.problems.peek(key) for key in keys] == made
