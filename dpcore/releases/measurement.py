@@ -88,7 +88,8 @@ def sum_and_count(
     ParameterError
         If the table has no row.
     """
-    rows = grid_blocks(table, dictionary, reading, then=_bounded(dictionary, scales))
+    then = _bounded(dictionary, scales)
+    rows = grid_blocks(table, dictionary, reading, then=then, in_pieces=True)
     total, n_rows = exact_sum(_watched(rows, table, watch), dictionary.n_features)
     if reading.n_rows == 0:
         raise ParameterError("data", "a table with rows", "none")
@@ -198,16 +199,23 @@ def moment_around(
     """
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
     bounded = _bounded(dictionary, scales)
-    rows = grid_blocks(
-        table, dictionary, then=lambda rows: of_length(bounded(rows) - centre, LENGTH, reach)
-    )
+
+    def then(rows: FloatArray) -> FloatArray:
+        around = bounded(rows)
+        around -= centre
+        return of_length(around, LENGTH, reach, out=around)
+
+    rows = grid_blocks(table, dictionary, then=then)
     return exact_second_moment(_watched(_ahead(rows), table, watch), dictionary.n_features)
 
 
 def _watched(blocks: Iterator[FloatArray], table: Table, watch: Watch) -> Iterator[FloatArray]:
+    told = 0.0
     for block in blocks:
         yield block
-        watch(table.share_read)
+        if table.share_read > told:
+            told = table.share_read
+            watch(told)
 
 
 def _ahead(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
@@ -224,7 +232,7 @@ def _bounded(dictionary: Dictionary, scales: Scales) -> Callable[[FloatArray], F
     bound = math.isqrt(scales.squared_norm)
     if scales.squared_norm == len(dictionary.columns) * GRID**2:
         return lambda rows: rows
-    return lambda rows: of_length(rows, bound, bound)
+    return lambda rows: of_length(rows, bound, bound, out=rows)
 
 
 def centre_of(noisy: IntArray, n_rows: float, sigma: float) -> FloatArray:
