@@ -106,7 +106,7 @@ def _prepared(
     rows = np.empty(values.shape)
     for start in range(0, len(rows), step):
         piece = rows[start : start + step]
-        done = then(on_grid(values[start : start + step], *limits, out=piece))
+        done = then(on_grid(values[start : start + step], *limits, piece))
         if done is not piece:
             piece[:] = done
     return rows
