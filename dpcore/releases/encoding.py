@@ -103,10 +103,10 @@ def grid_blocks(
 def _prepared(
     values: AnyArray, limits: FloatArray, then: Callable[[FloatArray], FloatArray], step: int
 ) -> FloatArray:
-    rows = np.empty(values.shape)
+    rows, (lower, upper, middle) = np.empty(values.shape), limits
     for start in range(0, len(rows), step):
         piece = rows[start : start + step]
-        done = then(on_grid(values[start : start + step], *limits, piece))
+        done = then(on_grid(values[start : start + step], lower, upper, middle, piece))
         if done is not piece:
             piece[:] = done
     return rows
