@@ -23,7 +23,7 @@ from dpcore.releases.exact.integer_moments import (
 )
 from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
 from dpcore.releases.tables import Table
-from dpcore.spectra import Spectrum
+from dpcore.spectra import Spectrum, few_of_many
 
 Watch = Callable[[float], None]
 
@@ -31,6 +31,9 @@ PREPARATIONS = ("sphere", "bounded")
 TOLD = ("explained_variance", "explained_variance_ratio")
 # Beyond so many features all eigenpairs, which an assessment needs, take longer than all the rest.
 MOST_ASSESSED = 4096
+# So few of them that Lanczos' basis is small beside the matrix.
+_FEW = 50
+_CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +125,19 @@ def measure(
     """
     centre, n_rows = noisy_centre(total, scales)
     exact = moment_around(table, dictionary, scales, centre, preparation, watch)
-    moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
-    return leading_of(moment, n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2)
+    noisy = noisy_second_moment(exact, scales.moment_sigma, in_place=True)
+    return leading_of(
+        _of_unit_rows(noisy), n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2
+    )
+
+
+def _of_unit_rows(moment: IntArray) -> FloatArray:
+    """A moment where a row has length 1, in the memory of the one it is made from."""
+    scaled: FloatArray = moment.view(np.float64)
+    step = max(1, _CELLS_AT_ONCE // len(moment))
+    for start in range(0, len(moment), step):
+        scaled[start : start + step] = moment[start : start + step] / LENGTH**2
+    return scaled
 
 
 def leading_of(
@@ -141,11 +155,20 @@ def leading_of(
     sigma : float or None
         Of the noise on its diagonal, where nothing was cut from it since.
     """
-    spectrum, told = Spectrum(moment), None
-    if sigma is not None and len(moment) <= MOST_ASSESSED:
-        told = assess(spectrum, n_components, sigma=sigma, noise="isometric")
-    eigenvalues, components = spectrum.leading(n_components)
+    told = None
+    if is_held_once(len(moment), n_components):
+        eigenvalues, components = few_of_many(moment, n_components)
+    else:
+        spectrum = Spectrum(moment)
+        if sigma is not None and len(moment) <= MOST_ASSESSED:
+            told = assess(spectrum, n_components, sigma=sigma, noise="isometric")
+        eigenvalues, components = spectrum.leading(n_components)
     return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)), told)
+
+
+def is_held_once(n_features: int, n_components: int) -> bool:
+    """Whether components are found without a second matrix: few of very many."""
+    return n_features > MOST_ASSESSED and n_components <= n_features // _FEW
 
 
 def told_of(measured: Measured, name: str) -> FloatArray:

@@ -159,5 +159,20 @@ def test_noise_is_symmetric_whole_and_wider_on_the_diagonal():
         assert abs(((spread / sigma) ** 2).sum() - n) < 6.5 * math.sqrt(2 * n) + 20
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_every_entry_above_the_diagonal_has_a_draw_of_its_own(monkeypatch, in_place):
+    left = iter(range(1, 100))
+    monkeypatch.setattr(integer_moments, "_PANEL", 3)
+    monkeypatch.setattr(
+        integer_moments,
+        "rounded_normal",
+        lambda n, _: np.array([next(left) for _ in range(n)], dtype=int),
+    )
+    moment = np.full((7, 7), 1000)
+    noisy = noisy_second_moment(moment, 1, in_place=in_place)
+    assert sorted(noisy[np.triu_indices(7)] - 1000) == list(range(1, 29))
+    assert (noisy == noisy.T).all() and (noisy is moment) == in_place == bool((moment > 1000).all())
+
+
 def test_one_feature_has_a_diagonal_alone():
     assert noisy_second_moment(np.zeros((1, 1), dtype=np.int64), 100).shape == (1, 1)

@@ -13,7 +13,7 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, Cap, gaussian_delta
-from dpcore.releases import Column, Dictionary, Project, calibrated, releasing
+from dpcore.releases import Column, Dictionary, Project, calibrated, measurement, releasing
 from dpcore.releases.calibration import delta_of_distance
 from dpcore.releases.verification import verify
 
@@ -191,10 +191,24 @@ def test_a_table_that_does_not_fit_charges_nothing(dictionary, tmp_path):
 
 def test_more_features_than_memory_are_refused_before_the_charge(make, monkeypatch, tmp_path):
     Project(tmp_path / "project", (2.0, 1e-5))
-    monkeypatch.setattr(releasing, "_memory_there", lambda: 1000.0)
+    monkeypatch.setattr(releasing, "_memory_there", lambda: 100.0)
     with pytest.raises(ParameterError, match="few enough features for 0.0 GB of memory"):
         make()
     assert Project(tmp_path / "project").releases() == ()
+
+
+def test_very_many_features_need_their_matrix_once(people, dictionary, monkeypatch, tmp_path):
+    """Where a second is not there, few components are found by products alone, and verify."""
+    many = {f"a{n}": people["height"] - n for n in range(60)}
+    wide = Dictionary(tuple(Column(name, 40, 230) for name in many))
+    asked = dict(epsilon=1.0, delta=1e-5, project=tmp_path, cap=(3.0, 1e-4))
+    monkeypatch.setattr(measurement, "MOST_ASSESSED", 50)
+    monkeypatch.setattr(releasing, "_memory_there", lambda: 2 * 8 * 60**2)
+    released = releasing.release(many, wide, n_components=1, name="few", **asked)
+    assert verify(released.folder).holds and released.components_.shape == (1, 60)
+    assert np.isnan(released.explained_variance_ratio_interval_).all()
+    with pytest.raises(ParameterError, match="few enough features"):
+        releasing.release(many, wide, n_components=2, name="more", **asked)
 
 
 def test_a_project_begins_with_a_cap(tmp_path):

@@ -94,6 +94,8 @@ def _add_upper(moment: IntArray, rows: FloatArray) -> None:
 def _mirror(moment: IntArray) -> None:
     """Below the diagonal what is above it."""
     for panel in _panels(len(moment)):
+        above = np.triu(moment[panel, panel])
+        moment[panel, panel] = above + np.triu(above, 1).T
         moment[panel.stop :, panel] = moment[panel, panel.stop :].T
 
 
@@ -116,7 +118,7 @@ def noisy_sum(total: IntArray, sigma: int) -> IntArray:
     return total + rounded_normal(total.size, sigma)
 
 
-def noisy_second_moment(moment: IntArray, sigma: int) -> IntArray:
+def noisy_second_moment(moment: IntArray, sigma: int, *, in_place: bool = False) -> IntArray:
     """The moment with round(N(0, sigma^2)) above the diagonal, mirrored, and twice that variance
     on it (rounded up).
 
@@ -127,15 +129,18 @@ def noisy_second_moment(moment: IntArray, sigma: int) -> IntArray:
     ----------
     moment : ndarray of int64, shape (n_features, n_features), symmetric
     sigma : int
+    in_place : bool
+        Put the noise onto `moment` itself, where there is no room for another.
     """
-    size, noisy = len(moment), moment.copy()
+    size, noisy = len(moment), moment if in_place else moment.copy()
     noisy[np.diag_indices(size)] += rounded_normal(size, diagonal_sigma(sigma))
-    noise, start = rounded_normal(size * (size - 1) // 2, sigma), 0
-    for row in range(size - 1):
-        stop = start + size - 1 - row
-        noisy[row, row + 1 :] += noise[start:stop]
-        noisy[row + 1 :, row] = noisy[row, row + 1 :]
-        start = stop
+    for panel in _panels(size):
+        right_of = [size - 1 - row for row in range(panel.start, panel.stop)]
+        noise, start = rounded_normal(sum(right_of), sigma), 0
+        for row, n_right in enumerate(right_of, panel.start):
+            noisy[row, row + 1 :] += noise[start : start + n_right]
+            start += n_right
+    _mirror(noisy)
     return noisy
 
 
