@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -31,7 +30,7 @@ from dpcore.releases.tables import Table
 from dpcore.spectra import leading_eigenpairs
 from dpcore.study.frames import SUM, FrameError, Request, frame, refusal, request_from
 from dpcore.study.masks import masked, public_key
-from dpcore.study.plan import StudyPlan
+from dpcore.study.plan import Spent, StudyPlan
 
 _MESSAGE, _ASKED, _LOG, _KEY = "message.bin", "request.json", "requests.log", "key.bin"
 LONGEST_LOG = 1 << 24
@@ -39,14 +38,6 @@ LONGEST_LOG = 1 << 24
 
 class Refused(Exception):
     """A site's answer where it does not answer: one sentence."""
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What an attempt costs a site's people, as a ledger counts it."""
-
-    mu: float
-    distance: float
 
 
 class Guard:
@@ -108,19 +99,20 @@ class Guard:
             With the sentence that may be sent back.
         """
         with self._lock:
+            request_id = ""
             try:
                 request = request_from(raw, self.plan)
+                request_id = request.id
                 message = self._answer(request)
             except (FrameError, ParameterError, BeyondCap, ValueError, OSError) as error:
-                self._note(raw, refusal(error), 0)
+                self._note(raw, request_id, refusal(error), 0)
                 raise Refused(refusal(error)) from error
-            self._note(raw, "", len(message))
+            self._note(raw, request_id, "", len(message))
             return message
 
     def log(self) -> list[dict[str, Any]]:
-        """What was asked and what left, oldest first: for the owner."""
-        path = self.project.folder / _LOG
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        """`log_of` this site's project."""
+        return log_of(self.project)
 
     def _answer(self, request: Request) -> bytes:
         if request.keys.get(self.site) != self.public_key:
@@ -129,11 +121,11 @@ class Guard:
             if request.keys.get(other, key) != key:
                 raise FrameError(f"a public key for {other} that is not the one known here")
         name = f"{self.plan.name}-{request.id}"
-        kept = self.project.path_of(name)
-        if kept.is_dir():
-            if (kept / _ASKED).read_bytes() != request.json():
+        if self.project.path_of(name).is_dir():
+            asked, message = kept_message(self.project, self.plan, request.id)
+            if asked != request.json():
                 raise FrameError(f"another request of the name {request.id}, which was answered")
-            return (kept / _MESSAGE).read_bytes()
+            return message
         if not self._approve(request):
             raise FrameError(f"{self.site}'s owner does not let this be answered")
         values = self._sum(request) if request.round == SUM else self._moment(request)
@@ -173,18 +165,51 @@ class Guard:
         directions: AnyArray = vectors.T * np.sqrt(np.maximum(values, 0))
         return directions
 
-    def _note(self, raw: bytes, refused: str, n_bytes: int) -> None:
+    def _note(self, raw: bytes, request_id: str, refused: str, n_bytes: int) -> None:
         path = self.project.folder / _LOG
         if path.exists() and path.stat().st_size > LONGEST_LOG:
             os.replace(path, path.with_suffix(".log.old"))
         line = {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "study": self.plan.name,
+            "request": request_id,
             "asked": raw[:200].decode(errors="replace"),
             "refused": refused,
             "bytes": n_bytes,
         }
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+
+def log_of(project: Project, most_bytes: int = LONGEST_LOG) -> list[dict[str, Any]]:
+    """What was asked of a project's guards and what left, oldest first: for the owner.
+
+    Parameters
+    ----------
+    project : Project
+    most_bytes : int
+        So much of the end of the log is read.
+    """
+    path = project.folder / _LOG
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        start = max(0, path.stat().st_size - most_bytes)
+        file.seek(start)
+        lines = file.read(most_bytes).splitlines()
+    return [json.loads(line) for line in lines[1 if start else 0 :]]
+
+
+def kept_message(project: Project, plan: StudyPlan, request_id: str) -> tuple[bytes, bytes]:
+    """A request that was answered, and the answer, byte for byte.
+
+    Raises
+    ------
+    OSError
+        If there is none.
+    """
+    folder = project.path_of(f"{plan.name}-{request_id}")
+    return (folder / _ASKED).read_bytes(), (folder / _MESSAGE).read_bytes()
 
 
 def _kept_key(path: Path) -> X25519PrivateKey:

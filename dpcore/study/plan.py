@@ -26,6 +26,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,31}")
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What an attempt costs a site's people, as a ledger counts it."""
+
+    mu: float
+    distance: float
+
+
+@dataclass(frozen=True)
 class StudyPlan:
     """A study, as every party holds it; its digest is in every request.
 
