@@ -40,14 +40,20 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", type=float, default=1.0)
     add("--delta", type=float, default=1e-6)
     add("--components", type=int, default=10, help="K")
-    add("--protocol", default="securesum", help="securesum, full or dpdis (default: %(default)s)")
+    add(
+        "--protocol",
+        default="securesum",
+        help="see docs/study.md (default: %(default)s)",
+    )
+    add("--first-view", type=int, metavar="N",
+        help="canonical correlations of the first N columns' features and the others")  # fmt: skip
     add("--fewest", type=int, help="sites that have to answer (default: all but one)")
     add("--round-seconds", type=float, default=60.0, help="how long the hub waits for a message")
     add("--join-seconds", type=float, default=600.0, help="how long it waits for sites to join")
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = "epsilon", "delta", "protocol", "fewest", "round_seconds", "join_seconds"
+    names = "epsilon", "delta", "protocol", "fewest", "first_view", "round_seconds", "join_seconds"
     values = {name: getattr(arguments, name) for name in names}
     return values | {"n_components": arguments.components}
 

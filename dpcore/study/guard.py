@@ -20,6 +20,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpcore.arrays import AnyArray, IntArray
 from dpcore.errors import ParameterError
+from dpcore.pca.protocols.sequential import join
+from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import BeyondCap
 from dpcore.releases.encoding import Reading
 from dpcore.releases.exact.integer_moments import noisy_second_moment, noisy_sum
@@ -27,8 +29,7 @@ from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.releases.measurement import moment_around, sum_and_count
 from dpcore.releases.project import Project
 from dpcore.releases.tables import Table
-from dpcore.spectra import leading_eigenpairs
-from dpcore.study.frames import SUM, FrameError, Request, frame, refusal, request_from
+from dpcore.study.frames import SUM, FrameError, Request, frame, handed_on, refusal, request_from
 from dpcore.study.masks import masked, public_key
 from dpcore.study.plan import Spent, StudyPlan
 
@@ -129,12 +130,21 @@ class Guard:
         if not self._approve(request):
             raise FrameError(f"{self.site}'s owner does not let this be answered")
         values = self._sum(request) if request.round == SUM else self._moment(request)
-        if self.plan.protocol == "securesum":
-            purpose = f"{self.plan.digest} {request.id}"
-            values = masked(values, self._key, self.site, request.roster, request.keys, purpose)
+        if self.plan.is_masked:
+            values = self._masked(values, request)
         message = frame(self.plan, request, self.site, values)
         self.project.publish(name, {_MESSAGE: message, _ASKED: request.json()})
         return message
+
+    def _masked(self, values: IntArray, request: Request) -> IntArray:
+        plan, sigma = self.plan, None
+        if plan.protocol == "cape":
+            # Of the moment every mask is as wide as the widest has to be, that of the diagonal.
+            scales = plan.scales
+            own = scales.sum_sigma if request.round == SUM else scales.diagonal_sigma
+            sigma = plan.pair_sigma(own)
+        purpose = f"{plan.digest} {request.id}"
+        return masked(values, self._key, self.site, request.roster, request.keys, purpose, sigma)
 
     def _sum(self, request: Request) -> IntArray:
         plan = self.plan
@@ -154,16 +164,19 @@ class Guard:
             raise FrameError(f"a moment before the sum of attempt {request.attempt}")
         asked = request_from(before.read_bytes(), plan)
         same = asked.roster == request.roster and asked.keys == request.keys
-        if plan.protocol == "securesum" and not same:
+        if plan.is_masked and not same:
             raise FrameError("another roster than that of the sum")
         centre = np.array(request.centre, dtype=np.float64)
         exact = moment_around(self._table, plan.dictionary, plan.scales, centre, plan.preparation)
         noisy = noisy_second_moment(exact, plan.scales.moment_sigma)
-        if plan.protocol != "dpdis":
+        if not plan.is_cut:
             return noisy[np.triu_indices(plan.n_features)]
-        values, vectors = leading_eigenpairs(noisy / LENGTH**2, int(plan.intermediate_dim or 0))
-        directions: AnyArray = vectors.T * np.sqrt(np.maximum(values, 0))
-        return directions
+        rank = int(plan.intermediate_dim or 0)
+        own = NoisySite(noisy / LENGTH**2, 1, 0.0).proxy(rank, "value")
+        if request.links:
+            before = SiteMessage(handed_on(request.handed, plan), request.links, 0.0)
+            own = join(before, own, rank)
+        return own.values
 
     def _note(self, raw: bytes, request_id: str, refused: str, n_bytes: int) -> None:
         path = self.project.folder / _LOG

@@ -46,6 +46,10 @@ small { opacity: .75; overflow-wrap: anywhere; }
 _LEAVES = {
     "securesum": "under masks that go only when all sites' messages are added up: alone it is a "
     "random number for whoever looks",
+    "cape": "under masks that go only when all sites' messages are added up, and with a part of "
+    "the noise",
+    "sequential": "with this site's own noise; of the second moment the leading directions alone, "
+    "of this site and those before it together",
     "full": "with this site's own noise",
     "dpdis": "with this site's own noise; of the second moment the leading directions alone",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 
 import numpy as np
@@ -54,3 +55,14 @@ def test_a_key_that_gives_no_secret_is_refused():
     """A point of small order, with which anybody would know the mask."""
     with pytest.raises(ValueError, match="shared key"):
         masked(np.zeros(2, np.int64), OWN["a"], "a", ("a", "b"), KEYS | {"b": "00" * 32}, "p")
+
+
+def test_gaussian_masks_are_those_of_cape(false_alarm):
+    """Each has the variance (S - 1) sigma^2, two of them -sigma^2 together, all the sum zero."""
+    size, sigma = 20_000, 1 << 20
+    zeros, purpose = np.zeros(size, np.int64), secrets.token_hex()
+    masks = np.array([masked(zeros, OWN[n], n, NAMES, KEYS, purpose, sigma) for n in NAMES])
+    assert not masks.sum(axis=0).any()
+    assert stats.kstest(masks[1] / (math.sqrt(3) * sigma), "norm").pvalue > false_alarm
+    # Of a sum of two the variance is 4 sigma^2: 3 + 3 - 2.
+    assert stats.kstest((masks[0] + masks[2]) / (2 * sigma), "norm").pvalue > false_alarm
