@@ -174,8 +174,8 @@ class Guard:
         rank = int(plan.intermediate_dim or 0)
         own = NoisySite(noisy / LENGTH**2, 1, 0.0).proxy(rank, "value")
         if request.links:
-            before = SiteMessage(handed_on(request.handed, plan), request.links, 0.0)
-            own = join(before, own, rank)
+            handed = SiteMessage(handed_on(request.handed, plan), request.links, 0.0)
+            own = join(handed, own, rank)
         return own.values
 
     def _note(self, raw: bytes, request_id: str, refused: str, n_bytes: int) -> None:
