@@ -146,6 +146,8 @@ def _add_site(parser: argparse.ArgumentParser) -> None:
     add("--ask", nargs="?", type=float, const=0.0, metavar="SECONDS",
         help="ask on the page and at the terminal before each answer; who says nothing for so "
         "long (default: 0.8 of what the hub waits) has refused")  # fmt: skip
+    add("--peers", type=Path, metavar="FILE",
+        help="JSON of other sites' public keys, come by another way than the hub")  # fmt: skip
     _add_page_port(parser)
     parser.set_defaults(command=_site)
 
@@ -185,7 +187,7 @@ def _site(arguments: argparse.Namespace) -> int:
     from dpcore.study.courier import Courier
     from dpcore.study.frames import FrameError
     from dpcore.study.guard import Guard
-    from dpcore.study.identity import read_join_file
+    from dpcore.study.identity import read_join_file, read_peers
     from dpcore.study.owner import desk_for
     from dpcore.study.owner_page import Office, owner_page
     from dpcore.study.plan import plan_from
@@ -198,7 +200,8 @@ def _site(arguments: argparse.Namespace) -> int:
     plan, project = plan_from(join.plan), Project(arguments.project, cap)
     desk = None if arguments.ask is None else desk_for(plan, arguments.ask or None, _tell)
     approve = (lambda _: True) if desk is None else desk.approve
-    guard = Guard(plan, join.site, arguments.data, project, approve=approve)
+    peers = None if arguments.peers is None else read_peers(arguments.peers, plan)
+    guard = Guard(plan, join.site, arguments.data, project, approve=approve, peers=peers)
     say(f"{join.site}: {_promise(plan)}; public key {guard.public_key}")
     office = Office(plan, join.site, project, desk)
     with owner_page(office, arguments.page_port) as address:

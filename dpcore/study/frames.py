@@ -130,6 +130,12 @@ def is_key(text: Any) -> bool:
     return isinstance(text, str) and len(text) == _KEY and set(text) <= set("0123456789abcdef")
 
 
+def is_request_id(text: str) -> bool:
+    """Whether a request could be called this."""
+    attempt, _, round_ = text.partition("-")
+    return attempt.isascii() and attempt.isdigit() and len(attempt) <= 2 and round_ in ROUNDS
+
+
 def _check_centre(centre: Any, length: int) -> None:
     is_right = isinstance(centre, list) and len(centre) == length
     if not is_right or not all(type(each) is int and abs(each) <= GRID for each in centre):

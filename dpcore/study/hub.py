@@ -28,6 +28,7 @@ from dpcore.study.frames import (
     FrameError,
     Request,
     is_key,
+    is_request_id,
     values_from,
 )
 from dpcore.study.hub_state import DONE, FAILED, JOINING, HubState
@@ -240,7 +241,7 @@ class Hub:
         }
 
     def _path(self, request_id: str, site: str) -> Path:
-        name = request_id if request_id.replace("-", "").isalnum() else "unknown"
+        name = request_id if is_request_id(request_id) else "unknown"
         return self.folder / name / f"{site}.bin"
 
     def _change(self, sentence: str, **changes: Any) -> None:

@@ -195,6 +195,9 @@ def test_lies_are_named_and_change_nothing(plan_with, joined):
         hub.receive("one", "2-sum", right)
     with pytest.raises(FrameError, match="not asked for"):
         hub.receive("one", "../../etc/passwd", right)
+    for named in ("9" * 3000, "1-rows", "٣-sum", "123-sum"):
+        with pytest.raises(FrameError, match="not asked for"):
+            hub.receive("one", named, right)
     assert asdict(hub.state) == before
     hub.receive("one", request.id, right)
     hub.receive("one", request.id, right)  # twice

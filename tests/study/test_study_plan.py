@@ -9,6 +9,7 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import Adversary, CapeScales, cape_mu
+from dpcore.study.identity import read_peers
 from dpcore.study.plan import PROTOCOLS, plan_from
 
 
@@ -59,6 +60,16 @@ def test_the_worst_adversary_holds_what_was_asked(plan_with, fewest, honest, pro
 def test_what_cannot_be_kept_is_refused_in_one_sentence(plan_with, change, named):
     with pytest.raises(ParameterError, match=named):
         plan_with(**change)
+
+
+def test_peers_are_keys_of_the_study_s_sites(plan_with, tmp_path):
+    path = tmp_path / "peers.json"
+    path.write_text(json.dumps({"two": "ab" * 32}))
+    assert read_peers(path, plan_with()) == {"two": "ab" * 32}
+    for wrong in ("{", "[]", '{"two": 1}', '{"two": "ab"}', json.dumps({"nine": "ab" * 32})):
+        path.write_text(wrong)
+        with pytest.raises(ParameterError, match="peers"):
+            read_peers(path, plan_with())
 
 
 def test_a_file_that_is_no_plan(plan_with):
