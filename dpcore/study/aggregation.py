@@ -13,6 +13,7 @@ from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.site import SiteMessage
 from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.releases.measurement import Measured, centre_of, leading_of
+from dpcore.spectra import leading_eigenpairs
 from dpcore.study.masks import added_up
 from dpcore.study.plan import StudyPlan
 
@@ -75,6 +76,34 @@ def views(
     joint = np.sum([_message(plan, each).values for each in together], axis=0)
     floor = noise_floor(joint, _sigma_left(plan, len(moments)), noise="isometric")
     return canonical_pairs(joint, int(plan.first_view or 0), plan.n_components, floor=floor)
+
+
+def left_out_agreement(
+    plan: StudyPlan, moments: Mapping[str, AnyArray], components: FloatArray
+) -> FloatArray:
+    """How much of the subspace stays without each site, from 0 to 1; NaN where nobody can know.
+
+    A site that has moved the result by itself stands apart: it lies, or its people are different.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    moments : mapping of str to ndarray
+        As in `components`.
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+        What all gave.
+
+    Returns
+    -------
+    ndarray of shape (n_sites,)
+    """
+    if plan.is_masked or plan.is_chain:
+        return np.full(len(moments), np.nan)
+    messages = [_message(plan, each) for each in moments.values()]
+    parts = [each.values if each.whole else each.values @ each.values.T for each in messages]
+    everybody = np.sum(parts, axis=0)
+    without = [leading_eigenpairs(everybody - part, len(components))[1] for part in parts]
+    return np.array([np.sum((components @ each.T) ** 2) for each in without]) / len(components)
 
 
 def _sigma_left(plan: StudyPlan, n_sites: int) -> float:

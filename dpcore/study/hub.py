@@ -20,7 +20,12 @@ import numpy as np
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 from dpcore.releases.measurement import TOLD, told_of
-from dpcore.study.aggregation import centre_and_count, components, views
+from dpcore.study.aggregation import (
+    centre_and_count,
+    components,
+    left_out_agreement,
+    views,
+)
 from dpcore.study.frames import (
     MOMENT,
     MOST_ATTEMPTS,
@@ -223,6 +228,7 @@ class Hub:
             "components": found.components, "eigenvalues": found.eigenvalues,
             "centre": found.centre, "n_rows": found.n_rows, "sites": np.array(there),
             "features": np.array(self.plan.dictionary.features),
+            "left_out_agreement": left_out_agreement(self.plan, values, found.components),
         }  # fmt: skip
         if self.plan.first_view is not None:
             names = "x_rotations", "y_rotations", "correlations"

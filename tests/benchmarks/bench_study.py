@@ -132,7 +132,7 @@ def kills(times: int, seed: int = 0) -> None:
             until = time.monotonic() + 60 + 99 * plan.round_seconds
             state = {"phase": "joining"}
             while state["phase"] not in ("done", "failed") and time.monotonic() < until:
-                time.sleep(chance.expovariate(1 / 1.5))
+                time.sleep(chance.expovariate(1 / 4.0))
                 path = folder / "hub" / "hub.json"
                 state = json.loads(path.read_bytes()) if path.exists() else state
                 for who in [w for w, each in running.items() if each.poll() is not None]:

@@ -76,6 +76,27 @@ def test_two_views_are_the_laboratory_s_pairs_of_the_same_messages(plan_with, jo
         np.testing.assert_array_equal(result(hub)[name], values)
 
 
+@pytest.mark.parametrize("protocol", ["full", "dpdis"])
+def test_a_site_that_made_up_its_rows_stands_apart(plan_with, joined, rows, protocol):
+    for site in NAMES:
+        rows[site] = np.repeat(rows[site] * np.linspace(1, 0.2, 4), 500, axis=0)
+    plan = plan_with(protocol=protocol, epsilon=2.9, preparation="bounded")
+    hub, guards = joined(plan)
+    serve(hub, guards)
+    for site in NAMES:
+        request, made_up = hub.request, values_from(
+            raw := guards[site].answer(hub.request.json()), plan, hub.request, site
+        ).copy()  # fmt: skip
+        if site == "two":  # a direction that nobody's rows have
+            made_up[...] = 0
+            made_up[-1] = 1 << 52 if protocol == "full" else 400.0
+            raw = frame(plan, request, site, made_up)
+        hub.receive(site, request.id, raw)
+    agreement = dict(zip(NAMES, result(hub)["left_out_agreement"], strict=True))
+    assert min(agreement, key=agreement.get) == "two" and agreement["two"] < 0.6
+    assert min(agreement[site] for site in NAMES if site != "two") > 0.9
+
+
 def test_a_chain_hands_on_what_the_laboratory_would_join(plan_with, joined, monkeypatch):
     """What a later site sends is `join` of the message before it and its own proxy."""
     plan, own, proxy = plan_with(protocol="sequential", intermediate_dim=3), [], NoisySite.proxy
