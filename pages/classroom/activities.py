@@ -14,7 +14,12 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.teaching.adversary_test import promise, single_draw
-from dpcore.experiments.teaching.class_of_hospitals import ClassOfHospitals, message_of, together
+from dpcore.experiments.teaching.class_of_hospitals import (
+    ClassOfHospitals,
+    message_of,
+    together,
+    weighed_together,
+)
 from dpcore.mechanisms import estimated_counts
 from dpcore.pca import SiteMessage
 from dpcore.privacy import Bound, Cap, PrivacyBudget, best_guess, guarantee_mu
@@ -47,7 +52,8 @@ class Hospitals:
         self.epsilons: dict[int, float] = {}
         self.n_bytes: dict[int, int] = {}
         self.opened: int | None = None  # whose message the projector looks into
-        self.kept: list[float] = []  # energy after each message
+        self.is_weighed = False  # by what its noise leaves of a message, once it is revealed
+        self.kept: list[float] = []  # energy of the plain average after each message
         self._seed = _secret_seed()
         self._components: FloatArray | None = None
 
@@ -73,7 +79,13 @@ class Hospitals:
     @property
     def components(self) -> FloatArray | None:
         """(n_components, n_features) of what has arrived; nothing before anything has."""
-        return self._components
+        return weighed_together(self.messages) if self.is_weighed else self._components
+
+    @property
+    def found(self) -> float:
+        """Energy of what is shown."""
+        components = self.components
+        return 0.0 if components is None else self.hospitals.energy(components)
 
 
 @dataclass

@@ -52,6 +52,9 @@ def test_with_an_epsilon_of_each_own_it_is_the_same_messages_added_up():
     ]
     _, components = aggregate(messages, N_COMPONENTS)
     np.testing.assert_array_equal(activity.components, components)
+    # Weighed by its noise, one with a small epsilon hurts the others less.
+    plain, activity.is_weighed = activity.found, True
+    assert plain == activity.kept[-1] < activity.found
     assert messages[0].values.shape == (64, INTERMEDIATE_DIM)
 
 

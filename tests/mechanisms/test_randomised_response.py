@@ -38,7 +38,8 @@ def test_the_estimate_is_unbiased_and_no_wider_than_said(truths, epsilon):
     other = (1 - truth) / (len(truths) - 1)
     laws = np.full((len(truths), len(truths)), other) + (truth - other) * np.eye(len(truths))
     counts = sum(
-        rng.multinomial(number, law, size=n_rounds) for number, law in zip(truths, laws, strict=True)
+        rng.multinomial(number, law, size=n_rounds)
+        for number, law in zip(truths, laws, strict=True)
     )
     estimates = np.array([estimated_counts(row.tolist(), epsilon)[0] for row in counts])
     deviation = estimated_counts(truths, epsilon)[1]

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import SiteMessage, aggregate, site_message
+from dpcore.pca.aggregator import Inbox, add_up, leading_directions
 from dpcore.pca.messages.encoding import sent
 from dpcore.pca.protocols.guarantees import EVERY_SITE, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
@@ -100,6 +103,21 @@ def together(messages: Mapping[int, SiteMessage]) -> FloatArray:
     """(n_components, n_features) of what has arrived, added up by hospital's number: in whatever
     order messages come, the result is the same."""
     return aggregate([messages[hospital] for hospital in sorted(messages)], N_COMPONENTS)[1]
+
+
+def weighed_together(messages: Mapping[int, SiteMessage]) -> FloatArray:
+    """As `together`, each message weighed by 1 / sigma^2 instead of its number of people.
+
+    Every sigma is public, so this is post-processing. In a plain average one hospital with a small
+    epsilon brings its noise to all; here it counts for as much as it knows.
+    """
+    ordered = [messages[hospital] for hospital in sorted(messages)]
+    weights = np.array([message.sigma**-2 for message in ordered])
+    inbox = Inbox(weights / weights.sum())
+    for message in ordered:
+        inbox.receive(message)
+    add_up([inbox])
+    return leading_directions(inbox.average, N_COMPONENTS, ranking="value", of_proxies=True)[1]
 
 
 def promise_of(hospitals: ClassOfHospitals, hospital: int, epsilon: float) -> Guarantee:

@@ -32,12 +32,8 @@ def asked(_: Room) -> Callable[[], Attack]:
 
 
 def arrived(activity: Attack) -> str:
-    return (
-        f"**{counted(activity.n_guesses, 'guess')[:-1]}es** by "
-        f"{counted(len(activity.hits), 'student')}."
-        if activity.n_guesses != 1
-        else "**1 guess** by 1 student."
-    )
+    made = "1 guess" if activity.n_guesses == 1 else f"{activity.n_guesses} guesses"
+    return f"**{made}** by {counted(len(activity.hits), 'student')}."
 
 
 def on_phone(here: Here, student: Student, activity: Attack) -> None:
@@ -84,7 +80,7 @@ def on_wall(room: Room, activity: Attack) -> None:
         )
         return
     if not room.is_revealed:
-        st.markdown(f"**{arrived(activity)}** How often can anybody be right?")
+        st.markdown(f"{arrived(activity)} How often can anybody be right?")
         return
     rate = activity.n_hits / count
     luck = math.sqrt(activity.bound * (1 - activity.bound) / count)

@@ -64,9 +64,9 @@ def on_phone(here: Here, student: Student, activity: Guess) -> None:
     room = here.room
     st.markdown(_letters(activity.question))
     st.caption(
-        f"{_rule(len(activity.choices), activity.epsilon)} Not even the teacher can tell which "
-        "yours is. (This lab's server rolls the dice for your phone; a phone of a real study "
-        "would roll its own.)"
+        f"{_rule(len(activity.choices), activity.epsilon)} What yours says does not give you away, "
+        "not to the teacher either. (This lab's server rolls the dice for your phone; in a real "
+        "study the phone would, and nobody else would ever have your answer.)"
     )
     if student.seat in activity.answers:
         _after(here, student, activity)

@@ -98,39 +98,54 @@ def on_wall(room: Room, activity: Hospitals) -> None:
         st.markdown("No message has arrived. Every phone chooses its ε, and sends when it likes.")
         return
     _found(activity)
-    component_rows(
-        {"Without any noise": activity.hospitals.exact, "This class": activity.components},
-        activity.hospitals.exact,
-        dataset_status("digits"),
-        (),
-    )
-    if room.is_revealed and activity.opened is not None:
-        _looked_into(room, activity, activity.opened)
-    sites = " ".join(
-        f"{named(room, seat)} · ε {plain(epsilon)}," for seat, epsilon in activity.epsilons.items()
-    )
-    st.caption(f"Sent: {sites.rstrip(',')}.")
-    not_private(
-        "The upper row, and the share",
-        "are measured on all rows; real hospitals would have neither.",
-    )
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        component_rows(
+            {"Without any noise": activity.hospitals.exact, "This class": activity.components},
+            activity.hospitals.exact,
+            dataset_status("digits"),
+            (),
+        )
+        not_private(
+            "The upper row, and the share",
+            "are measured on all rows; real hospitals would have neither.",
+        )
+    with right:
+        if room.is_revealed and activity.opened is not None:
+            _looked_into(room, activity, activity.opened)
+        sites = ", ".join(
+            f"{named(room, seat)} at ε = {plain(epsilon)}"
+            for seat, epsilon in activity.epsilons.items()
+        )
+        st.markdown(f"**Sent:** {sites}.")
     session_ledger.uncovered("digits", "Rounds in a classroom", "each hospital pays its own ε")
 
 
 def on_console(here: Here, activity: Hospitals) -> None:
     """Whose message the wall looks into, once it is revealed."""
-    seats = list(activity.messages)
-    if not here.room.is_revealed or not seats:
+    room, seats = here.room, list(activity.messages)
+    if not room.is_revealed or not seats:
         st.caption("After Reveal: what does the aggregator know about one student?")
         return
+
+    def set_(name: str, value: object) -> None:
+        if getattr(activity, name) != value:
+            trying(partial(room.show, here.key, partial(setattr, activity, name, value)))
+
     chosen = st.selectbox(
         "What does the aggregator know about …",
         [None, *seats],
-        format_func=lambda seat: "nobody" if seat is None else named(here.room, seat),
-        key=f"class_opened_{here.room.round}",
+        format_func=lambda seat: "nobody" if seat is None else named(room, seat),
+        key=f"class_opened_{room.round}",
     )
-    if chosen != activity.opened:
-        trying(partial(here.room.show, here.key, partial(setattr, activity, "opened", chosen)))
+    set_("opened", chosen)
+    weighed = st.toggle(
+        "Weigh each message by its noise",
+        key=f"class_weighed_{room.round}",
+        help="In a plain average, one hospital with a small ε brings its noise to all. Every σ is "
+        "public: weighing by 1 / σ² costs no privacy.",
+    )
+    set_("is_weighed", weighed)
 
 
 def _found(activity: Hospitals) -> None:
@@ -138,12 +153,13 @@ def _found(activity: Hospitals) -> None:
     if not kept:
         return
     n_dealt = activity.hospitals.moments.n_sites
+    plain_average = f"A plain average keeps {percent(kept[-1])}. " * activity.is_weighed
     big_number(
-        percent(kept[-1]),
+        percent(activity.found),
         f"of the pattern is found by {counted(len(sent), 'hospital')} together, "
         f"in {bytes_in_words(sum(activity.n_bytes.values()))}.",
-        f"The first message alone had {percent(kept[0])}. Patients are dealt to {n_dealt} "
-        f"hospitals; δ = {say_number(DELTA)}, and each promises its own ε for one message.",
+        f"{plain_average}The first message alone had {percent(kept[0])}. Patients are dealt to "
+        f"{n_dealt} hospitals; each message promises its own ε at δ = {say_number(DELTA)}.",
     )
 
 

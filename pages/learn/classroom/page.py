@@ -14,8 +14,9 @@ code = door.written()
 here = door.found(code)
 room = door.entered(code) if here is None else here.room
 if room is not None:
-    # On the first page it is in sight.
+    # On the first page it is in sight. What is at the foot of a page would lead out of the room.
     ask("room", unseen)
+    st.html("<style>.st-key-foot { display: none; }</style>")
 with errors_shown():
     if room is None:
         door.landing()

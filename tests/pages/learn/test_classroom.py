@@ -5,18 +5,16 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.classroom import rooms
-from pages.learn.classroom import door
+from pages.classroom.rooms import ROOMS
 from tests.pages.looking import HOSTILE, assert_whole
 
 PAGE = "learn/classroom"
 
 
 @pytest.fixture(autouse=True)
-def a_server_of_its_own(monkeypatch) -> None:
-    theirs = rooms.Rooms()
-    for module in (rooms, door):
-        monkeypatch.setattr(module, "ROOMS", theirs)
+def nobody_before() -> None:
+    ROOMS._rooms.clear()
+    ROOMS._wrong.clear()
 
 
 def pressed(at: AppTest, label: str) -> AppTest:
@@ -82,3 +80,79 @@ def test_hospitals_send_and_the_wall_shows_what_all_of_them_found(teacher, wall,
     assert "2 hospitals together" in words(nobody.run())
     pressed(teacher, "Close the activity")
     assert "Look at the wall" in words(ana.run())
+
+
+def test_answers_are_randomised_and_counted_in_clear_only_where_somebody_agrees(
+    teacher, wall, join
+):
+    ana, nobody = join("Ana"), join()
+    started(teacher, "guess")
+    for at, answer in ((ana, "Yes"), (nobody, "No")):
+        pressed(at.run(), answer)
+        assert "Your phone said" in words(at)
+    pressed(teacher.run(), "Reveal")
+    assert "in clear" not in wall.run().dataframe[0].value
+    pressed(teacher.run(), "Ask who lets the true answer be counted")
+    assert "not private" not in words(wall.run())
+    pressed(ana.run(), "Count mine as it is")
+    assert wall.run().dataframe[0].value["in clear"].tolist() == [1, 0]
+    assert "**1 of 2** let theirs be counted" in words(wall)
+
+
+def test_the_class_attacks_single_draws_and_sees_the_bound(teacher, wall, join):
+    ana = join("Ana")
+    started(teacher, "attack")
+    ana.run()
+    for number in range(10):
+        assert f"Release {number + 1} of 10" in words(ana)
+        pressed(ana, "With her")
+    assert "10 guesses" in words(wall.run()) and "No adversary" not in words(wall)
+    pressed(teacher.run(), "Reveal")
+    assert "No adversary is right more than" in words(wall.run())
+
+
+def test_a_budget_is_spent_together_until_a_question_is_refused(teacher, wall, join):
+    ana, nobody = join("Ana"), join()
+    started(teacher, "spend")
+    for at in (ana, nobody):
+        at.run().segmented_control(key="class_price_1").set_value(1.0).run()
+        pressed(at, "Ask, for ε = 1")
+        assert "people wrote a 3" in words(at)
+    pressed(ana, "Ask, for ε = 1")
+    assert "Refused: this costs ε = 1" in words(ana)
+    pressed(teacher.run(), "Reveal")
+    assert "1 refused" in words(wall.run()) and "closest answer" in words(wall)
+
+
+@pytest.mark.parametrize("hostile", [*HOSTILE, "A" * 10_000])
+def test_what_students_and_teachers_type_is_letters(teacher, wall, join, hostile):
+    ana = join(hostile)
+    teacher.run().segmented_control(key="classroom_activity").set_value("guess").run()
+    teacher.text_input(key="class_own_question").set_value(hostile[:200]).run()
+    teacher.button(key="classroom_start").click().run()
+    for at in (teacher, wall.run(), ana.run()):
+        assert_whole(at)
+
+
+def test_a_wrong_code_an_ended_room_and_a_wrong_key_are_each_one_sentence(
+    teacher, code, open_page, join
+):
+    at = open_page(PAGE, room="NONE")
+    assert "No room has this code" in words(at)
+    at.text_input(key="room_of_key").set_value(code)
+    at.text_input(key="room_key").set_value("22222")
+    pressed(at, "Go on teaching")
+    assert "not the key of that room" in words(at)
+    ana = join("Ana")
+    assert not [each for each in ana.button if each.label in ("Start", "End the room")]
+    pressed(teacher.run(), "End the room")
+    assert "No room has this code" in words(ana.run())
+
+
+def test_the_teacher_goes_on_elsewhere_with_the_key(teacher, code, open_page):
+    at = open_page(PAGE)
+    at.text_input(key="room_of_key").set_value(code.lower())
+    key = teacher.session_state["_classroom_keys"][code]
+    at.text_input(key="room_key").set_value(key)
+    pressed(at, "Go on teaching")
+    assert any(each.label == "Start" for each in at.button)
