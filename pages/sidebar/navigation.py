@@ -149,7 +149,7 @@ _PLACES = (
         "Learn",
         "classroom",
         "Classroom",
-        "A room for a class and its phones: be the hospitals, guess, attack, spend, draw a digit.",
+        "A room for a class and its phones: be the hospitals, guess, attack, spend one budget.",
     ),
     Place(
         "Learn",

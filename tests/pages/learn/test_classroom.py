@@ -124,12 +124,20 @@ def test_a_budget_is_spent_together_until_a_question_is_refused(teacher, wall, j
     assert "1 refused" in words(wall.run()) and "closest answer" in words(wall)
 
 
-@pytest.mark.parametrize("hostile", [*HOSTILE, "A" * 10_000])
-def test_what_students_and_teachers_type_is_letters(teacher, wall, join, hostile):
-    ana = join(hostile)
+def test_what_students_and_teachers_type_is_letters(teacher, code, wall, join):
+    room = ROOMS._rooms[code]
+    ana = join(HOSTILE[0])
+    tokens = [room.join(hostile) for hostile in (*HOSTILE, "A" * 10_000)]
     teacher.run().segmented_control(key="classroom_activity").set_value("guess").run()
-    teacher.text_input(key="class_own_question").set_value(hostile[:200]).run()
+    teacher.text_input(key="class_own_question").set_value(" ".join(HOSTILE)[:200]).run()
     teacher.button(key="classroom_start").click().run()
+    for at in (teacher, wall.run(), ana.run()):
+        assert_whole(at)
+    started(teacher, "hospitals")
+    for token in tokens:
+        room.send(token, room.round, 5.0)
+    pressed(teacher.run(), "Reveal")
+    teacher.selectbox(key="class_opened_2").set_value(3).run()
     for at in (teacher, wall.run(), ana.run()):
         assert_whole(at)
 
