@@ -128,7 +128,9 @@ class Jobs:
                 # Without the frames of earlier looks, which would pile up.
                 raise job.error.with_traceback(None)
             arrived = {name: tuple(items) for name, items in job.arrived.items()}
-            state = "cancelled" if visitor in job.left and job.goes_on else job.state
+            # Whoever cancels is told so at once, though a draw takes a while to end.
+            has_left = visitor in job.left or job.becomes == "cancelled"
+            state = "cancelled" if has_left and job.goes_on else job.state
             return Progress(arrived, state, "" if job.error is None else str(job.error))
 
     def rows_so_far(self, job: Job, visitor: str) -> tuple[list[Row], bool]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator_singletons import context_dg_stack
 from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
@@ -23,7 +25,28 @@ def part(name: str, draw: Callable[P, T]) -> Callable[P, T]:
     """What draws a part; moving a control inside draws the part alone, unless its callback calls
     `st.rerun`.
     """
-    return st.fragment(draw, key=name)
+    return st.fragment(and_nothing_else(draw), key=name)
+
+
+def and_nothing_else(draw: Callable[P, T]) -> Callable[P, T]:
+    """What draws a part, and empties the places that an earlier and longer run of it had filled.
+
+    A browser does so by itself once it hears that the run has ended. On a busy server it may not:
+    Streamlit says so of no run whose last word is still waiting when the next run begins.
+    """
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
+        result = draw(*args, **kwargs)
+        name = f"_places_of_{ThreadState.get().fragment_id}"
+        cursor = context_dg_stack.get()[-1]._cursor  # noqa: SLF001, it has no public name
+        filled = 0 if cursor is None else cursor.index
+        for _ in range(filled, st.session_state.get(name, 0)):
+            st.empty()
+        st.session_state[name] = filled
+        return result
+
+    return drawn
 
 
 def draw_again(*names: str) -> NoReturn:

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.experiments.pca.spec import RunSpec
 from pages.server import page_lock, result_cache
 from pages.server.result_cache import Cell
-from pages.sidebar.parts import ask_again, draw_again
+from pages.sidebar.parts import and_nothing_else, ask_again, draw_again
 
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
 _SLICE_SECONDS = 0.2
@@ -27,7 +27,7 @@ def make_the_rest(spec: RunSpec, to_come: Sequence[Cell]) -> None:
     to_come : sequence of cells
         Those of its draws that what stands below has not.
     """
-    st.fragment(_go_on)(spec, bool(to_come))
+    st.fragment(and_nothing_else(_go_on))(spec, bool(to_come))
 
 
 def _go_on(spec: RunSpec, is_short: bool) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import zipfile
+from contextlib import suppress
+
+from playwright import sync_api
 
 from dpcore.releases.verification import verify
 from tests.browser.conftest import settle
@@ -13,17 +16,27 @@ ROWS = "".join(f"{i % 7},{i % 5}\n" for i in range(60))
 
 def _type_limits(page, limits: dict[int, tuple[str, str]]) -> None:
     """Into the editor's table, by keyboard: its cells are a drawing."""
-    box = page.get_by_test_id("stDataFrame").bounding_box()
     for row, ends in limits.items():
-        page.mouse.click(box["x"] + 20, box["y"] + 35 * (row + 1) + 17)
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowRight")
-        for end in ends:
-            page.keyboard.press(end)
-            page.locator("#portal input").wait_for()
-            page.keyboard.press("Tab")
+        for column, end in enumerate(ends):
+            settle(page)  # what was typed before redraws the table
+            _open_cell(page, row, column + 2, end)
+            page.keyboard.press("Enter")
             page.locator("#portal input").wait_for(state="detached")
     settle(page)
+
+
+def _open_cell(page, row: int, column: int, first: str) -> None:
+    """Type into a cell, once more where the table was drawn anew in between."""
+    for _ in range(20):
+        box = page.get_by_test_id("stDataFrame").bounding_box()
+        page.mouse.click(box["x"] + 20, box["y"] + 35 * (row + 1) + 17)
+        for _ in range(column):
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press(first)
+        with suppress(sync_api.TimeoutError):
+            page.locator("#portal input").wait_for(timeout=3_000)
+            return
+    raise AssertionError(f"row {row}, column {column} did not open")
 
 
 def test_a_table_is_brought_looked_at_and_released(server, open_page, tmp_path):

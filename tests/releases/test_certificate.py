@@ -164,8 +164,9 @@ def test_intervals_of_explained_variance_hold_the_truth(people, dictionary, make
 
 
 def test_what_noise_hides_is_not_told(make):
-    released = make(epsilon=0.001, cap=(2.0, 1e-5))
-    assert np.isnan(released.explained_variance_ratio_).all()
+    """In one release of ten or so the noise alone looks like a total: once in 10^8, all eight."""
+    tries = (make(f"r{i}", epsilon=0.001, delta=1e-6, cap=(2.0, 1e-5)) for i in range(8))
+    released = next(each for each in tries if np.isnan(each.explained_variance_ratio_).all())
     result = released.certificate_["result"]
     assert result["explained_variance_ratio"] == [None, None] and result["captured"] is None
     assert verify(released.folder).holds

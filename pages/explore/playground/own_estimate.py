@@ -15,7 +15,7 @@ from dpcore.figures.components.variances import variances
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.self_assessment import Estimate
 from pages.server import page_lock, result_cache
-from pages.sidebar.parts import ask_again
+from pages.sidebar.parts import and_nothing_else, ask_again
 from pages.widgets import last_answer
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import not_private
@@ -45,7 +45,7 @@ def own_estimate(spec: RunSpec, n_features: int) -> None:
     may_wait = is_long or page_lock.is_wanted()
     if asked is not None and not may_wait:
         result_cache.self_assessed(asked)
-    st.fragment(_panel)(asked, may_wait)
+    st.fragment(and_nothing_else(_panel))(asked, may_wait)
 
 
 def _panel(asked: RunSpec | None, may_wait: bool) -> None:

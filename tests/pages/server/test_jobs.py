@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Iterator
 
@@ -123,6 +124,22 @@ def test_who_asks_for_the_same_joins_in_and_nobody_cancels_anothers(jobs):
     theirs.cancel()
     wait_until(lambda: theirs.progress().state == "cancelled")
     assert theirs.progress().arrived["part"] == ({"number": 0},)
+
+
+def test_whoever_cancels_is_told_at_once_though_a_draw_takes_a_while(jobs):
+    begun, drawn = threading.Event(), threading.Event()
+
+    def draws(should_stop: ShouldStop) -> Iterator[dict]:
+        begun.set()
+        drawn.wait(20)
+        yield {"number": 0}
+
+    view = jobs.start("me", "slow", lambda: {"part": draws})
+    begun.wait(20)
+    view.cancel()
+    assert view.progress().state == "cancelled" and state(jobs, "slow") == "running"
+    drawn.set()
+    wait_until(lambda: state(jobs, "slow") == "cancelled")
 
 
 def test_after_a_reload_a_job_is_found_by_what_it_computes(jobs, clock):
