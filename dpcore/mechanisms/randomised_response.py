@@ -1,4 +1,4 @@
-"""Randomised response: everybody lies by a known chance, and the tally is still about right.
+"""Randomised response: everybody lies by a known chance, and the tally is about right.
 
 Warner (1965) for two answers; Kairouz, Oh & Viswanath (2016) for more. Who answers needs to trust
 nobody: the noise is added before anything is said.
@@ -66,6 +66,13 @@ def estimated_counts(counts: Sequence[int], epsilon: float) -> tuple[FloatArray,
 
     Of the true n_k, E[count_k] = n_k p + (n - n_k) q, with p the chance of the truth and q that of
     each other answer; solved for n_k. It may be negative: cut at 0 it would be biased.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        How often each of the n_choices was answered.
+    epsilon : float
+        Of each answer.
 
     Returns
     -------
