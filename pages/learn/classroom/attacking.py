@@ -86,10 +86,10 @@ def on_wall(room: Room, activity: Attack) -> None:
     luck = math.sqrt(activity.bound * (1 - activity.bound) / count)
     big_number(
         percent(rate),
-        f"of the class's guesses were right at ε\u00a0=\u00a0{epsilon}. No adversary is right more "
-        f"than **{percent(activity.bound)}** of the time; a coin half of it.",
-        f"{activity.n_hits} of {count:,} guesses. Over so many, luck moves the rate by "
-        f"{percent(2 * luck)} of all guesses either way in 19 of 20 classes.",
+        f"of the class's guesses were right at ε\u00a0=\u00a0{epsilon}. On average no adversary is "
+        f"right more than **{percent(activity.bound)}** of the time; a coin is, half of the time.",
+        f"{activity.n_hits} of {count:,} guesses. In so many, luck alone moves the best adversary's "
+        f"rate by {100 * luck:.0f} points (one standard deviation).",
     )
     st.markdown(
         "Who was right ten times had luck: what is promised is the chance, on average over draws."

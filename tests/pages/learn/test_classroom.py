@@ -106,9 +106,9 @@ def test_the_class_attacks_single_draws_and_sees_the_bound(teacher, wall, join):
     for number in range(10):
         assert f"Release {number + 1} of 10" in words(ana)
         pressed(ana, "With her")
-    assert "10 guesses" in words(wall.run()) and "No adversary" not in words(wall)
+    assert "10 guesses" in words(wall.run()) and "no adversary" not in words(wall)
     pressed(teacher.run(), "Reveal")
-    assert "No adversary is right more than" in words(wall.run())
+    assert "no adversary is right more than" in words(wall.run())
 
 
 def test_a_budget_is_spent_together_until_a_question_is_refused(teacher, wall, join):
