@@ -88,8 +88,8 @@ def on_wall(room: Room, activity: Attack) -> None:
         percent(rate),
         f"of the class's guesses were right at ε\u00a0=\u00a0{epsilon}. On average no adversary is "
         f"right more than **{percent(activity.bound)}** of the time; a coin is, half of the time.",
-        f"{activity.n_hits} of {count:,} guesses. In so many, luck alone moves the best adversary's "
-        f"rate by {100 * luck:.0f} points (one standard deviation).",
+        f"{activity.n_hits} of {count:,} guesses. In so many, luck alone moves the best "
+        f"adversary's rate by {100 * luck:.0f} points (one standard deviation).",
     )
     st.markdown(
         "Who was right ten times had luck: what is promised is the chance, on average over draws."
