@@ -178,7 +178,7 @@ def _opened() -> None:
 
 def _taken_over() -> None:
     state = st.session_state
-    code, key = code_in(state["room_of_key"]), code_in(state["room_key"])
+    code, key = code_in(state.get("room_of_key", "")), code_in(state.get("room_key", ""))
     room = trying(lambda: ROOMS.enter(code, result_cache.visitor()))
     if room is None:
         return
@@ -191,7 +191,7 @@ def _taken_over() -> None:
 
 
 def _joined(room: Room) -> None:
-    token = trying(lambda: room.join(st.session_state["nickname"]))
+    token = trying(lambda: room.join(st.session_state.get("nickname", "")))
     if token:
         _enter_as(_SEATS, room, token)
 
