@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parameters.classification import CLASSIFICATION
+from pages.parameters.classroom import CLASSROOM
 from pages.parameters.explore import EXPLORE
 from pages.parameters.kinds import LONGEST_WRITTEN, Parameter, of_page
 from pages.parameters.learn import LEARN, of_audit
@@ -19,7 +20,14 @@ from pages.widgets import glossary
 # Of the controls that this session has drawn, and of those that this run has.
 _USUAL, _DRAWN = "_usual", "_drawn"
 DECLARED = (
-    SIDEBAR | PRESENTING | LEARN | EXPLORE | of_page("classification", CLASSIFICATION) | USE | DECK
+    SIDEBAR
+    | PRESENTING
+    | LEARN
+    | CLASSROOM
+    | EXPLORE
+    | of_page("classification", CLASSIFICATION)
+    | USE
+    | DECK
 )
 
 

@@ -147,6 +147,12 @@ _PLACES = (
     ),
     Place(
         "Learn",
+        "classroom",
+        "Classroom",
+        "A room for a class and its phones: be the hospitals, guess, attack, spend one budget.",
+    ),
+    Place(
+        "Learn",
         "sampler",
         "Inside the sampler",
         "PPCA's Markov chains from random and from exact starts: traces, R-hat, burn-in.",

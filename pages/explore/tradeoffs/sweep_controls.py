@@ -12,12 +12,12 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
+from dpcore.data.sites import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import (
     DELTAS,
     EPSILONS,
     LARGEST_COUNT,
-    MOST_SITES,
     PEOPLE_PER_SITE,
 )
 from dpcore.experiments.engine.experiment import Row
