@@ -7,9 +7,10 @@ from typing import NoReturn
 
 import streamlit as st
 
+from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from pages.parameters.table import ask
-from pages.presenting.pins import deck
+from pages.presenting.pins import deck, from_file, has_deck, set_deck, to_file
 from pages.sidebar.address import address_of
 from pages.sidebar.controls import move_all
 from pages.sidebar.navigation import Place
@@ -35,11 +36,13 @@ def follow(place: Place) -> None:
     unseen = st.container(key="presenting_out_of_sight")
     presents, slide = ask("present", unseen), ask("slide", unseen)
     goes_to = st.session_state.pop(_GOES_TO, "")
-    if not presents and not goes_to:
+    if not (presents or goes_to or has_deck() or place.name == "deck"):
         return
     if presents:
         st.html(f"<style>{_LOOK}</style>")
-    pins = deck()
+    # A reload begins another session; the browser has kept the deck for it.
+    kept = to_file(deck()) if has_deck() else ""
+    pins = deck() if kept else []
     at = slide if slide <= len(pins) else 0
     data = {
         "caption": pins[at - 1].caption if at else "← → move ε, Esc ends it",
@@ -48,8 +51,10 @@ def follow(place: Place) -> None:
         "page": place.address,
         "steps": "epsilon" in place.controls,
         "goes_to": goes_to,
+        "presents": presents,
+        "kept": kept,
     }
-    _bar(key=_BAR, data=data, on_ended_change=_end, on_step_change=_step)
+    _bar(key=_BAR, data=data, on_ended_change=_end, on_step_change=_step, on_kept_change=_restore)
 
 
 def begin() -> NoReturn:
@@ -66,6 +71,13 @@ def presented(number: int) -> str:
     """What follows the server's name at a pin of the deck in presenter mode."""
     pin = deck()[number - 1]
     return address_of(pin.page, pin.written | {"present": ["true"], "slide": [str(number)]})
+
+
+def _restore() -> None:
+    try:
+        set_deck(from_file(st.session_state[_BAR].kept.encode()))
+    except ParameterError:  # no browser's copy is believed more than a file
+        set_deck([])
 
 
 def _end() -> NoReturn:

@@ -39,6 +39,11 @@ def deck() -> list[Pin]:
     return pins
 
 
+def has_deck() -> bool:
+    """Whether this session has begun one, be it empty by now."""
+    return _DECK in st.session_state
+
+
 def set_deck(pins: Sequence[Pin]) -> None:
     """Another deck in its place."""
     st.session_state[_DECK] = list(pins)

@@ -1,6 +1,7 @@
 // Keys of whoever presents: ← and → move ε, Page Up and Page Down the deck, Esc ends it. Clickers
 // send the last three. What one writes into or moves oneself keeps its keys.
 const OWN_KEYS = "input, textarea, select, [contenteditable], [role=slider], [role=combobox]";
+const KEPT = "dp-pca-lab-deck";
 const DEEP = "[data-testid=stBidiComponentIsolated]";
 
 // The slider of ε that a page has in the browser; other pages' is moved by the server.
@@ -46,7 +47,7 @@ function follow(parentElement) {
     const [target] = event.composedPath();
     const isOwn = target.matches?.(OWN_KEYS) && event.key.startsWith("Arrow");
     const isDialog = event.key === "Escape" && document.querySelector("[role=dialog]");
-    if (!keys[event.key] || isOwn || isDialog || event.ctrlKey || event.altKey) return;
+    if (!view.data.presents || !keys[event.key] || isOwn || isDialog || event.ctrlKey || event.altKey) return;
     event.preventDefault();
     keys[event.key]();
   };
@@ -56,6 +57,11 @@ function follow(parentElement) {
   view.show = (data, trigger) => {
     Object.assign(view, { data, trigger });
     const { caption, at, addresses } = data;
+    find(".bar").hidden = !data.presents;
+    // A reload begins another session on the server: this tab hands it the deck.
+    const before = sessionStorage.getItem(KEPT);
+    if (data.kept) sessionStorage.setItem(KEPT, data.kept);
+    else if (before && view.handed !== before) trigger("kept", (view.handed = before));
     find(".caption").textContent = caption;
     find(".deck").hidden = !at;
     find("output").textContent = `${at} of ${addresses.length}`;

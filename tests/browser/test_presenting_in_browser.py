@@ -12,6 +12,8 @@ from tests.browser.reachable import faults
 FEW = "repetitions=2&seed=43"
 CURVE, STRIP, SLIDE = ".curve svg[role=img]", ".strip.private canvas", ".slide:not([hidden])"
 BOTTOM = "element => element.getBoundingClientRect().bottom"
+
+
 @pytest.fixture(scope="module")
 def presented(server, browser):
     with pages_of(browser) as opener:
@@ -76,6 +78,9 @@ def test_a_deck_is_presented_and_works_from_a_file_with_the_network_off(
     held(page, "location.search.includes('slide=1')")
     page.keyboard.press("PageDown")
     held(page, "location.search.includes('slide=2')")
+    page.reload()  # another session, which the tab hands the deck
+    page.get_by_text("2 of 2").wait_for(timeout=60_000)
+    settle(page)
     assert page.get_by_role("heading", level=1).inner_text() == "What ε promises"
     assert faults(page) == []
     page.keyboard.press("ArrowRight")

@@ -49,14 +49,15 @@ def _opened() -> None:
 def listed(pins: Sequence[Pin]) -> None:
     """Each pin with its caption, where it leads, and what moves it."""
     for number, pin in enumerate(pins, start=1):
+        key = f"deck_caption_{number}_{hash((pin.page, pin.caption, len(pins)))}"
         words, up, down, away = st.columns([12, 1, 1, 1], vertical_alignment="bottom")
         words.text_input(
             f"{number} · {PAGES[pin.page].title}",
             pin.caption,
             max_chars=LONGEST_CAPTION,
-            key=f"deck_caption_{number}_{hash((pin.page, pin.caption, len(pins)))}",
+            key=key,
             on_change=_said,
-            args=(number,),
+            args=(number, key),
         )
         last = len(pins)
         up.button("↑", key=f"deck_up_{number}", help=f"View {number} comes earlier.",
@@ -73,8 +74,7 @@ def listed(pins: Sequence[Pin]) -> None:
     )  # fmt: skip
 
 
-def _said(number: int) -> None:
-    key = next(k for k in st.session_state if str(k).startswith(f"deck_caption_{number}_"))
+def _said(number: int, key: str) -> None:
     pins = deck()
     caption = "".join(filter(str.isprintable, st.session_state[key]))[:LONGEST_CAPTION]
     pins[number - 1] = replace(pins[number - 1], caption=caption)
