@@ -138,6 +138,16 @@ def test_files_hold_the_numbers_of_the_runs_their_settings_and_promises(open_pag
     assert not any(shape.has_chart for shape in second.shapes)
 
 
+def test_charts_are_as_large_as_the_page_in_presenter_mode_and_small_again(open_page):
+    at = open_page("learn/promise", present="1")
+    for presents in (True, False):
+        figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+        assert figure["layout"]["font"]["size"] == (1.6 * 14 if presents else 14)
+        assert any("html { font-size" in each.proto.body for each in at.get("html")) == presents
+        at.toggle(key="present").set_value(False).run()
+    assert not at.exception
+
+
 def test_a_caption_cannot_leave_its_place():
     caption = "</script><script>alert(1)</script>"
     told = Told(caption, (), (caption,), (caption,), caption, caption, "")
