@@ -15,7 +15,7 @@ _CONFIG = {"displayModeBar": False}
 # As the page's letters are, by mode.css; and what a screen of 720 lines has room for.
 _LARGER, _HIGHEST = 1.6, 320
 # Of a name beside its row.
-_LINE = 26
+_LINE = 34
 
 
 def is_dark() -> bool:
@@ -33,13 +33,15 @@ def enlarged(figure: go.Figure) -> go.Figure:
     copy = go.Figure(figure)
     layout = copy.layout
     room = {side: _LARGER * (getattr(layout.margin, side) or 0) for side in "lrtb"}
-    lines = sum(1 + label.count("<br>") for label in layout.yaxis.ticktext or ())
-    high = max(min(layout.height or _HIGHEST, _HIGHEST), _LINE * lines)
+    names = [name.replace("<br>", " ") for name in layout.yaxis.ticktext or ()]
+    high = max(min(layout.height or _HIGHEST, _HIGHEST), _LINE * len(names))
     copy.update_layout(font_size=_LARGER * (layout.font.size or 12), margin=room, height=high)
     copy.for_each_annotation(lambda note: note.update(font_size=_LARGER * (note.font.size or 12)))
     copy.update_traces(textfont_size=_LARGER * 11, selector={"mode": "text"})
     copy.for_each_xaxis(lambda axis: axis.update(automargin=True))
     copy.for_each_yaxis(lambda axis: axis.update(automargin=True))
+    if names:
+        copy.update_layout(yaxis_ticktext=names)
     return copy
 
 

@@ -12,12 +12,13 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
 from dpcore.errors import ParameterError
+from pages.parameters.table import known
+from pages.parameters.words import plain
 from pages.presenting import mode, pins
 from pages.sidebar import address
 from pages.sidebar.foot.reachable import only_here, reachable
 from pages.sidebar.navigation import Place
 from pages.sidebar.parts import part
-from pages.widgets.figure_tools.small_type import settings
 from pages.widgets.plain_text import said
 
 _LOOK = (Path(__file__).parent / "foot.css").read_text(encoding="utf-8")
@@ -74,11 +75,21 @@ def _share(place: DeltaGenerator, page: Place) -> None:
 def _pin(page: Place) -> None:
     """The page as it stands, at the end of the deck, from a callback."""
     try:
-        pins.add(page.name, address.stands_at(), settings(page))
+        pins.add(page.name, address.stands_at(), _caption(page))
     except ParameterError as error:
         st.toast(said(error), icon="⚠️")
     else:
         st.toast(f"Pinned: view {len(pins.deck())} of your deck, on the page *Deck* under Use.")
+
+
+def _caption(page: Place) -> str:
+    """What a view is called until somebody calls it something else."""
+    told = [page.title]
+    if "dataset" in page.controls:
+        told += known("dataset").spelled(st.session_state["dataset"])
+    if "epsilon" in page.controls or page.is_default:
+        told.append(f"ε = {plain(st.session_state['epsilon'])}")
+    return ", ".join(told)
 
 
 @st.dialog("Share this view")

@@ -32,7 +32,7 @@ def powerpoint(deck: Sequence[Told]) -> bytes:
         title = slide.shapes.title
         title.text = told.caption
         _place(title, _EDGE, 0.2, _WIDE - 2 * _EDGE, 0.9)
-        title.text_frame.paragraphs[0].font.size = _points(28)
+        title.text_frame.paragraphs[0].font.size = _points(28 if len(told.caption) < 80 else 18)
         for number, view in enumerate(told.views):
             wide = (_WIDE - 2 * _EDGE) / len(told.views)
             _add_view(slide, view, _EDGE + number * wide, wide - 0.1)

@@ -44,7 +44,10 @@ def test_a_view_is_kept_with_its_address_reordered_captioned_and_removed(open_pa
     (first, second) = deck_of(at)
     assert first.page == "playground" and second.page == "promise"
     assert first.written == {name: [value] for name, value in RUN.items()}
-    assert "DPdisPCA" in first.caption
+    assert (first.caption, second.caption) == (
+        "Playground, digits, ε = 2",
+        "What ε promises, ε = 2",
+    )
     gone(at, "use/deck")
     at.button(key="deck_down_1").click().run()
     assert deck_of(at) == [second, first]
