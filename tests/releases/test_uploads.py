@@ -54,6 +54,7 @@ def test_the_laboratory_has_one_row_a_person_within_public_limits():
     # The first of each person; the missing age in the middle, the unknown answer nowhere.
     np.testing.assert_allclose(data.X, [[0, 1, 0], [0, 0, 0], [0.5, 1, 0]], atol=1e-5)
     assert data.label_names == ("A", "B", "none") and data.labels.tolist() == [0, 1, 2]
+    assert data.default_components == 1  # three would capture all of three features
     assert data.column_limits[0].tolist() == [-1 / 3, 1]
     assert np.linalg.norm(data.X, axis=1).max() <= data.public_norm_bound
     assert (reading.n_rows, reading.n_left_out, reading.missing["age"]) == (5, 2, 1)
