@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from dpcore.arrays import AnyArray, BoolArray, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.exact.integer_rows import on_grid
+from dpcore.releases.exact.integer_rows import are_within, on_grid
 from dpcore.releases.tables import Block, Cells, Table
 
 # What is read as a number; anything else in such a column is missing.
@@ -159,8 +159,7 @@ def _count(
     reading.n_rows += len(values)
     reading.n_left_out += int(np.count_nonzero(~kept))
     lower, upper, _ = limits
-    # A column with a cell that is no number has none of these ends.
-    within, start = (values.min(axis=0) >= lower) & (values.max(axis=0) <= upper), 0
+    within, start = are_within(values, lower, upper), 0
     if within.all() and len(within) == len(dictionary.columns):
         return
     for column in dictionary.columns:

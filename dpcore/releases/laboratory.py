@@ -74,7 +74,8 @@ def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None =
         label_names=label_names,
         sites=sites,
         feature_names=dictionary.features,
-        default_components=min(_USUAL_COMPONENTS, n_features),
+        # As many as there are features capture everything, whatever the noise.
+        default_components=min(_USUAL_COMPONENTS, max(1, n_features // 2)),
         provenance="Rows of a table that this session holds, scaled to its public limits.",
         public_norm_bound=bound_of(dictionary) ** 0.5 / GRID,
         column_limits=np.concatenate([_limits(column) for column in dictionary.columns]),

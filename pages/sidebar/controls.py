@@ -153,4 +153,6 @@ def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dic
 
 def _is_given(dataset: DatasetStatus) -> bool:
     """Whether the table itself says who is at which site."""
-    return bool(dataset.site_sizes) and st.session_state.get("split") == GIVEN
+    # Who comes by the browser's own ways has an address before there are controls.
+    split = st.session_state.get("split", st.query_params.get("split"))
+    return bool(dataset.site_sizes) and split == GIVEN

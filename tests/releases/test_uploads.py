@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from dpcore.data import Dataset, dataset_status, prepare, split_sites
+from dpcore.data.held_out import load_halves
 from dpcore.data.held_tables import HeldTable
 from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.pca_charges import promised
@@ -54,6 +55,7 @@ def test_the_laboratory_has_one_row_a_person_within_public_limits():
     # The first of each person; the missing age in the middle, the unknown answer nowhere.
     np.testing.assert_allclose(data.X, [[0, 1, 0], [0, 0, 0], [0.5, 1, 0]], atol=1e-5)
     assert data.label_names == ("A", "B", "none") and data.labels.tolist() == [0, 1, 2]
+    assert data.default_components == 1  # three would capture all of three features
     assert data.column_limits[0].tolist() == [-1 / 3, 1]
     assert np.linalg.norm(data.X, axis=1).max() <= data.public_norm_bound
     assert (reading.n_rows, reading.n_left_out, reading.missing["age"]) == (5, 2, 1)
@@ -76,6 +78,9 @@ def test_the_laboratory_knows_who_is_at_which_site():
     spec = RunSpec(dataset=held.name, sites=2, split="given", components=1, intermediate_dim=1)
     assert promised(spec, "dpdis", dataset_status(held.name)).epsilon == 1.0
     assert [len(site) for site in sites_of(spec.problem_key(), prepare(data))] == [3, 3]
+    labelled = HeldTable(replace(data, labels=np.array([0, 1] * 3), label_names=("a", "b")))
+    halves = load_halves(labelled.name, mode="sphere")
+    assert len(halves.labels) + len(halves.test_labels) == 6
     with pytest.raises(ParameterError, match="samples must be everybody"):
         sites_of(replace(spec, samples=4).problem_key(), prepare(data))
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import AnyArray, BoolArray, FloatArray
 
 # A column reaches to GRID on both sides of its middle; a row of the moment is at most LENGTH long.
 GRID = 1 << 18
@@ -45,13 +45,29 @@ def on_grid(
     np.copyto(scaled, values)
     with np.errstate(over="ignore", invalid="ignore"):
         _to_grid(scaled, middle, factor)
-        # Not a number is within no limits.
-        if not ((values.min(axis=0) >= lower) & (values.max(axis=0) <= upper)).all():
+        if not are_within(values, lower, upper).all():
             ends = np.array([lower, upper], dtype=np.float64)
             # Rounding changes no order: what is beyond a limit is clipped to where that went.
             np.clip(scaled, *_to_grid(ends, middle, factor), out=scaled)
             scaled[np.isnan(scaled)] = 0.0
     return scaled
+
+
+def are_within(values: AnyArray, lower: FloatArray | float, upper: FloatArray | float) -> BoolArray:
+    """Of each column, whether all its numbers are from `lower` to `upper`; not a number is not.
+
+    Parameters
+    ----------
+    values : ndarray of numbers, shape (n_rows, n_features), with one row at least
+    lower, upper : ndarray of shape (n_features,)
+    """
+    if values.dtype.kind in "iu":
+        # A byte need not be looked at to be within 0 and 255.
+        kind = np.iinfo(values.dtype)
+        within: BoolArray = np.greater_equal(kind.min, lower) & np.less_equal(kind.max, upper)
+        if within.all():
+            return within
+    return np.asarray((values.min(axis=0) >= lower) & (values.max(axis=0) <= upper))
 
 
 def _to_grid(values: FloatArray, middle: FloatArray | float, factor: FloatArray) -> FloatArray:

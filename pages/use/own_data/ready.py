@@ -113,5 +113,7 @@ def _in_use(own: OwnTable, dictionary: Dictionary) -> None:
 
 def _at_sites(own: OwnTable) -> str:
     sizes = () if own.held is None else dataset_status(own.held.name).site_sizes
-    people = ", ".join(map(str, sorted(sizes)))
-    return f" They are at {counted(len(sizes), 'site')}, of {people} people." if sizes else ""
+    if not sizes:
+        return ""
+    people = f"{min(sizes):,} to {max(sizes):,} people" if len(set(sizes)) > 1 else "as many each"
+    return f" They are at {counted(len(sizes), 'site')}, {people}."

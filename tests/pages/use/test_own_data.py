@@ -117,7 +117,7 @@ def test_it_is_gone_with_its_session(open_page):
 
 def test_pages_split_people_as_the_tables_own_column_does(open_page):
     at = brought(open_page, "SECRET")
-    assert "They are at 3 sites, of 10, 10, 20 people" in sentences(at)
+    assert "They are at 3 sites, 10 to 20 people" in sentences(at)
     at = gone(at, "explore/playground")
     assert at.slider(key="sites").value == 3 and at.slider(key="sites").disabled
     assert "given" in at.button_group(key="split").options and not at.exception
