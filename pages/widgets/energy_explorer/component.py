@@ -69,12 +69,13 @@ def _released() -> None:
 def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> None:
     """Hand over the present ε, which is paid for, and the others as they are finished."""
     has_all = st.session_state.get(_TOLD) == (setting_of(spec), True)
-    # One place on the page in every run.
-    with st.container():
+    may_go_on = session_ledger.curves(dataset.name)
+    # One place on the page in every run, which takes no room whether anything is in it or not.
+    with st.container(key="frames_out_of_sight"):
         here = frames_cache.frame(spec, dataset, rows)
         if is_alone() and not has_all:
             st.session_state.pop(_TOLD, None)  # whoever let go wants an answer, not more frames
-        if not session_ledger.curves(dataset.name):
+        if not may_go_on:
             st.session_state.pop(_TOLD, None)
             _frames(key="energy_frames", data=payload(spec, dataset, [here], 1))
         elif not (is_alone() and has_all):  # the browser has them
