@@ -16,7 +16,6 @@ from dpcore.figures.components.images import (
     picture_strip,
 )
 
-
 # Components have 127 levels: at most half a level, of which the steepest is 7 of 255 colours wide.
 HALF_A_LEVEL = 4
 
