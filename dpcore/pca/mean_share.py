@@ -57,8 +57,14 @@ def with_mean_share(
     """
     if settings.mean_share is not None:
         return settings
+    return _settled(settings, sum(n_samples), n_noises * n_features)
+
+
+# Every protocol of a draw asks several times.
+@lru_cache(maxsize=256)
+def _settled(settings: ReleaseSettings, n_people: float, n_entries: int) -> ReleaseSettings:
     unit = _noise_of_unit_change(settings.budget, settings.calibration)
-    noise = math.sqrt(n_noises * n_features) / sum(n_samples) * unit
+    noise = math.sqrt(n_entries) / n_people * unit
     return replace(settings, mean_share=best_mean_share(noise))
 
 

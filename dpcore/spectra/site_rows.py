@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -102,11 +102,17 @@ class SiteRows:
         people = self.n_samples[chosen]
         return replace(self, sites=members, means=self.means[chosen], n_samples=people)
 
-    @cached_property
+    @property
     def as_they_are(self) -> SiteMoments:
         """Moments of everybody's rows as one site, neither shortened nor normalised: no guarantee
         is about these."""
-        return site_moments(self.rows, (np.concatenate(self.sites),))
+        # No cached_property here: in Python 3.11 its lock is one for all tables, so that whoever
+        # reads a small one would wait for somebody else's MNIST.
+        known: SiteMoments | None = vars(self).get("_as_they_are")
+        if known is None:
+            known = site_moments(self.rows, (np.concatenate(self.sites),))
+            vars(self)["_as_they_are"] = known
+        return known
 
     def around_public_middle(self) -> SiteMoments:
         """Moments of the rows at length 1 around zero, which takes no private mean."""

@@ -75,8 +75,9 @@ def finished(
 ) -> tuple[list[Frame], list[Missing]]:
     """Frames that have a draw and its pictures, and what is to be done for the others, in order.
 
-    First come one draw and the pictures of every spec, then a second draw of every spec, and so
-    on. Draws are handed over by such rounds: what has not changed is not sent again.
+    First come the draws of the first spec, the one that somebody looks at; then one draw and the
+    pictures of every other, then a second draw of each, and so on. Draws of the others are handed
+    over by such rounds: what has not changed is not sent again.
     """
     frames: list[Frame] = []
     missing: list[tuple[int, Missing]] = []
@@ -87,10 +88,13 @@ def finished(
             frames.append(Frame(spec, rows, pictures))
         if pictures is None:
             missing.append((0, partial(_pictures_of, spec, dataset.image_shape)))
-        missing += [(cell[1], partial(result_cache.cell_rows, cell)) for cell in cells]
+        is_first = spec is specs[0]
+        missing += [
+            (0 if is_first else cell[1], partial(result_cache.cell_rows, cell)) for cell in cells
+        ]
     by_round = [item for _, item in sorted(missing, key=lambda each: each[0])]
     round_ = min((frame.n_draws for frame in frames), default=0)
-    return [frame.up_to(round_) for frame in frames], by_round
+    return [frame if frame.spec is specs[0] else frame.up_to(round_) for frame in frames], by_round
 
 
 def exact_pictures(spec: RunSpec, dataset: DatasetStatus) -> Pictures:

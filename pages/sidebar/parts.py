@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import streamlit as st
@@ -25,28 +25,23 @@ def part(name: str, draw: Callable[P, T]) -> Callable[P, T]:
     """What draws a part; moving a control inside draws the part alone, unless its callback calls
     `st.rerun`.
     """
-    return st.fragment(and_nothing_else(draw), key=name)
+    return st.fragment(and_nothing_else()(draw), key=name)
 
 
-def and_nothing_else(draw: Callable[P, T]) -> Callable[P, T]:
-    """What draws a part, and empties the places that an earlier and longer run of it had filled.
+@contextmanager
+def and_nothing_else() -> Iterator[None]:
+    """Around what draws a part: empties the places that an earlier and longer run of it had filled.
 
     A browser does so by itself once it hears that the run has ended. On a busy server it may not:
     Streamlit says so of no run whose last word is still waiting when the next run begins.
     """
-
-    @wraps(draw)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
-        result = draw(*args, **kwargs)
-        name = f"_places_of_{ThreadState.get().fragment_id}"
-        cursor = context_dg_stack.get()[-1]._cursor  # noqa: SLF001, it has no public name
-        filled = 0 if cursor is None else cursor.index
-        for _ in range(filled, st.session_state.get(name, 0)):
-            st.empty()
-        st.session_state[name] = filled
-        return result
-
-    return drawn
+    yield
+    name = f"_places_of_{ThreadState.get().fragment_id}"
+    cursor = context_dg_stack.get()[-1]._cursor  # noqa: SLF001, it has no public name
+    filled = 0 if cursor is None else cursor.index
+    for _ in range(filled, st.session_state.get(name, 0)):
+        st.empty()
+    st.session_state[name] = filled
 
 
 def draw_again(*names: str) -> NoReturn:

@@ -27,7 +27,7 @@ def make_the_rest(spec: RunSpec, to_come: Sequence[Cell]) -> None:
     to_come : sequence of cells
         Those of its draws that what stands below has not.
     """
-    st.fragment(and_nothing_else(_go_on))(spec, bool(to_come))
+    st.fragment(and_nothing_else()(_go_on))(spec, bool(to_come))
 
 
 def _go_on(spec: RunSpec, is_short: bool) -> None:

@@ -46,6 +46,8 @@ def playground(server, open_page):
 def test_number_marker_and_pictures_follow_the_hand_without_the_server(playground):
     page = playground
     before = shown(page)
+    below = page.get_by_role("button", name="Redraw noise")
+    stood = below.bounding_box()
     box = page.locator(".control input").bounding_box()
     y = box["y"] + box["height"] / 2
 
@@ -71,6 +73,7 @@ def test_number_marker_and_pictures_follow_the_hand_without_the_server(playgroun
     assert page.evaluate("window.sent") == 1
     assert "epsilon=10" in page.url
     assert shown(page) == dragged
+    assert below.bounding_box() == stood
 
 
 def test_arrow_keys_move_it_and_say_what_is_kept(playground):

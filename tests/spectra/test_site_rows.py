@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from threading import Event
 
 import hypothesis.strategies as st
 import numpy as np
@@ -107,6 +109,29 @@ def test_means_are_of_rows_shortened_to_the_bound():
     found = SiteRows.of(rows, (np.array([0, 1]), np.array([2, 3])))
     np.testing.assert_allclose(found.means, [[0.3, 0.65], [0.5, 0.0]], rtol=1e-12)
     np.testing.assert_array_equal(found.as_they_are.second_moments[0], rows.T @ rows / 4)
+
+
+def test_nobody_waits_for_the_moments_of_another_table(monkeypatch):
+    """Python 3.11 has one lock for a cached property of all instances."""
+    entered, may_end = Event(), Event()
+
+    def slow(rows, sites):
+        if len(rows) > 2:
+            entered.set()
+            assert may_end.wait(30)
+        return site_moments(rows, sites)
+
+    monkeypatch.setattr(site_rows, "site_moments", slow)
+    large = one_site(np.ones((3, 2)))
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(lambda: large.as_they_are)
+        assert entered.wait(30)
+        small = pool.submit(lambda: one_site(np.eye(2)).as_they_are)
+        try:
+            np.testing.assert_array_equal(small.result(10).pooled(), np.eye(2) / 2)
+        finally:
+            may_end.set()
+    assert waiting.result() is large.as_they_are
 
 
 def test_a_row_that_is_the_centre_counts_as_nothing():

@@ -46,7 +46,7 @@ def own_estimate(spec: RunSpec, n_features: int) -> None:
     may_wait = is_long or page_lock.is_wanted()
     if asked is not None and not may_wait:
         result_cache.self_assessed(asked)
-    st.fragment(and_nothing_else(_panel))(asked, may_wait)
+    st.fragment(and_nothing_else()(_panel))(asked, may_wait)
 
 
 def _panel(asked: RunSpec | None, may_wait: bool) -> None:

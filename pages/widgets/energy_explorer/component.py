@@ -16,6 +16,7 @@ from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.runs import PcaRow
 from dpcore.experiments.pca.spec import RunSpec
 from pages.server import frames_cache, page_lock, result_cache
+from pages.server.frames_cache import Frame
 from pages.sidebar.controls import current, let_go_at
 from pages.sidebar.parts import ask_again, is_alone
 from pages.widgets import session_ledger
@@ -69,26 +70,33 @@ def _released() -> None:
 def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> None:
     """Hand over the present ε, which is paid for, and the others as they are finished."""
     has_all = st.session_state.get(_TOLD) == (setting_of(spec), True)
-    # One place on the page in every run.
-    with st.container():
+    may_go_on = session_ledger.curves(dataset.name)
+    # One place on the page in every run, which takes no room whether anything is in it or not.
+    with st.container(key="frames_out_of_sight"):
         here = frames_cache.frame(spec, dataset, rows)
         if is_alone() and not has_all:
             st.session_state.pop(_TOLD, None)  # whoever let go wants an answer, not more frames
-        if not session_ledger.curves(dataset.name):
+        if not may_go_on:
             st.session_state.pop(_TOLD, None)
             _frames(key="energy_frames", data=payload(spec, dataset, [here], 1))
         elif not (is_alone() and has_all):  # the browser has them
-            st.fragment(_fill)(spec, dataset, along_epsilon(spec))
+            st.fragment(_fill)(here, dataset, along_epsilon(spec), is_alone())
 
 
-def _fill(spec: RunSpec, dataset: DatasetStatus, specs: tuple[RunSpec, ...]) -> None:
-    setting = setting_of(spec)
+def _fill(here: Frame, dataset: DatasetStatus, specs: tuple[RunSpec, ...], is_let_go: bool) -> None:
+    setting = setting_of(here.spec)
     goes_on = st.session_state.get(_TOLD, ("", False))[0] == setting
+    if is_let_go and not goes_on:
+        # The browser keeps the others that it has, and gets what else there is in a moment.
+        _frames(key="energy_frames", data=payload(here.spec, dataset, [here]))
+        st.session_state[_TOLD] = setting, False
+        ask_again(page_lock.unhurried(_TICK_SECONDS))
+        return
     frames, missing = frames_cache.finished(specs, dataset)
     if missing and goes_on:
         result_cache.compute_for(missing, lambda item: item(), _SLICE_SECONDS)
         frames, missing = frames_cache.finished(specs, dataset)
-    _frames(key="energy_frames", data=payload(spec, dataset, frames, len(specs)))
+    _frames(key="energy_frames", data=payload(here.spec, dataset, frames, len(specs)))
     st.session_state[_TOLD] = setting, not missing
     if missing or goes_on:
         ask_again(page_lock.unhurried(_TICK_SECONDS) if missing else None)

@@ -139,7 +139,8 @@ class Explorer {
     }
     if (known?.sprite === data.exact.sprite) data.exact.picture = known?.picture;
     this.decode(data.exact);
-    this.find(".count").textContent = data.count;
+    // One frame alone does not know how many there are.
+    if (data.count !== null) this.find(".count").textContent = data.count;
     this.drawLegend();
     this.drawTable();
     this.drawComponents();

@@ -47,9 +47,9 @@ def along_epsilon(spec: RunSpec) -> tuple[RunSpec, ...]:
 
 
 def payload(
-    spec: RunSpec, dataset: DatasetStatus, frames: Sequence[Frame], n_wanted: int
+    spec: RunSpec, dataset: DatasetStatus, frames: Sequence[Frame], n_wanted: int | None = None
 ) -> dict[str, Any]:
-    """Everything that is there of a setting, for the browser, of frames at `n_wanted` ε."""
+    """Frames of a setting, for the browser: all there are, at `n_wanted` ε, or some of them."""
     exact = frames_cache.exact_pictures(spec, dataset)
     named = {"names": frames_cache.features_of(spec)} if exact.loadings else {}
     return {
@@ -60,7 +60,7 @@ def payload(
         "exact": _pictures(exact, "Exact PCA") | named,
         # In one order wherever ε stands: what the browser has already is then not sent again.
         "frames": [_frame(frame) for frame in sorted(frames, key=lambda each: each.spec.epsilon)],
-        "count": _so_far(frames, n_wanted),
+        "count": None if n_wanted is None else _so_far(frames, n_wanted),
     }
 
 
