@@ -115,7 +115,7 @@ def on_wall(room: Room, activity: Hospitals) -> None:
             _looked_into(room, activity, activity.opened)
         sites = ", ".join(
             f"{named(room, seat)} at ε = {plain(epsilon)}"
-            for seat, epsilon in activity.epsilons.items()
+            for seat, epsilon in list(activity.epsilons.items())
         )
         st.markdown(f"**Sent:** {sites}.")
     session_ledger.uncovered("digits", "Rounds in a classroom", "each hospital pays its own ε")
@@ -157,7 +157,7 @@ def _found(activity: Hospitals) -> None:
     big_number(
         percent(activity.found),
         f"of the pattern is found by {counted(len(sent), 'hospital')} together, "
-        f"in {bytes_in_words(sum(activity.n_bytes.values()))}.",
+        f"in {bytes_in_words(sum(list(activity.n_bytes.values())))}.",
         f"{plain_average}The first message alone had {percent(kept[0])}. Patients are dealt to "
         f"{n_dealt} hospitals; each message promises its own ε at δ = {say_number(DELTA)}.",
     )
