@@ -47,8 +47,8 @@ ARROWS: dict[str, set[str]] = {
     "statistics": TOOLS,
     "classification": TOOLS | {"pca"},
     "releases": TOOLS | {"pca"},
-    # Guards release as one does on one's own.
-    "study": TOOLS | {"releases"},
+    # Guards release as one does on one's own, and messages are those of distributed PCA and CCA.
+    "study": TOOLS | {"releases", "pca", "cca"},
     "experiments": TOOLS | ALGORITHMS,
     "figures": set(),
     "command_line": TOOLS | ALGORITHMS | {"experiments", "figures", "study"},

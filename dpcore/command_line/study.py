@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import threading
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +18,20 @@ from dpcore.errors import ParameterError
 if TYPE_CHECKING:
     from dpcore.study.frames import Request
     from dpcore.study.hub import Hub
+    from dpcore.study.owner import Desk
     from dpcore.study.plan import StudyPlan
 
 _BROKEN, _LOOK = 1, 0.1
 
 
 def add_study_command(commands: Commands) -> None:
-    """Hang `study` and its four parts on the parser."""
+    """Hang `study` and its parts on the parser."""
     parser = commands.add_parser("study", help="run a study across real sites")
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
     _add_init(parts.add_parser("init", help="make a study: a hub's folder, a join file a site"))
     _add_hub(parts.add_parser("hub", help="wait for the sites and add up what they send"))
     _add_site(parts.add_parser("site", help="guard a site's rows and answer the hub"))
+    _add_look(parts.add_parser("look", help="what a site was asked, sent and has left to spend"))
     _add_demo(parts.add_parser("demo", help="a hub and five guards on this machine"))
 
 
@@ -37,14 +40,20 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", type=float, default=1.0)
     add("--delta", type=float, default=1e-6)
     add("--components", type=int, default=10, help="K")
-    add("--protocol", default="securesum", help="securesum, full or dpdis (default: %(default)s)")
+    add(
+        "--protocol",
+        default="securesum",
+        help="see docs/study.md (default: %(default)s)",
+    )
+    add("--first-view", type=int, metavar="N",
+        help="canonical correlations of the first N columns' features and the others")  # fmt: skip
     add("--fewest", type=int, help="sites that have to answer (default: all but one)")
     add("--round-seconds", type=float, default=60.0, help="how long the hub waits for a message")
     add("--join-seconds", type=float, default=600.0, help="how long it waits for sites to join")
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = "epsilon", "delta", "protocol", "fewest", "round_seconds", "join_seconds"
+    names = "epsilon", "delta", "protocol", "fewest", "first_view", "round_seconds", "join_seconds"
     values = {name: getattr(arguments, name) for name in names}
     return values | {"n_components": arguments.components}
 
@@ -80,11 +89,12 @@ def _init(arguments: argparse.Namespace) -> int:
 
 def _promise(plan: StudyPlan) -> str:
     from dpcore.privacy import Adversary
+    from dpcore.privacy.card import say_delta
 
     worst = max(plan.epsilon_against(who) for who in Adversary)
     return (
-        f"an attempt is (ε = {worst:.4g}, δ = {plan.delta:g})-differentially private for every "
-        f"person if at least {plan.fewest} sites answer"
+        f"an attempt is (ε = {worst:.4g}, δ = {say_delta(plan.delta)})-differentially private for "
+        f"every person if at least {plan.fewest} sites answer"
     )
 
 
@@ -133,8 +143,43 @@ def _add_site(parser: argparse.ArgumentParser) -> None:
     add("--project", type=Path, required=True, help="folder with the site's ledger")
     add("--cap", type=float, nargs=2, metavar=("EPSILON", "DELTA"),
         help="for a new project: the most that everything ever released may spend")  # fmt: skip
-    add("--ask", action="store_true", help="ask at the terminal before each answer")
+    add("--ask", nargs="?", type=float, const=0.0, metavar="SECONDS",
+        help="ask on the page and at the terminal before each answer; who says nothing for so "
+        "long (default: 0.8 of what the hub waits) has refused")  # fmt: skip
+    add("--peers", type=Path, metavar="FILE",
+        help="JSON of other sites' public keys, come by another way than the hub")  # fmt: skip
+    _add_page_port(parser)
     parser.set_defaults(command=_site)
+
+
+def _add_page_port(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--page-port", type=int, default=0, help="of the owner's page on this machine"
+    )
+
+
+def _add_look(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("join", type=Path, help="the site's join file")
+    add("--project", type=Path, required=True, help="folder with the site's ledger")
+    _add_page_port(parser)
+    parser.set_defaults(command=_look)
+
+
+def _look(arguments: argparse.Namespace) -> int:
+    """The owner's page without a guard, until somebody ends it."""
+    from dpcore.releases.project import Project
+    from dpcore.study.identity import read_join_file
+    from dpcore.study.owner_page import Office, owner_page
+    from dpcore.study.plan import plan_from
+
+    join = read_join_file(arguments.join)
+    office = Office(plan_from(join.plan), join.site, Project(arguments.project))
+    with owner_page(office, arguments.page_port) as address, suppress(KeyboardInterrupt):
+        print(f"dpcore: the owner's page is at {address}, until Ctrl-C", file=ASIDE, flush=True)
+        while True:
+            time.sleep(3600)
+    return 0
 
 
 def _site(arguments: argparse.Namespace) -> int:
@@ -142,28 +187,45 @@ def _site(arguments: argparse.Namespace) -> int:
     from dpcore.study.courier import Courier
     from dpcore.study.frames import FrameError
     from dpcore.study.guard import Guard
-    from dpcore.study.identity import read_join_file
+    from dpcore.study.identity import read_join_file, read_peers
+    from dpcore.study.owner import desk_for
+    from dpcore.study.owner_page import Office, owner_page
     from dpcore.study.plan import plan_from
+
+    def say(sentence: str) -> None:
+        print(f"dpcore: {sentence}", file=ASIDE, flush=True)
 
     join = read_join_file(arguments.join)
     cap = None if arguments.cap is None else tuple(arguments.cap)
-    plan = plan_from(join.plan)
-    approve = _approve if arguments.ask else lambda _: True
-    project = Project(arguments.project, cap)
-    guard = Guard(plan, join.site, arguments.data, project, approve=approve)
-    print(f"dpcore: {join.site}: {_promise(plan)}; public key {guard.public_key}", file=ASIDE)
-    try:
-        phase = Courier(guard, join, say=lambda what: print(f"dpcore: {what}", file=ASIDE)).run()
-    except FrameError as error:
-        raise ParameterError("join", "one that the hub accepts", str(error)) from error
+    plan, project = plan_from(join.plan), Project(arguments.project, cap)
+    desk = None if arguments.ask is None else desk_for(plan, arguments.ask or None, _tell)
+    approve = (lambda _: True) if desk is None else desk.approve
+    peers = None if arguments.peers is None else read_peers(arguments.peers, plan)
+    guard = Guard(plan, join.site, arguments.data, project, approve=approve, peers=peers)
+    say(f"{join.site}: {_promise(plan)}; public key {guard.public_key}")
+    office = Office(plan, join.site, project, desk)
+    with owner_page(office, arguments.page_port) as address:
+        say(f"the owner's page, on this machine alone, is at {address}")
+        if desk is not None:
+            threading.Thread(target=_listen, args=(desk,), daemon=True).start()
+        try:
+            phase = Courier(guard, join, say=say).run()
+        except FrameError as error:
+            raise ParameterError("join", "one that the hub accepts", str(error)) from error
     print(f"the study is {phase}")
     return 0 if phase == "done" else _BROKEN
 
 
-def _approve(request: Request) -> bool:
+def _tell(request: Request) -> None:
     print(f"attempt {request.attempt}, {request.round}, among {', '.join(request.roster)}")
     print("answer? [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _listen(desk: Desk) -> None:
+    """Every line at the terminal is a word on what waits."""
+    for line in sys.stdin:
+        if (waiting := desk.waiting) is not None:
+            desk.decide(waiting.request.id, line.strip().lower() in ("y", "yes"))
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:

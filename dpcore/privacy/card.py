@@ -25,6 +25,8 @@ from dpcore.privacy.meaning import (
 # Level of the test quoted on the card: one false alarm in twenty.
 CARD_TYPE_ONE = 0.05
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 EXPLANATIONS = {
     "asked": "What the settings ask for. The noise is computed from it, by the chosen calibration.",
     "exact": "What the noise really promises, from the exact profile of the mechanism, against the "
@@ -129,6 +131,15 @@ def say_number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{_ceil_digits(value, 3):.6g}"
 
 
+def say_delta(value: float) -> str:
+    """As on paper: 0.01, but 10⁻⁵ and 2.5·10⁻⁶ where a power of ten says it shorter."""
+    if value == 0 or value >= 1e-3:
+        return f"{value:g}"
+    digits, power = f"{value:.5e}".split("e")
+    factor = "" if float(digits) == 1 else f"{float(digits):g}·"
+    return f"{factor}10{str(int(power)).translate(_RAISED)}"
+
+
 def _headline(guarantee: Guarantee) -> str:
     if guarantee.mechanism == "data-independent":
         return "This result does not depend on the data, so it says nothing about anybody."
@@ -160,7 +171,9 @@ def _rows(guarantee: Guarantee) -> list[CardRow]:
     rows = []
     if asked is not None:
         rows.append(
-            CardRow("Asked", f"ε = {say_number(asked.epsilon)}, δ = {asked.delta:g}", "asked")
+            CardRow(
+                "Asked", f"ε = {say_number(asked.epsilon)}, δ = {say_delta(asked.delta)}", "asked"
+            )
         )
     rows.append(CardRow("Holds", _say_what_holds(guarantee), "exact"))
     if guarantee.mechanism == "data-independent" or not guarantee.is_private:
@@ -191,7 +204,7 @@ def _rows(guarantee: Guarantee) -> list[CardRow]:
 
 
 def _say_what_holds(guarantee: Guarantee) -> str:
-    said = f"ε = {say_number(guarantee.epsilon)} at δ = {guarantee.delta:g}"
+    said = f"ε = {say_number(guarantee.epsilon)} at δ = {say_delta(guarantee.delta)}"
     if guarantee.mechanism == "gaussian" and guarantee.is_private:
         return f"{said}; what is cut from the noisy release gives away at most that"
     return said

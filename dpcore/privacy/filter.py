@@ -58,7 +58,7 @@ from decimal import ROUND_FLOOR, Context
 
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import PrivacyBudget
-from dpcore.privacy.card import say_number
+from dpcore.privacy.card import say_delta, say_number
 from dpcore.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from dpcore.privacy.ledger import Bound
 
@@ -143,7 +143,7 @@ class Cap:
         """
         if self.admits(after):
             return
-        cap = f"the cap of ε = {self.epsilon:g} at δ = {self.delta:g}"
+        cap = f"the cap of ε = {self.epsilon:g} at δ = {say_delta(self.delta)}"
         if after.delta > self.reserve:
             raise BeyondCap(
                 f"This asks for δ = {asked.delta:.3g} without being Gaussian, and {cap} keeps "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from dpcore.privacy.card import say_number
+from dpcore.privacy.card import say_delta, say_number
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -50,12 +50,13 @@ def certificate_page(certificate: dict[str, Any]) -> str:
 def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
     total, asked = certificate["total"], certificate["asked"]
     return {
-        "Holds": f"ε = {say_number(certificate['epsilon'])} at δ = {certificate['delta']:g}",
-        "Asked": f"ε = {asked['epsilon']:g} at δ = {asked['delta']:g}",
+        "Holds": f"ε = {say_number(certificate['epsilon'])} at "
+        f"δ = {say_delta(certificate['delta'])}",
+        "Asked": f"ε = {asked['epsilon']:g} at δ = {say_delta(asked['delta'])}",
         "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
-        f"δ = {total['delta']:g}",
+        f"δ = {say_delta(total['delta'])}",
         "Most that the project may ever spend": f"ε = {total['cap_epsilon']:g} at "
-        f"δ = {total['cap_delta']:g}",
+        f"δ = {say_delta(total['cap_delta'])}",
     }
 
 

@@ -8,8 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
+from dpcore.cca.canonical import canonical_pairs, noise_floor
+from dpcore.pca.aggregator import Inbox, add_up
+from dpcore.pca.site import SiteMessage
 from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.releases.measurement import Measured, centre_of, leading_of
+from dpcore.spectra import leading_eigenpairs
 from dpcore.study.masks import added_up
 from dpcore.study.plan import StudyPlan
 
@@ -45,13 +49,80 @@ def components(
     centre, n_rows
         From `centre_and_count`.
     """
+    received = [_message(plan, each) for each in _together(plan, list(moments.values()))]
+    # No n_s of a site is public, and none is needed: its message is a sum over its rows.
+    box = Inbox(np.ones(len(received)))
+    for message in received:
+        box.receive(message)
+    add_up([box])
+    sigma = None if plan.is_cut else _sigma_left(plan, len(moments))
     on_grid = np.array(centre, dtype=np.float64)
-    if plan.protocol == "dpdis":
-        moment = np.sum([each @ each.T for each in moments.values()], axis=0)
-        return leading_of(moment, plan.n_components, on_grid, n_rows, None)
-    moment = _square(added_up(list(moments.values())), plan.n_features) / LENGTH**2
-    sigma = math.sqrt(len(moments)) * plan.scales.diagonal_sigma / LENGTH**2
-    return leading_of(moment, plan.n_components, on_grid, n_rows, sigma)
+    return leading_of(box.average.matrix, plan.n_components, on_grid, n_rows, sigma)
+
+
+def views(
+    plan: StudyPlan, moments: Mapping[str, AnyArray]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """For a study of two views: `dpcore.cca.canonical_pairs` of what the moments add up to.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        With a `first_view`.
+    moments : mapping of str to ndarray
+        As in `components`.
+    """
+    together = _together(plan, list(moments.values()))
+    joint = np.sum([_message(plan, each).values for each in together], axis=0)
+    floor = noise_floor(joint, _sigma_left(plan, len(moments)), noise="isometric")
+    return canonical_pairs(joint, int(plan.first_view or 0), plan.n_components, floor=floor)
+
+
+def left_out_agreement(
+    plan: StudyPlan, moments: Mapping[str, AnyArray], components: FloatArray
+) -> FloatArray:
+    """How much of the subspace stays without each site, from 0 to 1; NaN where nobody can know.
+
+    A site that has moved the result by itself stands apart: it lies, or its people are different.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    moments : mapping of str to ndarray
+        As in `components`.
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+        What all gave.
+
+    Returns
+    -------
+    ndarray of shape (n_sites,)
+    """
+    if plan.is_masked or plan.is_chain:
+        return np.full(len(moments), np.nan)
+    messages = [_message(plan, each) for each in moments.values()]
+    parts = [each.values if each.whole else each.values @ each.values.T for each in messages]
+    everybody = np.sum(parts, axis=0)
+    without = [leading_eigenpairs(everybody - part, len(components))[1] for part in parts]
+    return np.array([np.sum((components @ each.T) ** 2) for each in without]) / len(components)
+
+
+def _sigma_left(plan: StudyPlan, n_sites: int) -> float:
+    """Of the noise on the diagonal of what so many whole moments add up to."""
+    return math.sqrt(n_sites) * plan.scales.diagonal_sigma / LENGTH**2
+
+
+def _together(plan: StudyPlan, moments: list[AnyArray]) -> list[AnyArray]:
+    """Messages of which the second moments are to be added up."""
+    if plan.is_chain:
+        # The last one is an average over all sites that it came by.
+        return [moments[-1] * math.sqrt(len(moments))]
+    return [added_up(moments)] if plan.is_masked else moments
+
+
+def _message(plan: StudyPlan, values: AnyArray) -> SiteMessage:
+    if plan.is_cut:
+        return SiteMessage(values, 1, 0.0)
+    return SiteMessage(_square(values, plan.n_features) / LENGTH**2, 1, 0.0, whole=True)
 
 
 def _square(upper: IntArray, n_features: int) -> FloatArray:

@@ -86,8 +86,11 @@ class Courier:
             self._say(f"refused {asked.request}: {refused}")
             self._until_heard("POST", f"/refusal/{asked.request}", str(refused))
             return
-        self._say(f"sent {len(message):,} bytes for {asked.request}")
-        self._until_heard("POST", f"/answer/{asked.request}", message)
+        reply = self._until_heard("POST", f"/answer/{asked.request}", message)
+        if reply.status == http.client.NO_CONTENT:
+            self._say(f"sent {len(message):,} bytes for {asked.request}")
+        else:
+            self._say(f"the hub did not take the answer to {asked.request}: {_words(reply)}")
 
     def _until_heard(self, method: str, path: str, body: str | bytes | None = None) -> Reply:
         """Ask again, with longer and longer pauses, while the network or the hub is away."""

@@ -17,7 +17,7 @@ import numpy as np
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.study.hub import Hub
+from dpcore.study.hub import RESULT, Hub
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study
 from dpcore.study.plan import StudyPlan
@@ -122,6 +122,6 @@ def summary(hub: Hub) -> str:
     return json.dumps(
         {"phase": state.phase, "why": state.why, "sites": state.answered,
          "attempts": state.attempt, "noisy rows": round(state.n_rows),
-         "bytes": state.sent_bytes, "result": str(hub.folder)},
+         "bytes": state.sent_bytes, "result": str(hub.folder / RESULT)},
         indent=1,
     )  # fmt: skip

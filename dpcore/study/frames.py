@@ -27,6 +27,8 @@ ROUNDS = (SUM, MOMENT)
 MOST_ATTEMPTS = 99
 _LENGTH = struct.Struct("<I")
 _MOST_HEADER, _DIGEST, _KEY = 1 << 12, 32, 64
+# Roots of eigenvalues of 2^27 rows of length 1 and noise of 57 bits stay far below.
+_LARGEST = 2.0**64
 
 
 class FrameError(ValueError):
@@ -50,6 +52,11 @@ class Request:
         Public keys of the roster, 64 hexadecimal digits each.
     centre : tuple of int
         On the grid, for the moment; empty for the sum.
+    handed : str
+        What the site before this one in a chain has sent, as hexadecimal digits of the numbers in a
+        frame; empty for the first, and where there is no chain.
+    links : int
+        How many sites that is made of.
     """
 
     study: str
@@ -58,6 +65,8 @@ class Request:
     roster: tuple[str, ...]
     keys: Mapping[str, str]
     centre: tuple[int, ...] = ()
+    handed: str = ""
+    links: int = 0
 
     @property
     def id(self) -> str:
@@ -95,11 +104,12 @@ def request_from(raw: bytes, plan: StudyPlan) -> Request:
     roster, keys, centre = content["roster"], content["keys"], content["centre"]
     _check_roster(roster, keys, plan)
     _check_centre(centre, plan.n_features if content["round"] == MOMENT else 0)
+    _check_handed(content, plan)
     return Request(**content | {"roster": tuple(roster), "centre": tuple(centre)})
 
 
 def _longest_request(plan: StudyPlan) -> int:
-    return 1024 + 200 * len(plan.sites) + 10 * plan.n_features
+    return 1024 + 200 * len(plan.sites) + 10 * plan.n_features + 2 * _size_handed(plan)
 
 
 def _check_roster(roster: Any, keys: Any, plan: StudyPlan) -> None:
@@ -120,21 +130,60 @@ def is_key(text: Any) -> bool:
     return isinstance(text, str) and len(text) == _KEY and set(text) <= set("0123456789abcdef")
 
 
+def is_request_id(text: str) -> bool:
+    """Whether a request could be called this."""
+    attempt, _, round_ = text.partition("-")
+    return attempt.isascii() and attempt.isdigit() and len(attempt) <= 2 and round_ in ROUNDS
+
+
 def _check_centre(centre: Any, length: int) -> None:
     is_right = isinstance(centre, list) and len(centre) == length
     if not is_right or not all(type(each) is int and abs(each) <= GRID for each in centre):
         raise FrameError(f"a centre that is not {length} whole numbers on the grid")
 
 
+def _check_handed(content: dict[str, Any], plan: StudyPlan) -> None:
+    handed, links = content["handed"], content["links"]
+    may_be = plan.is_chain and content["round"] == MOMENT
+    if type(links) is not int or not 0 <= links < (len(plan.sites) if may_be else 1):
+        raise FrameError("a chain of as many links as there are none before this site")
+    if not isinstance(handed, str) or len(handed) != (2 * _size_handed(plan) if links else 0):
+        raise FrameError("something handed on that is not of this study's size")
+    if links:
+        handed_on(handed, plan)
+
+
+def handed_on(handed: str, plan: StudyPlan) -> AnyArray:
+    """The numbers that a request hands on.
+
+    Raises
+    ------
+    FrameError
+        If they are none.
+    """
+    shape, dtype = shape_of(plan, MOMENT)
+    try:
+        values = np.frombuffer(bytes.fromhex(handed), dtype).reshape(shape)
+    except ValueError:
+        raise FrameError("something handed on that is no hexadecimal digits") from None
+    if not (np.abs(values) < _LARGEST).all():
+        raise FrameError("something handed on that is not finite, or beyond what rows add up to")
+    return values
+
+
+def _size_handed(plan: StudyPlan) -> int:
+    return int(np.prod(shape_of(plan, MOMENT)[0])) * 8 if plan.is_chain else 0
+
+
 def shape_of(plan: StudyPlan, round_: str) -> tuple[tuple[int, ...], str]:
-    """Shape and data type of what a site sends: whole numbers, or the directions of `dpdis`.
+    """Shape and data type of what a site sends: whole numbers; directions where messages are cut.
 
     The sum has the weighted count last; the moment is its upper triangle, row by row.
     """
     d = plan.n_features
     if round_ == SUM:
         return (d + 1,), "<i8"
-    if plan.protocol == "dpdis":
+    if plan.is_cut:
         return (d, int(plan.intermediate_dim or 0)), "<f8"
     return (d * (d + 1) // 2,), "<i8"
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -21,6 +20,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpcore.arrays import AnyArray, IntArray
 from dpcore.errors import ParameterError
+from dpcore.pca.protocols.sequential import join
+from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import BeyondCap
 from dpcore.releases.encoding import Reading
 from dpcore.releases.exact.integer_moments import noisy_second_moment, noisy_sum
@@ -28,10 +29,9 @@ from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.releases.measurement import moment_around, sum_and_count
 from dpcore.releases.project import Project
 from dpcore.releases.tables import Table
-from dpcore.spectra import leading_eigenpairs
-from dpcore.study.frames import SUM, FrameError, Request, frame, refusal, request_from
+from dpcore.study.frames import SUM, FrameError, Request, frame, handed_on, refusal, request_from
 from dpcore.study.masks import masked, public_key
-from dpcore.study.plan import StudyPlan
+from dpcore.study.plan import Spent, StudyPlan
 
 _MESSAGE, _ASKED, _LOG, _KEY = "message.bin", "request.json", "requests.log", "key.bin"
 LONGEST_LOG = 1 << 24
@@ -39,14 +39,6 @@ LONGEST_LOG = 1 << 24
 
 class Refused(Exception):
     """A site's answer where it does not answer: one sentence."""
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What an attempt costs a site's people, as a ledger counts it."""
-
-    mu: float
-    distance: float
 
 
 class Guard:
@@ -108,19 +100,20 @@ class Guard:
             With the sentence that may be sent back.
         """
         with self._lock:
+            request_id = ""
             try:
                 request = request_from(raw, self.plan)
+                request_id = request.id
                 message = self._answer(request)
             except (FrameError, ParameterError, BeyondCap, ValueError, OSError) as error:
-                self._note(raw, refusal(error), 0)
+                self._note(raw, request_id, refusal(error), 0)
                 raise Refused(refusal(error)) from error
-            self._note(raw, "", len(message))
+            self._note(raw, request_id, "", len(message))
             return message
 
     def log(self) -> list[dict[str, Any]]:
-        """What was asked and what left, oldest first: for the owner."""
-        path = self.project.folder / _LOG
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        """`log_of` this site's project."""
+        return log_of(self.project)
 
     def _answer(self, request: Request) -> bytes:
         if request.keys.get(self.site) != self.public_key:
@@ -129,20 +122,29 @@ class Guard:
             if request.keys.get(other, key) != key:
                 raise FrameError(f"a public key for {other} that is not the one known here")
         name = f"{self.plan.name}-{request.id}"
-        kept = self.project.path_of(name)
-        if kept.is_dir():
-            if (kept / _ASKED).read_bytes() != request.json():
+        if self.project.path_of(name).is_dir():
+            asked, message = kept_message(self.project, self.plan, request.id)
+            if asked != request.json():
                 raise FrameError(f"another request of the name {request.id}, which was answered")
-            return (kept / _MESSAGE).read_bytes()
+            return message
         if not self._approve(request):
             raise FrameError(f"{self.site}'s owner does not let this be answered")
         values = self._sum(request) if request.round == SUM else self._moment(request)
-        if self.plan.protocol == "securesum":
-            purpose = f"{self.plan.digest} {request.id}"
-            values = masked(values, self._key, self.site, request.roster, request.keys, purpose)
+        if self.plan.is_masked:
+            values = self._masked(values, request)
         message = frame(self.plan, request, self.site, values)
         self.project.publish(name, {_MESSAGE: message, _ASKED: request.json()})
         return message
+
+    def _masked(self, values: IntArray, request: Request) -> IntArray:
+        plan, sigma = self.plan, None
+        if plan.protocol == "cape":
+            # Of the moment every mask is as wide as the widest has to be, that of the diagonal.
+            scales = plan.scales
+            own = scales.sum_sigma if request.round == SUM else scales.diagonal_sigma
+            sigma = plan.pair_sigma(own)
+        purpose = f"{plan.digest} {request.id}"
+        return masked(values, self._key, self.site, request.roster, request.keys, purpose, sigma)
 
     def _sum(self, request: Request) -> IntArray:
         plan = self.plan
@@ -162,29 +164,65 @@ class Guard:
             raise FrameError(f"a moment before the sum of attempt {request.attempt}")
         asked = request_from(before.read_bytes(), plan)
         same = asked.roster == request.roster and asked.keys == request.keys
-        if plan.protocol == "securesum" and not same:
+        if plan.is_masked and not same:
             raise FrameError("another roster than that of the sum")
         centre = np.array(request.centre, dtype=np.float64)
         exact = moment_around(self._table, plan.dictionary, plan.scales, centre, plan.preparation)
         noisy = noisy_second_moment(exact, plan.scales.moment_sigma)
-        if plan.protocol != "dpdis":
+        if not plan.is_cut:
             return noisy[np.triu_indices(plan.n_features)]
-        values, vectors = leading_eigenpairs(noisy / LENGTH**2, int(plan.intermediate_dim or 0))
-        directions: AnyArray = vectors.T * np.sqrt(np.maximum(values, 0))
-        return directions
+        rank = int(plan.intermediate_dim or 0)
+        own = NoisySite(noisy / LENGTH**2, 1, 0.0).proxy(rank, "value")
+        if request.links:
+            handed = SiteMessage(handed_on(request.handed, plan), request.links, 0.0)
+            own = join(handed, own, rank)
+        return own.values
 
-    def _note(self, raw: bytes, refused: str, n_bytes: int) -> None:
+    def _note(self, raw: bytes, request_id: str, refused: str, n_bytes: int) -> None:
         path = self.project.folder / _LOG
         if path.exists() and path.stat().st_size > LONGEST_LOG:
             os.replace(path, path.with_suffix(".log.old"))
         line = {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "study": self.plan.name,
+            "request": request_id,
             "asked": raw[:200].decode(errors="replace"),
             "refused": refused,
             "bytes": n_bytes,
         }
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+
+def log_of(project: Project, most_bytes: int = LONGEST_LOG) -> list[dict[str, Any]]:
+    """What was asked of a project's guards and what left, oldest first: for the owner.
+
+    Parameters
+    ----------
+    project : Project
+    most_bytes : int
+        So much of the end of the log is read.
+    """
+    path = project.folder / _LOG
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        start = max(0, path.stat().st_size - most_bytes)
+        file.seek(start)
+        lines = file.read(most_bytes).splitlines()
+    return [json.loads(line) for line in lines[1 if start else 0 :]]
+
+
+def kept_message(project: Project, plan: StudyPlan, request_id: str) -> tuple[bytes, bytes]:
+    """A request that was answered, and the answer, byte for byte.
+
+    Raises
+    ------
+    OSError
+        If there is none.
+    """
+    folder = project.path_of(f"{plan.name}-{request_id}")
+    return (folder / _ASKED).read_bytes(), (folder / _MESSAGE).read_bytes()
 
 
 def _kept_key(path: Path) -> X25519PrivateKey:

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -20,7 +20,12 @@ import numpy as np
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 from dpcore.releases.measurement import TOLD, told_of
-from dpcore.study.aggregation import centre_and_count, components
+from dpcore.study.aggregation import (
+    centre_and_count,
+    components,
+    left_out_agreement,
+    views,
+)
 from dpcore.study.frames import (
     MOMENT,
     MOST_ATTEMPTS,
@@ -28,60 +33,14 @@ from dpcore.study.frames import (
     FrameError,
     Request,
     is_key,
+    is_request_id,
     values_from,
 )
+from dpcore.study.hub_state import DONE, FAILED, JOINING, HubState
 from dpcore.study.plan import StudyPlan
 
-JOINING, DONE, FAILED = "joining", "done", "failed"
 _STATE, RESULT = "hub.json", "result.npz"
 _MOST_EVENTS = 500
-
-
-@dataclass(frozen=True)
-class HubState:
-    """Where a study is.
-
-    Parameters
-    ----------
-    phase : {"joining", "sum", "moment", "done", "failed"}
-    keys : dict of str to str
-        Public keys of the sites that have joined.
-    attempt : int
-        0 before the first.
-    roster : tuple of str
-        Sites of this attempt.
-    answered : tuple of str
-        Those that have sent what this round asks for.
-    refused : dict of str to str
-        Sentences of those that refused it.
-    centre : tuple of int
-    n_rows : float
-        Noisy.
-    deadline : float
-        When this phase ends, in seconds since the epoch.
-    why : str
-        Of a study that failed, in one sentence.
-    sent_bytes : dict of str to int
-        What each site has sent in all.
-    events : tuple of (seconds, sentence)
-    """
-
-    phase: str
-    deadline: float
-    keys: dict[str, str] = field(default_factory=dict)
-    attempt: int = 0
-    roster: tuple[str, ...] = ()
-    answered: tuple[str, ...] = ()
-    refused: dict[str, str] = field(default_factory=dict)
-    centre: tuple[int, ...] = ()
-    n_rows: float = 0.0
-    why: str = ""
-    sent_bytes: dict[str, int] = field(default_factory=dict)
-    events: tuple[tuple[float, str], ...] = ()
-
-    @property
-    def has_ended(self) -> bool:
-        return self.phase in (DONE, FAILED)
 
 
 class Hub:
@@ -137,9 +96,20 @@ class Hub:
     def asks(self, site: str) -> Request | None:
         """What this site is asked now, if anything."""
         with self._lock:
-            state = self.state
-            waits = site in state.roster and site not in (*state.answered, *state.refused)
-            return self.request if state.phase in (SUM, MOMENT) and waits else None
+            asked = self._waiting[:1] if self._in_chain else self._waiting
+            return self.request if site in asked else None
+
+    @property
+    def _waiting(self) -> list[str]:
+        """Those from whom this round still wants an answer, in the plan's order."""
+        state = self.state
+        there = state.roster if state.phase in (SUM, MOMENT) else ()
+        return [site for site in there if site not in (*state.answered, *state.refused)]
+
+    @property
+    def _in_chain(self) -> bool:
+        """Whether one site is asked after the other, each with a deadline of its own."""
+        return self.plan.is_chain and self.state.phase == MOMENT
 
     @property
     def request(self) -> Request:
@@ -147,7 +117,12 @@ class Hub:
         state = self.state
         keys = {site: state.keys[site] for site in state.roster}
         centre = state.centre if state.phase == MOMENT else ()
-        return Request(self.plan.digest, state.attempt, state.phase, state.roster, keys, centre)
+        request = Request(self.plan.digest, state.attempt, state.phase, state.roster, keys, centre)
+        if not (self._in_chain and state.answered):
+            return request
+        last = state.answered[-1]
+        handed = self._values((last,), request)[last].tobytes().hex()
+        return replace(request, handed=handed, links=len(state.answered))
 
     def receive(self, site: str, request_id: str, raw: bytes) -> None:
         """A site's message. One that was received already changes nothing.
@@ -171,6 +146,7 @@ class Hub:
                 f"{site} sent {len(raw):,} bytes",
                 answered=(*self.state.answered, site),
                 sent_bytes=sent | {site: sent.get(site, 0) + len(raw)},
+                **self._next_deadline(),
             )
             self.tick()
 
@@ -180,7 +156,7 @@ class Hub:
             if self.asks(site) is not None and request_id == self.request.id:
                 said = " ".join(str(sentence)[:300].split())
                 refused = self.state.refused | {site: said}
-                self._change(f"{site} refuses: {said}", refused=refused)
+                self._change(f"{site} refuses: {said}", refused=refused, **self._next_deadline())
                 self.tick()
 
     def tick(self) -> None:
@@ -190,9 +166,16 @@ class Hub:
             if state.phase == JOINING:
                 self._tick_joining(state)
             elif state.phase in (SUM, MOMENT):
-                waiting = set(state.roster) - {*state.answered, *state.refused}
-                if not waiting or self._now() >= state.deadline:
+                is_late = self._now() >= state.deadline
+                if is_late and self._in_chain and len(self._waiting) > 1:
+                    late = {self._waiting[0]: "no answer in time"}
+                    sentence = f"{self._waiting[0]} did not answer in time, and the next is asked"
+                    self._change(sentence, refused=state.refused | late, **self._next_deadline())
+                elif is_late or not self._waiting:
                     self._end_round(state)
+
+    def _next_deadline(self) -> dict[str, float]:
+        return {"deadline": self._now() + self.plan.round_seconds} if self._in_chain else {}
 
     def _tick_joining(self, state: HubState) -> None:
         if len(state.keys) == len(self.plan.sites):
@@ -220,13 +203,13 @@ class Hub:
         for site in state.roster:
             if site not in (*there, *state.refused):
                 self._change(f"{site} did not answer in time")
-        if there != state.roster and self.plan.protocol == "securesum":
+        if there != state.roster and self.plan.is_masked:
             # Masks of those who are missing stay in the sum: it says nothing.
             self._begin(there)
         elif len(there) < int(self.plan.fewest or 0):
             self._fail(f"only {len(there)} sites answered of the {self.plan.fewest} agreed on")
         elif state.phase == SUM:
-            centre, n_rows = centre_and_count(self.plan, self._values(there))
+            centre, n_rows = centre_and_count(self.plan, self._values(there, self.request))
             self._change(
                 "the centre is known",
                 phase=MOMENT, roster=there, answered=(), centre=centre, n_rows=n_rows,
@@ -237,14 +220,19 @@ class Hub:
 
     def _finish(self, there: tuple[str, ...]) -> None:
         state = self.state
-        found = components(self.plan, self._values(there), state.centre, state.n_rows)
+        values = self._values(there, self.request)
+        found = components(self.plan, values, state.centre, state.n_rows)
         path = self.folder / RESULT
         partial = path.with_suffix(".partial.npz")
         arrays: dict[str, Any] = {name: told_of(found, name) for name in TOLD} | {
             "components": found.components, "eigenvalues": found.eigenvalues,
             "centre": found.centre, "n_rows": found.n_rows, "sites": np.array(there),
             "features": np.array(self.plan.dictionary.features),
+            "left_out_agreement": left_out_agreement(self.plan, values, found.components),
         }  # fmt: skip
+        if self.plan.first_view is not None:
+            names = "x_rotations", "y_rotations", "correlations"
+            arrays |= dict(zip(names, views(self.plan, values), strict=True))
         np.savez(partial, **arrays)
         os.replace(partial, path)
         self._change(f"components from {len(there)} sites", phase=DONE, answered=there)
@@ -252,15 +240,14 @@ class Hub:
     def _fail(self, why: str) -> None:
         self._change(f"the study failed: {why}", phase=FAILED, why=why)
 
-    def _values(self, sites: tuple[str, ...]) -> dict[str, AnyArray]:
-        request = self.request
+    def _values(self, sites: tuple[str, ...], request: Request) -> dict[str, AnyArray]:
         return {
             site: values_from(self._path(request.id, site).read_bytes(), self.plan, request, site)
             for site in sites
         }
 
     def _path(self, request_id: str, site: str) -> Path:
-        name = request_id if request_id.replace("-", "").isalnum() else "unknown"
+        name = request_id if is_request_id(request_id) else "unknown"
         return self.folder / name / f"{site}.bin"
 
     def _change(self, sentence: str, **changes: Any) -> None:

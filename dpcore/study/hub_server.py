@@ -140,7 +140,8 @@ async def _body(http: HttpRequest, longest: int) -> bytes:
 
 async def _say(_: HttpRequest, error: Exception) -> Response:
     status = error.status if isinstance(error, _Unwelcome) else 409
-    return PlainTextResponse(str(error)[:300], status_code=status)
+    # Of a body that nobody wants no more is read.
+    return PlainTextResponse(str(error)[:300], status, headers={"connection": "close"})
 
 
 @contextmanager

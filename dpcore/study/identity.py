@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from dpcore.errors import ParameterError
+from dpcore.study.frames import is_key
 from dpcore.study.plan import StudyPlan, plan_from
 
 PLAN, TOKENS = "study.json", "tokens.json"
@@ -90,6 +91,27 @@ def read_join_file(path: Path | str) -> JoinFile:
     if urlsplit(join.hub).scheme != "https":
         raise ParameterError("hub", "an https address", join.hub)
     return join
+
+
+def read_peers(path: Path | str, plan: StudyPlan) -> dict[str, str]:
+    """Public keys of other sites, from a JSON object of names and keys.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or names a site that is not of the study.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        peers = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ParameterError("peers", "a JSON file of sites and keys", str(path)) from error
+    if not isinstance(peers, dict) or not all(map(is_key, peers.values())):
+        raise ParameterError("peers", "public keys of 64 hexadecimal digits", str(path))
+    if unknown := sorted(peers.keys() - set(plan.sites)):
+        raise ParameterError("peers", f"of {', '.join(plan.sites)}", unknown[0])
+    return peers
 
 
 def init_study(plan: StudyPlan, folder: Path | str, address: str) -> list[Path]:

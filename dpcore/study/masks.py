@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dpcore.arrays import AnyArray, IntArray
+from dpcore.releases.exact.rounded_normal import rounded_normal
 
 
 def public_key(own: X25519PrivateKey) -> str:
@@ -32,8 +33,12 @@ def masked(
     roster: Sequence[str],
     keys: Mapping[str, str],
     purpose: str,
+    sigma: int | None = None,
 ) -> IntArray:
     """Numbers modulo 2^64 under the masks that a site shares with every other of a roster.
+
+    Without a sigma a mask is uniform. With one it is a rounded Gaussian, as CAPE has it: what S
+    sites share in pairs has the variance (S - 1) sigma^2 at each and sums to zero.
 
     Parameters
     ----------
@@ -46,6 +51,7 @@ def masked(
         Public keys of the roster.
     purpose : str
         What is masked: of one purpose a pair has one mask, so it must never serve two messages.
+    sigma : int, optional
 
     Raises
     ------
@@ -59,7 +65,12 @@ def masked(
             continue
         names = sorted((site, other), key=list(roster).index)
         info = "\0".join((purpose, *names)).encode()
-        mask = _stream(_agreed(own, keys[other], info), total.size).reshape(total.shape)
+        stream = _Stream(_agreed(own, keys[other], info))
+        if sigma is None:
+            mask = np.frombuffer(stream(8 * total.size), dtype="<u8").astype(np.uint64)
+        else:
+            mask = rounded_normal(total.size, sigma, entropy=stream).view(np.uint64)
+        mask = mask.reshape(total.shape)
         total = total + mask if place < other_place else total - mask
     signed: IntArray = total.view(np.int64)
     return signed
@@ -79,6 +90,11 @@ def _agreed(own: X25519PrivateKey, other: str, info: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
 
 
-def _stream(key: bytes, size: int) -> AnyArray:
-    encryptor = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
-    return np.frombuffer(encryptor.update(bytes(8 * size)), dtype="<u8").astype(np.uint64)
+class _Stream:
+    """The bytes of a ChaCha20 stream, from its beginning on."""
+
+    def __init__(self, key: bytes) -> None:
+        self._encryptor = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
+
+    def __call__(self, n_bytes: int) -> bytes:
+        return self._encryptor.update(bytes(n_bytes))

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -19,10 +20,22 @@ from dpcore.releases.exact.rounded_normal import DISTANCE
 from dpcore.releases.measurement import PREPARATIONS
 
 FORM = "dp-pca-lab/study/1"
-PROTOCOLS = ("securesum", "full", "dpdis")
+PROTOCOLS = ("securesum", "cape", "full", "dpdis", "sequential")
+# Of these messages the sum alone is of use: every one of the roster has to be there.
+MASKED = ("securesum", "cape")
+# What is sent of the moment are R directions, each times the root of its eigenvalue.
+CUT = ("dpdis", "sequential")
 MOST_SITES, MOST_FEATURES = 200, 4096
 _LONGEST = 7 * 86_400
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,31}")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What an attempt costs a site's people, as a ledger counts it."""
+
+    mu: float
+    distance: float
 
 
 @dataclass(frozen=True)
@@ -42,16 +55,20 @@ class StudyPlan:
     n_components : int
         K.
     intermediate_dim : int or None
-        R of `dpdis`; 2 K unless told otherwise, at most the number of features.
-    protocol : {"securesum", "full", "dpdis"}
+        R of messages that are cut, at least K in a chain; 2 K unless told otherwise, at most the
+        number of features.
+    protocol : {"securesum", "cape", "full", "dpdis", "sequential"}
     preparation : {"sphere", "bounded"}
     mean_share : float
         Part of mu squared for the private centre and count.
     fewest : int or None
         How many sites have to answer, at least 2; all but one unless told otherwise.
     honest : int or None
-        H of a secure sum: so many sites keep their masks and noise to themselves; all but one
+        H of masked messages: so many sites keep their masks and noise to themselves; all but one
         unless told otherwise.
+    first_view : int or None
+        For canonical correlations: so many of the features, the first, are one view and the others
+        the second. None for principal components.
     round_seconds, join_seconds : float
         How long the hub waits for a message, and for sites to join.
 
@@ -75,6 +92,7 @@ class StudyPlan:
     honest: int | None = None
     round_seconds: float = 60.0
     join_seconds: float = 600.0
+    first_view: int | None = None
 
     def __post_init__(self) -> None:
         self._check_names()
@@ -92,7 +110,23 @@ class StudyPlan:
                 object.__setattr__(self, name, usual)
             if type(value := getattr(self, name)) is not int or not low <= value <= high:
                 raise ParameterError(name, f"a whole number from {low} to {high}", value)
+        if self.is_chain and int(self.intermediate_dim or 0) < self.n_components:
+            raise ParameterError(
+                "intermediate_dim", f"at least n_components={self.n_components} in a chain",
+                self.intermediate_dim,
+            )  # fmt: skip
+        if self.first_view is not None:
+            self._check_views(self.first_view, n_features)
         _ = self.scales  # a budget that cannot be kept is refused here
+
+    def _check_views(self, first: int, n_features: int) -> None:
+        if type(first) is not int or not 1 <= first < n_features:
+            raise ParameterError("first_view", f"a whole number from 1 to {n_features - 1}", first)
+        if self.is_cut:
+            raise ParameterError("protocol", "of whole matrices for two views", self.protocol)
+        smaller = min(first, n_features - first)
+        if self.n_components > smaller:
+            raise ParameterError("n_components", f"at most {smaller} pairs", self.n_components)
 
     def _check_names(self) -> None:
         for name in (self.name, *self.sites):
@@ -123,22 +157,58 @@ class StudyPlan:
 
     def unknown(self, adversary: Adversary) -> int:
         """How many sites' noises hide a person's message from an adversary, at the fewest."""
-        if self.protocol != "securesum":
+        if not self.is_masked:
             return 1
-        fewest, honest = int(self.fewest or 0), int(self.honest or 0)
-        counted_on = max(1, honest - (len(self.sites) - fewest))
+        fewest = int(self.fewest or 0)
         return {
             Adversary.OUTSIDER: fewest,
-            Adversary.AGGREGATOR: counted_on,
-            Adversary.SITE: min(counted_on, fewest - 1),
+            Adversary.AGGREGATOR: self._counted_on,
+            Adversary.SITE: min(self._counted_on, fewest - 1),
         }[adversary]
+
+    @property
+    def is_masked(self) -> bool:
+        return self.protocol in MASKED
+
+    @property
+    def is_cut(self) -> bool:
+        return self.protocol in CUT
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether a site's moment goes on with the next one's, and nobody adds up."""
+        return self.protocol == "sequential"
+
+    @property
+    def _counted_on(self) -> int:
+        """Of the honest sites, how many are left when as many drop out as may."""
+        return max(1, int(self.honest or 0) - (len(self.sites) - int(self.fewest or 0)))
+
+    def exposure(self, adversary: Adversary) -> Fraction:
+        """mu squared of what an adversary sees, where a site's noise alone would give it 1.
+
+        `dpcore.privacy.cape_mu` with the same numbers of sites: masks of a secure sum are without
+        bound, those of CAPE S times the noise's variance, as published.
+        """
+        seen = Fraction(1, self.unknown(adversary))
+        if self.protocol == "cape" and adversary is Adversary.AGGREGATOR:
+            seen += (1 - seen) / (len(self.sites) + 1)
+        return seen
+
+    def pair_sigma(self, sigma: int) -> int:
+        """Of the masks that a pair of CAPE's sites shares, for noise of this scale.
+
+        Among h sites whose masks are unknown they vary by h times their variance in every
+        direction but that of the sum.
+        """
+        return _root_above(Fraction(len(self.sites) * sigma**2, self._counted_on))
 
     @cached_property
     def scales(self) -> Scales:
         """Of the noise that one site adds, in whole numbers.
 
-        Against the adversary who does not know h noises they are worth one of root h times the
-        scale, and that one is calibrated for the promise.
+        They are worth one of 1 / root `exposure` times the scale to whoever knows most, and that
+        one is calibrated for the promise.
         """
         whole = calibrated(
             self.dictionary,
@@ -147,11 +217,11 @@ class StudyPlan:
             delta=self.delta - self._delta_of_others,
             mean_share=self.mean_share,
         )
-        h = min(self.unknown(adversary) for adversary in Adversary)
+        seen = max(self.exposure(adversary) for adversary in Adversary)
         return replace(
             whole,
-            sum_sigma=_over_root(whole.sum_sigma, h),
-            moment_sigma=_over_root(whole.moment_sigma, h),
+            sum_sigma=_root_above(whole.sum_sigma**2 * seen),
+            moment_sigma=_root_above(whole.moment_sigma**2 * seen),
         )
 
     @property
@@ -163,21 +233,23 @@ class StudyPlan:
 
     @property
     def _n_samplers(self) -> int:
-        return len(self.sites) if self.protocol == "securesum" else 1
+        n_sites = len(self.sites)
+        pairs = n_sites * (n_sites - 1) // 2 if self.protocol == "cape" else 0
+        return n_sites + pairs if self.is_masked else 1
 
     def hiding(self, adversary: Adversary) -> Scales:
         """The noise that hides a person's message from an adversary, as if one had added it."""
-        h = self.unknown(adversary)
+        seen, scales = self.exposure(adversary), self.scales
         return replace(
-            self.scales,
-            sum_sigma=math.isqrt(h * self.scales.sum_sigma**2),
-            moment_sigma=math.isqrt(h * self.scales.moment_sigma**2),
+            scales,
+            sum_sigma=math.isqrt(math.floor(scales.sum_sigma**2 / seen)),
+            moment_sigma=math.isqrt(math.floor(scales.moment_sigma**2 / seen)),
         )
 
     @property
     def worst(self) -> Scales:
         """`hiding` from whoever knows most: what a site's ledger is charged for."""
-        return self.hiding(min(Adversary, key=self.unknown))
+        return self.hiding(max(Adversary, key=self.exposure))
 
     @property
     def distance(self) -> float:
@@ -220,6 +292,6 @@ def plan_from(text: str | bytes) -> StudyPlan:
     )
 
 
-def _over_root(sigma: int, h: int) -> int:
-    """The least whole number with at least sigma / root h."""
-    return math.isqrt((sigma * sigma - 1) // h) + 1
+def _root_above(squared: Fraction) -> int:
+    """The least whole number that is at least the root."""
+    return math.isqrt(math.ceil(squared) - 1) + 1

@@ -11,8 +11,9 @@ Under a **secure sum** each pair of guards agrees on a key (X25519) and makes a 
 from it that one adds and the other takes off, modulo $2^{64}$: a message alone is uniform, the
 sum is exact, and carries the noise of all who answer. With $h$ noises that an adversary lacks the
 sum is a Gaussian mechanism of $\mu = \Delta / (\sqrt h\, \sigma)$, and σ is calibrated for the
-smallest $h$ that the plan allows. With **full matrices** and **DPdisPCA** every hospital's own
-noise protects it alone.
+smallest $h$ that the plan allows. **CAPE**'s masks are Gaussian numbers from such
+streams, of variance $\sigma^2 S / h$ a pair. With **full matrices**, **DPdisPCA** and in the
+**chain** every hospital's own noise protects it alone.
 
 A hospital that falls silent makes a masked sum useless, so that a new attempt begins without it,
 with new noise and a new charge.

@@ -114,7 +114,7 @@ STUDY: dict[str, Parameter] = {
         control="selectbox",
         title="Protocol",
         default="securesum",
-        options=("securesum", "full", "dpdis"),
+        options=("securesum", "cape", "full", "dpdis", "sequential"),
         label=title_of,
     ),
     "study_epsilon": OneOf(

@@ -194,6 +194,12 @@ _PLACES = (
     ),
     Place(
         "Use",
+        "deck",
+        "Deck",
+        "Views you have pinned: in order, side by side, presented, and taken away as files.",
+    ),
+    Place(
+        "Use",
         "study",
         "A study across sites",
         "Hospitals as programs of their own, a hub nobody has to trust: join, answer, fall silent.",

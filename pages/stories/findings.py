@@ -11,7 +11,7 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.ledger.account import Account
 from dpcore.experiments.ledger.pca_charges import of_rows
 from dpcore.experiments.pca.sentences import percent
-from dpcore.privacy.card import say_number
+from dpcore.privacy.card import say_delta, say_number
 
 # Gives the rows at a story's settings, with some of its controls standing elsewhere.
 Look = Callable[[Mapping[str, object]], Sequence[Row]]
@@ -116,7 +116,7 @@ class SpentOnAll:
         )
         sentence = self.said.format(
             n=account.n_releases, one=say_number(rows[0]["exact_epsilon"]),
-            total=say_number(total), delta=f"{delta:g}", stopping=say_number(stopping),
+            total=say_number(total), delta=say_delta(delta), stopping=say_number(stopping),
         )  # fmt: skip
         return Finding((total,), f"ε = {say_number(total)}", sentence)
 

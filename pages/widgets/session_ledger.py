@@ -21,7 +21,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap
-from dpcore.privacy.card import say_number
+from dpcore.privacy.card import say_delta, say_number
 from pages.server import result_cache
 from pages.sidebar.navigation import page_path
 from pages.sidebar.selection import Selection
@@ -229,8 +229,8 @@ def sentence(dataset: str, title: str, delta: float) -> str:
     words = (
         f"Shown so far of {title}: {counted(book.n_releases, 'release')}. Were these real people, "
         f"a plan of exactly these, fixed beforehand, would have cost each {most}"
-        f"ε = **{say_number(epsilon)}** at δ = {delta:g}. For whoever stops when it suits: "
-        f"ε = **{say_number(book.odometer_epsilon(delta))}**."
+        f"ε = **{say_number(epsilon)}** at δ = {say_delta(delta)}. For whoever stops when it "
+        f"suits: ε = **{say_number(book.odometer_epsilon(delta))}**."
     )
     if book.holds_noise(accounts().values()):
         words += (

@@ -63,6 +63,11 @@ class Shown:
         is_drawn = "plotly_chart" in self.kinds or "energy_frames" in self.handed
         return is_drawn and "exception" not in self.kinds
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the page says what its present setting promises, and there is no error."""
+        return "What it promises" in self.words and "exception" not in self.kinds
+
 
 class Visitor:
     """A tab on one page.

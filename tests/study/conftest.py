@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 from parties import NAMES
@@ -30,13 +32,16 @@ def clock():
     return Clock()
 
 
+@lru_cache
+def plan_of(settings: tuple) -> StudyPlan:
+    """Calibrated once."""
+    values = {"epsilon": 1.0, "delta": 1e-6, "n_components": 2} | dict(settings)
+    return StudyPlan("trial", Dictionary(COLUMNS), NAMES, **values)
+
+
 @pytest.fixture
 def plan_with():
-    def make(**settings) -> StudyPlan:
-        values = {"epsilon": 1.0, "delta": 1e-6, "n_components": 2} | settings
-        return StudyPlan("trial", Dictionary(COLUMNS), NAMES, **values)
-
-    return make
+    return lambda **settings: plan_of(tuple(settings.items()))
 
 
 @pytest.fixture

@@ -86,6 +86,8 @@ def test_another_roster_under_an_answered_name_is_refused(plan_with, guards):
         ({"centre": (1, 2, 3, 4)}, "centre"),
         ({"round": "moment", "centre": (0, 0, 0, GRID + 1)}, "centre"),
         ({"round": "moment", "centre": (0, 0, 0, 0)}, "before the sum"),
+        ({"links": 1, "handed": "00" * 128}, "a chain"),
+        ({"handed": "00" * 128}, "handed on"),
     ],
 )
 def test_what_the_plan_does_not_allow_is_refused_and_free(plan_with, guards, changes, said):
@@ -150,7 +152,7 @@ def test_what_a_kill_left_charged_is_drawn_again_and_paid_once(plan_with, guards
     assert len(guard.project.releases()) == 1
 
 
-@pytest.mark.parametrize("protocol", ["securesum", "full"])
+@pytest.mark.parametrize("protocol", ["securesum", "cape", "full"])
 def test_what_leaves_carries_the_noise_that_was_paid_for(tmp_path, protocol, false_alarm):
     """What sites send, added up, less what they hold: root of U times the scale, by KS."""
     names = [f"c{number}" for number in range(300)]

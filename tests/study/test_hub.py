@@ -8,31 +8,119 @@ import numpy as np
 import pytest
 from parties import NAMES, serve
 
+from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.errors import ParameterError
-from dpcore.study.aggregation import centre_and_count, components
+from dpcore.pca import aggregate
+from dpcore.pca.protocols.sequential import join
+from dpcore.pca.site import NoisySite, SiteMessage
+from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.study.frames import FrameError, frame, values_from
 from dpcore.study.hub import Hub
+from dpcore.study.plan import PROTOCOLS
 
 
 def result(hub):
     return np.load(hub.folder / "result.npz")
 
 
-@pytest.mark.parametrize("protocol", ["securesum", "full", "dpdis"])
-def test_the_result_is_the_aggregate_of_the_same_messages_bit_for_bit(plan_with, joined, protocol):
-    plan = plan_with(protocol=protocol)
-    hub, guards = joined(plan)
+def kept_messages(hub, guards):
+    """The moments of a study that goes through, as numbers, from the sites in whatever order."""
     kept = {}
     while not hub.state.has_ended:
-        request = hub.request
-        raw = {site: guard.answer(request.json()) for site, guard in guards.items()}
-        kept[request.round] = {s: values_from(raw[s], plan, request, s) for s in NAMES}
-        for site in NAMES[::-1]:  # in whatever order they come
-            hub.receive(site, request.id, raw[site])
-    centre, n_rows = centre_and_count(plan, kept["sum"])
-    expected = components(plan, kept["moment"], centre, n_rows)
-    np.testing.assert_array_equal(result(hub)["components"], expected.components)
+        site = next(site for site in NAMES[::-1] if hub.asks(site))
+        request = hub.asks(site)
+        raw = guards[site].answer(request.json())
+        kept[site] = values_from(raw, hub.plan, request, site)
+        hub.receive(site, request.id, raw)
     assert hub.state.sent_bytes.keys() == set(NAMES)
+    return [kept[site] for site in NAMES]
+
+
+def square(upper):
+    moment = np.zeros((4, 4))
+    moment[np.triu_indices(4)] = upper / LENGTH**2
+    return moment + np.triu(moment, 1).T
+
+
+def modulo(received):
+    """The sum between -2^63 and 2^63, by whole numbers of any length."""
+    total = sum(each.astype(object) for each in received)
+    return ((total + 2**63) % 2**64 - 2**63).astype(float)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_result_is_the_laboratory_s_of_the_same_messages(plan_with, joined, protocol):
+    """Bit for bit, by its aggregator: weights of four sites are powers of two."""
+    plan = plan_with(protocol=protocol, intermediate_dim=3)
+    hub, guards = joined(plan)
+    received = kept_messages(hub, guards)
+    if plan.is_masked:
+        received = [modulo(received)]
+    if plan.is_cut:
+        messages = [SiteMessage(each, 1, 0.0) for each in received[-1 if plan.is_chain else 0 :]]
+    else:
+        messages = [SiteMessage(square(each), 1, 0.0, whole=True) for each in received]
+    _, found = aggregate(messages, 2, ranking="value")
+    np.testing.assert_array_equal(result(hub)["components"], found)
+
+
+@pytest.mark.parametrize("protocol", ["securesum", "cape", "full"])
+def test_two_views_are_the_laboratory_s_pairs_of_the_same_messages(plan_with, joined, protocol):
+    plan = plan_with(protocol=protocol, first_view=2)
+    hub, guards = joined(plan)
+    received = kept_messages(hub, guards)
+    joint = square(modulo(received)) if plan.is_masked else sum(map(square, received))
+    floor = noise_floor(joint, 2 * plan.scales.diagonal_sigma / LENGTH**2, noise="isometric")
+    names = "x_rotations", "y_rotations", "correlations"
+    for name, values in zip(names, canonical_pairs(joint, 2, 2, floor=floor), strict=True):
+        np.testing.assert_array_equal(result(hub)[name], values)
+
+
+@pytest.mark.parametrize("protocol", ["full", "dpdis"])
+def test_a_site_that_made_up_its_rows_stands_apart(plan_with, joined, rows, protocol):
+    for site in NAMES:
+        rows[site] = np.repeat(rows[site] * np.linspace(1, 0.2, 4), 500, axis=0)
+    plan = plan_with(protocol=protocol, epsilon=2.9, preparation="bounded")
+    hub, guards = joined(plan)
+    serve(hub, guards)
+    for site in NAMES:
+        request, made_up = hub.request, values_from(
+            raw := guards[site].answer(hub.request.json()), plan, hub.request, site
+        ).copy()  # fmt: skip
+        if site == "two":  # a direction that nobody's rows have
+            made_up[...] = 0
+            made_up[-1] = 1 << 52 if protocol == "full" else 400.0
+            raw = frame(plan, request, site, made_up)
+        hub.receive(site, request.id, raw)
+    agreement = dict(zip(NAMES, result(hub)["left_out_agreement"], strict=True))
+    assert min(agreement, key=agreement.get) == "two" and agreement["two"] < 0.6
+    assert min(agreement[site] for site in NAMES if site != "two") > 0.9
+
+
+def test_a_chain_hands_on_what_the_laboratory_would_join(plan_with, joined, monkeypatch):
+    """What a later site sends is `join` of the message before it and its own proxy."""
+    plan, own, proxy = plan_with(protocol="sequential", intermediate_dim=3), [], NoisySite.proxy
+    monkeypatch.setattr(NoisySite, "proxy", lambda *asked: own.append(proxy(*asked)) or own[-1])
+    sent = kept_messages(*joined(plan))
+    for links in (1, 2, 3):
+        handed = SiteMessage(sent[links - 1], links, 0.0)
+        np.testing.assert_array_equal(sent[links], join(handed, own[links], 3).values)
+
+
+def test_in_a_chain_each_has_a_deadline_and_the_others_go_on(plan_with, joined, clock):
+    hub, guards = joined(plan_with(protocol="sequential"))
+    serve(hub, guards)
+    assert [site for site in NAMES if hub.asks(site)] == ["one"]
+    clock.at += 50
+    serve(hub, guards, ["one"])
+    clock.at += 50
+    hub.tick()
+    assert hub.asks("two").links == 1
+    clock.at += 11  # the second is not waited for any longer
+    hub.tick()
+    assert hub.asks("two") is None and hub.asks("three").links == 1
+    serve(hub, guards, NAMES[2:])
+    assert hub.state.phase == "done" and result(hub)["sites"].tolist() == ["one", "three", "four"]
 
 
 def test_with_little_noise_it_is_the_pca_of_all_rows(plan_with, joined, rows):
@@ -128,6 +216,9 @@ def test_lies_are_named_and_change_nothing(plan_with, joined):
         hub.receive("one", "2-sum", right)
     with pytest.raises(FrameError, match="not asked for"):
         hub.receive("one", "../../etc/passwd", right)
+    for named in ("9" * 3000, "1-rows", "٣-sum", "123-sum"):
+        with pytest.raises(FrameError, match="not asked for"):
+            hub.receive("one", named, right)
     assert asdict(hub.state) == before
     hub.receive("one", request.id, right)
     hub.receive("one", request.id, right)  # twice
@@ -144,7 +235,7 @@ def test_lies_are_named_and_change_nothing(plan_with, joined):
         hub.receive("two", "1-late", right)
 
 
-@pytest.mark.parametrize("protocol", ["securesum", "dpdis"])
+@pytest.mark.parametrize("protocol", ["securesum", "dpdis", "sequential"])
 def test_a_hub_that_is_killed_after_every_step_goes_on(plan_with, joined, clock, protocol):
     plan = plan_with(protocol=protocol)
     hub, guards = joined(plan)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import secrets
+from pathlib import Path
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from vectors import PROTOCOLS, vectors
 
 from dpcore.study.masks import added_up, masked, public_key
 
@@ -54,3 +63,56 @@ def test_a_key_that_gives_no_secret_is_refused():
     """A point of small order, with which anybody would know the mask."""
     with pytest.raises(ValueError, match="shared key"):
         masked(np.zeros(2, np.int64), OWN["a"], "a", ("a", "b"), KEYS | {"b": "00" * 32}, "p")
+
+
+def test_gaussian_masks_are_those_of_cape(false_alarm):
+    """Each has the variance (S - 1) sigma^2, two of them -sigma^2 together, all the sum zero."""
+    size, sigma = 20_000, 1 << 20
+    zeros, purpose = np.zeros(size, np.int64), secrets.token_hex()
+    masks = np.array([masked(zeros, OWN[n], n, NAMES, KEYS, purpose, sigma) for n in NAMES])
+    assert not masks.sum(axis=0).any()
+    assert stats.kstest(masks[1] / (math.sqrt(3) * sigma), "norm").pvalue > false_alarm
+    # Of a sum of two the variance is 4 sigma^2: 3 + 3 - 2.
+    assert stats.kstest((masks[0] + masks[2]) / (2 * sigma), "norm").pvalue > false_alarm
+
+
+def test_the_vectors_that_others_write_a_site_by_are_true():
+    """Keys, requests, masks, frames and results of a whole round, to the last byte.
+
+    Components are unit vectors of a 2 x 2 matrix, and known to rounding alone.
+    """
+    kept = json.loads(Path(__file__).with_name("vectors.json").read_text())
+    for protocol, made in vectors().items():
+        there = kept[protocol]
+        for name in ("components", "eigenvalues"):
+            np.testing.assert_allclose(made.pop(name), there.pop(name), rtol=1e-12)
+        assert json.loads(json.dumps(made)) == there
+    assert kept.keys() == set(PROTOCOLS)
+
+
+def test_the_vectors_need_nothing_of_this_package():
+    """One message of the vectors, made anew from the page in `docs` with primitives alone."""
+    kept = json.loads(Path(__file__).with_name("vectors.json").read_text())["securesum"]
+    asked = json.loads(kept["rounds"][0]["request"])
+    site, roster = "porto", asked["roster"]
+    own = X25519PrivateKey.from_private_bytes(bytes.fromhex(kept["private keys"][site]))
+    made = kept["rounds"][0]["sites"][site]
+    total = [number % 2**64 for number in made["numbers"]]
+    for other in roster:
+        if other == site:
+            continue
+        peer = X25519PublicKey.from_public_bytes(bytes.fromhex(asked["keys"][other]))
+        names = [name for name in roster if name in (site, other)]
+        info = f"{hashlib.sha256(kept['plan'].encode()).hexdigest()} 1-sum\0" + "\0".join(names)
+        key = HKDF(SHA256(), 32, None, info.encode()).derive(own.exchange(peer))
+        stream = Cipher(ChaCha20(key, bytes(16)), None).encryptor().update(bytes(8 * len(total)))
+        sign = 1 if names[0] == site else -1
+        for place in range(len(total)):
+            mask = int.from_bytes(stream[8 * place : 8 * place + 8], "little")
+            total[place] = (total[place] + sign * mask) % 2**64
+    numbers = b"".join(number.to_bytes(8, "little") for number in total)
+    raw = bytes.fromhex(made["frame"])
+    length = int.from_bytes(raw[5:9], "little")
+    assert raw[:5] == b"DPST\x01" and json.loads(raw[9 : 9 + length])["site"] == site
+    assert raw[9 + length : -32] == numbers
+    assert raw[-32:] == hashlib.sha256(raw[:-32]).digest()

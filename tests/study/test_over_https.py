@@ -41,6 +41,8 @@ def ask(port, context, method, path, body=None, token=None):
         headers = {"authorization": f"Bearer {token}"} if token else {}
         connection.request(method, path, body, headers)
         response = connection.getresponse()
+        # Of what a refused body has left nothing is read.
+        assert (response.headers["connection"] == "close") is (response.status >= 400)
         return response.status, response.read().decode()
 
 

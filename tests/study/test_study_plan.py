@@ -8,11 +8,12 @@ import math
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.privacy import Adversary
-from dpcore.study.plan import plan_from
+from dpcore.privacy import Adversary, CapeScales, cape_mu
+from dpcore.study.identity import read_peers
+from dpcore.study.plan import PROTOCOLS, plan_from
 
 
-@pytest.mark.parametrize("protocol", ["securesum", "full", "dpdis"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_plan_survives_its_file(plan_with, protocol):
     plan = plan_with(protocol=protocol)
     assert plan_from(plan.json()) == plan and plan_from(plan.json()).digest == plan.digest
@@ -20,15 +21,20 @@ def test_a_plan_survives_its_file(plan_with, protocol):
 
 @pytest.mark.parametrize("fewest", [2, 3, 4])
 @pytest.mark.parametrize("honest", [1, 2, 3, 4])
-@pytest.mark.parametrize("protocol", ["securesum", "full"])
+@pytest.mark.parametrize("protocol", ["securesum", "cape", "full"])
 def test_the_worst_adversary_holds_what_was_asked(plan_with, fewest, honest, protocol):
     plan = plan_with(fewest=fewest, honest=honest, protocol=protocol)
     held = [plan.epsilon_against(who) for who in Adversary]
     assert max(held) == pytest.approx(1.0, abs=1e-6) and max(held) <= 1.0
-    unknown = min(max(1, honest - (4 - fewest)), fewest - 1) if protocol == "securesum" else 1
-    assert plan.worst.mu == pytest.approx(
-        plan.scales.mu / math.sqrt(unknown), rel=1e-6
-    )  # whole sigmas
+    left = max(1, honest - (4 - fewest))
+    mask = {"securesum": math.inf, "cape": 2.0}.get(protocol)  # root of S
+    by_cape = {} if mask is None else cape_mu(1.0, CapeScales(mask, 1.0), fewest, left)
+    for who in Adversary:
+        exposed = by_cape.get(who, 1.0)
+        assert math.sqrt(plan.exposure(who)) == pytest.approx(exposed, rel=1e-12)
+        hidden = plan.hiding(who).mu
+        assert hidden == pytest.approx(exposed * plan.scales.mu, rel=1e-6)  # whole sigmas
+    assert plan.worst.mu == max(plan.hiding(who).mu for who in Adversary)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +48,11 @@ def test_the_worst_adversary_holds_what_was_asked(plan_with, fewest, honest, pro
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 0.0}, "delta"),
         ({"delta": 1e-18}, "delta"),
-        ({"protocol": "cape"}, "protocol"),
+        ({"protocol": "local"}, "protocol"),
+        ({"protocol": "sequential", "intermediate_dim": 1}, "intermediate_dim"),
+        ({"protocol": "dpdis", "first_view": 2}, "protocol"),
+        ({"first_view": 4}, "first_view"),
+        ({"first_view": 1}, "n_components"),
         ({"preparation": "published"}, "preparation"),
         ({"round_seconds": math.nan}, "round_seconds"),
     ],
@@ -50,6 +60,16 @@ def test_the_worst_adversary_holds_what_was_asked(plan_with, fewest, honest, pro
 def test_what_cannot_be_kept_is_refused_in_one_sentence(plan_with, change, named):
     with pytest.raises(ParameterError, match=named):
         plan_with(**change)
+
+
+def test_peers_are_keys_of_the_study_s_sites(plan_with, tmp_path):
+    path = tmp_path / "peers.json"
+    path.write_text(json.dumps({"two": "ab" * 32}))
+    assert read_peers(path, plan_with()) == {"two": "ab" * 32}
+    for wrong in ("{", "[]", '{"two": 1}', '{"two": "ab"}', json.dumps({"nine": "ab" * 32})):
+        path.write_text(wrong)
+        with pytest.raises(ParameterError, match="peers"):
+            read_peers(path, plan_with())
 
 
 def test_a_file_that_is_no_plan(plan_with):

@@ -33,6 +33,7 @@ from dpcore.privacy import Adversary, trade_off
 from dpcore.privacy.audit import AuditCase, AuditResult, judge
 from dpcore.privacy.audit_bounds import BATCH
 from dpcore.privacy.audit_scores import FEWEST_TRIALS, learn_discriminant, paired_scores
+from dpcore.privacy.card import say_delta
 from dpcore.streams import Purpose, stream
 
 # Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism
@@ -223,7 +224,7 @@ def slug_of(name: str) -> str:
 def claim_of(case: AuditCase) -> str:
     """What a mechanism claims: "ε = 1 at δ = 0.01", or "pure ε = 1" where δ is 0."""
     claim = f"ε\u00a0=\u00a0{case.epsilon:.3g}"
-    return f"{claim} at δ\u00a0=\u00a0{case.delta:g}" if case.delta else f"pure {claim}"
+    return f"{claim} at δ\u00a0=\u00a0{say_delta(case.delta)}" if case.delta else f"pure {claim}"
 
 
 def basis_of(case: AuditCase) -> str:

@@ -32,7 +32,7 @@ from dpcore.experiments.ledger.learning_charges import of_pipeline
 from dpcore.experiments.pca.sentences import mean_in_words, percent
 from dpcore.figures.families.classification import error_curves
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy.card import say_number
+from dpcore.privacy.card import say_delta, say_number
 from pages.server import learning_cache, visitors_jobs
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
@@ -167,7 +167,8 @@ def promises(spec: ClassificationSpec) -> None:
         sentence += "; centring and Gaussian PCA share δ and compose exactly (μ² adds up)"
     sentence += (
         ". What the noise really gives, by basic composition or privacy loss distributions, "
-        f"whichever is less: **ε = {say_number(together.epsilon)}** at δ = {together.delta:g}"
+        f"whichever is less: **ε = {say_number(together.epsilon)}** at "
+        f"δ = {say_delta(together.delta)}"
     )
     if len(outcome.model.classes_) > 2:
         count = len(outcome.model.classes_)

@@ -14,7 +14,7 @@ from dpcore.experiments.pca.export import csv_of
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.figures.privacy.composition import running_total
 from dpcore.privacy import Cap
-from dpcore.privacy.card import one_in, say_number
+from dpcore.privacy.card import one_in, say_delta, say_number
 from dpcore.privacy.filter import spoken_down
 from pages.parameters.words import plain
 from pages.server import result_cache
@@ -56,7 +56,7 @@ def total(account: Account, rows: list[Row], title: str) -> None:
     words = big_number(
         f"ε = {say_number(last['total_epsilon'])}",
         f"is what a plan of exactly these {counted(account.n_releases, 'release')}, fixed "
-        f"beforehand, would have cost each person in {title} at δ\u00a0=\u00a0{delta:g} "
+        f"beforehand, would have cost each person in {title} at δ\u00a0=\u00a0{say_delta(delta)} "
         f"({one_in(delta)}), were they real and every release drawn with fresh noise.",
         f"**For whoever stops when it suits: ε = "
         f"{say_number(account.odometer_epsilon(delta))}.** Nobody who looks at each release before "
@@ -94,7 +94,7 @@ def cap_controls(delta: float) -> None:
             st.markdown("**Set a cap beforehand.** Every page then refuses what would exceed it.")
         else:
             st.markdown(
-                f"**Cap: ε = {plain(chosen.epsilon)} at δ = {chosen.delta:g}** "
+                f"**Cap: ε = {plain(chosen.epsilon)} at δ = {say_delta(chosen.delta)}** "
                 f"({one_in(chosen.delta)}) for each person of any one data set, whenever you stop. "
                 "It counts what has been released since it was set, in this visit, and takes the "
                 "noise of each release as fresh. Exact lines and whatever else has a red badge are "

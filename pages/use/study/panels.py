@@ -15,7 +15,7 @@ from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Adversary
-from dpcore.privacy.card import say_number
+from dpcore.privacy.card import say_delta, say_number
 from dpcore.spectra import captured_energy
 from dpcore.study.demo import digits_plan
 from dpcore.study.plan import StudyPlan
@@ -150,17 +150,17 @@ def _now(study: Shown, site: str) -> str:
 
 
 def _promise(plan: StudyPlan) -> None:
-    lines = [
-        {"against": _WHO[who], "ε": say_number(plan.epsilon_against(who)), "noises it lacks": n}
+    lines = ["| against | ε | noises it lacks |", "| --- | --- | --- |"]
+    lines += [
+        f"| {_WHO[who]} | {say_number(plan.epsilon_against(who))} | {plan.unknown(who)} |"
         for who in Adversary
-        if (n := plan.unknown(who))
     ]
     st.markdown(
-        f"## What holds at δ = {say_number(plan.delta)}, if {plan.fewest} hospitals answer",
+        f"## What holds at δ = {say_delta(plan.delta)}, if {plan.fewest} hospitals answer",
         help="An attempt is charged to each hospital's ledger before its noise is drawn; a second "
         "attempt is drawn and charged anew.",
     )
-    st.dataframe(lines, hide_index=True, width="stretch")
+    st.markdown("\n".join(lines))
 
 
 def _events(study: Shown) -> None:
