@@ -117,6 +117,12 @@ def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
     return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
 
 
+def centred(spec: RunSpec, measured: np.ndarray) -> np.ndarray:
+    """A row in the units it was measured in, as the algorithms see it once centred."""
+    data = _prepared_of(spec)
+    return (measured - data.mean) / data.scale - problem(spec.problem_key()).centre
+
+
 def _prepared_of(spec: RunSpec) -> Prepared:
     key = spec.problem_key()
     return prepared(*key.data)

@@ -9,12 +9,19 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
-from dpcore.experiments.teaching.class_of_hospitals import DELTA, components_of, promise_of
+from dpcore.experiments.teaching.class_of_hospitals import (
+    DELTA,
+    MIDDLE,
+    REACH,
+    components_of,
+    promise_of,
+)
 from dpcore.privacy import icon_counts
 from dpcore.privacy.card import say_number
 from pages.classroom.activities import Hospitals
 from pages.classroom.room import Room, Student
 from pages.learn.classroom.door import Here, named, sends, trying
+from pages.learn.classroom.drawing import own_digit
 from pages.parameters.words import plain
 from pages.widgets import session_ledger
 from pages.widgets.component_images import component_rows
@@ -87,6 +94,7 @@ def on_phone(here: Here, student: Student, activity: Hospitals) -> None:
         )
     if room.is_revealed:
         _found(activity)
+        _drawn(activity)
     with st.expander("What this promises", on_change="rerun", key="class_promise") as opened:
         if opened.open:
             guarantee_card(promised)
@@ -161,6 +169,18 @@ def _found(activity: Hospitals) -> None:
         f"{plain_average}The first message alone had {percent(kept[0])}. Patients are dealt to "
         f"{n_dealt} hospitals; each message promises its own ε at δ = {say_number(DELTA)}.",
     )
+
+
+def _drawn(activity: Hospitals) -> None:
+    """What the class's components keep of a digit that somebody draws on their phone."""
+    if activity.components is not None:
+        st.markdown("### Draw a digit: what do the class's components keep of it?")
+        own_digit(
+            "class_pad",
+            {"components without noise": activity.hospitals.exact, "ours": activity.components},
+            as_row=lambda counts: (counts - MIDDLE) / REACH,
+            as_picture=lambda row: row * REACH + MIDDLE,
+        )
 
 
 def _looked_into(room: Room, activity: Hospitals, seat: int) -> None:
