@@ -23,7 +23,7 @@ def lesson(server, browser):
         teacher.get_by_text("Start an activity").wait_for()
         code = re.search(r"room=(\w+)", teacher.url)[1]
         wall = teacher.context.new_page()
-        wall.goto(f"{server}/classroom?room={code}&projector=true")
+        wall.goto(f"{server}/classroom?room={code}&projector=true&present=true")
         phones, all_watched = [], [watched]
         for number, nickname in enumerate(("Ana", "")):
             # A form asks nothing again and again: it comes to rest.

@@ -105,27 +105,28 @@ def on_wall(room: Room, activity: Hospitals) -> None:
     if activity.components is None:
         st.markdown("No message has arrived. Every phone chooses its ε, and sends when it likes.")
         return
-    _found(activity)
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
-        component_rows(
-            {"Without any noise": activity.hospitals.exact, "This class": activity.components},
-            activity.hospitals.exact,
-            dataset_status("digits"),
-            (),
+        _found(activity)
+        sites = ", ".join(
+            f"{named(room, seat)} at ε = {plain(epsilon)}"
+            for seat, epsilon in list(activity.epsilons.items())
         )
+        st.caption(f"Sent: {sites}.")
         not_private(
-            "The upper row, and the share",
+            "The share, and the row without noise",
             "are measured on all rows; real hospitals would have neither.",
         )
     with right:
         if room.is_revealed and activity.opened is not None:
             _looked_into(room, activity, activity.opened)
-        sites = ", ".join(
-            f"{named(room, seat)} at ε = {plain(epsilon)}"
-            for seat, epsilon in list(activity.epsilons.items())
-        )
-        st.markdown(f"**Sent:** {sites}.")
+        else:
+            component_rows(
+                {"Without any noise": activity.hospitals.exact, "This class": activity.components},
+                activity.hospitals.exact,
+                dataset_status("digits"),
+                (),
+            )
     session_ledger.uncovered("digits", "Rounds in a classroom", "each hospital pays its own ε")
 
 

@@ -1,5 +1,6 @@
-// A digit drawn on 32 x 32 dots and counted in blocks of 4 x 4, 0 to 16 each: as the digits that
-// come with the lab were made. Whoever listens hears of 64 counts when the pen is lifted.
+// A digit drawn on 32 x 32 dots, made as large as they are and counted in blocks of 4 x 4, 0 to 16
+// each: as the digits that come with the lab were made. Whoever listens hears of 64 counts when the
+// pen is lifted.
 const SIDE = 32;
 const BLOCK = 4;
 const PEN = 1.9;
@@ -75,10 +76,21 @@ class Pad {
 
   counts() {
     const counts = new Array((SIDE / BLOCK) ** 2).fill(0);
-    this.dots.forEach((ink, dot) => {
-      const row = Math.floor(dot / SIDE / BLOCK);
-      counts[row * (SIDE / BLOCK) + Math.floor((dot % SIDE) / BLOCK)] += ink;
-    });
+    const inked = [...this.dots.keys()].filter((dot) => this.dots[dot]);
+    if (!inked.length) return counts;
+    const rows = inked.map((dot) => Math.floor(dot / SIDE));
+    const columns = inked.map((dot) => dot % SIDE);
+    const [top, bottom] = [Math.min(...rows), Math.max(...rows) + 1];
+    const [left, right] = [Math.min(...columns), Math.max(...columns) + 1];
+    const scale = Math.max(bottom - top, right - left) / SIDE;
+    const source = (at, from, to) => Math.floor((from + to) / 2 + (at + 0.5 - SIDE / 2) * scale);
+    for (let row = 0; row < SIDE; row++)
+      for (let column = 0; column < SIDE; column++) {
+        const [y, x] = [source(row, top, bottom), source(column, left, right)];
+        const isInside = y >= top && y < bottom && x >= left && x < right;
+        if (isInside && this.dots[y * SIDE + x])
+          counts[Math.floor(row / BLOCK) * (SIDE / BLOCK) + Math.floor(column / BLOCK)] += 1;
+      }
     return counts;
   }
 
