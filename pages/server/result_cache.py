@@ -107,8 +107,7 @@ def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
     """One person's row as measured, and as the algorithms see it once centred."""
     data = _prepared_of(spec)
     row = np.asarray(data.X[index], dtype=float)
-    centre = problem(spec.problem_key()).centre
-    return row * data.scale + data.mean, row - centre
+    return row * data.scale + data.mean, row - problem(spec.problem_key()).centre
 
 
 def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +59,6 @@ def counts_of(sent: object) -> FloatArray | None:
     """A drawing as a browser hands it over; nothing if it is empty, or is none."""
     if not isinstance(sent, list) or len(sent) != _SHAPE[0] * _SHAPE[1]:
         return None
-    if not all(isinstance(each, Real) and 0 <= each <= _MOST for each in sent):
+    if not all(isinstance(each, int | float) and 0 <= each <= _MOST for each in sent):
         return None
     return np.array(sent, dtype=float) if any(sent) else None
