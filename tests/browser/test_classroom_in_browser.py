@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from tests.browser.conftest import pages_of, settle
+from tests.browser.conftest import pages_of
 from tests.browser.reachable import faults
 
 PHONE = {"width": 360, "height": 740}
@@ -89,10 +89,10 @@ def test_answers_guesses_and_a_budget_go_from_phones_to_the_wall(lesson):
     reveal(teacher)
     wall.get_by_text("give or take").first.wait_for()
     start(teacher, "Attack")
-    for number in range(1, 11):
+    for number in (1, 2, 3):
         ana.get_by_text(f"Release {number} of 10").wait_for()
         ana.get_by_role("button", name="With her", exact=True).click()
-    wall.get_by_text("10 guesses by 1 student").wait_for()
+    wall.get_by_text("3 guesses by 1 student").wait_for()
     reveal(teacher)
     wall.get_by_text("no adversary is right more").wait_for()
     start(teacher, "Spend")
@@ -103,4 +103,3 @@ def test_answers_guesses_and_a_budget_go_from_phones_to_the_wall(lesson):
     teacher.get_by_role("button", name="End the room").click()
     for page in (wall, ana):
         page.get_by_text("No room has this code").wait_for()
-    settle(ana)
