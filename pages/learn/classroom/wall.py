@@ -13,7 +13,7 @@ from pages.learn.classroom.activity_views import view_of
 from pages.learn.classroom.door import Here, watched
 from pages.sidebar.foot.reachable import only_here, reachable
 
-_EVERY_SECONDS = 0.4
+_EVERY_SECONDS = 0.25
 _CODE = "font-size:min(11vw,5.5rem);font-weight:700;letter-spacing:.08em;line-height:1.1"
 
 
