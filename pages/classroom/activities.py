@@ -1,6 +1,7 @@
 """What a class can do together: the state of a round of each, and what it takes from a phone.
 
-Rooms call `take` under their lock. Nothing here outlives its round.
+Rooms call `take` under their lock; pages look on without it, at copies of what grows meanwhile.
+Nothing here outlives its round.
 """
 
 from __future__ import annotations
@@ -71,15 +72,16 @@ class Hospitals:
             raise Refused("Every share of the patients is dealt: you have one in the next round.")
         if seat in self.messages:
             raise Refused("Your hospital has sent already: a second message would cost it again.")
-        self.messages[seat], self.n_bytes[seat] = self.preview(seat, sent)
+        message, self.n_bytes[seat] = self.preview(seat, sent)
         self.epsilons[seat] = sent
+        self.messages[seat] = message
         self._components = together(self.messages)
         self.kept.append(self.hospitals.energy(self._components))
 
     @property
     def components(self) -> FloatArray | None:
         """(n_components, n_features) of what has arrived; nothing before anything has."""
-        return weighed_together(self.messages) if self.is_weighed else self._components
+        return weighed_together(dict(self.messages)) if self.is_weighed else self._components
 
     @property
     def found(self) -> float:
@@ -167,11 +169,11 @@ class Attack:
 
     @property
     def n_guesses(self) -> int:
-        return sum(map(len, self.hits.values()))
+        return sum(map(len, list(self.hits.values())))
 
     @property
     def n_hits(self) -> int:
-        return sum(map(sum, self.hits.values()))
+        return sum(map(sum, list(self.hits.values())))
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ class Spend:
     @property
     def spent(self) -> float:
         """Epsilon of all that was answered: pure promises add up."""
-        return math.fsum(query.epsilon for query in self.queries)
+        return math.fsum([query.epsilon for query in list(self.queries)])
 
     @property
     def left(self) -> float:

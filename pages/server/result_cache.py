@@ -107,14 +107,19 @@ def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
     """One person's row as measured, and as the algorithms see it once centred."""
     data = _prepared_of(spec)
     row = np.asarray(data.X[index], dtype=float)
-    centre = problem(spec.problem_key()).centre
-    return row * data.scale + data.mean, row - centre
+    return row * data.scale + data.mean, row - problem(spec.problem_key()).centre
 
 
 def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
     """A centred row back in the units it was measured in."""
     data = _prepared_of(spec)
     return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
+
+
+def centred(spec: RunSpec, measured: np.ndarray) -> np.ndarray:
+    """A row in the units it was measured in, as the algorithms see it once centred."""
+    data = _prepared_of(spec)
+    return (measured - data.mean) / data.scale - problem(spec.problem_key()).centre
 
 
 def _prepared_of(spec: RunSpec) -> Prepared:

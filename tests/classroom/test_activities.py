@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.data import load_dataset
 from dpcore.experiments.teaching.class_of_hospitals import (
     INTERMEDIATE_DIM,
+    MIDDLE,
     N_COMPONENTS,
+    REACH,
     promise_of,
     settings_of,
 )
@@ -20,6 +23,7 @@ from dpcore.privacy import gaussian_epsilon
 from dpcore.streams import Purpose, Repetition
 from pages.classroom.activities import N_DRAWS, Attack, Guess, Hospitals, Spend
 from pages.classroom.room import MOST_STUDENTS, Refused
+from pages.learn.classroom.drawing import counts_of
 
 FALSE_ALARM = 1e-9
 
@@ -121,3 +125,27 @@ def test_a_budget_is_spent_to_its_end_and_not_beyond():
     off = sum(abs(query.answer - 50) / 10 for query in activity.queries)
     law = stats.gamma(10)
     assert law.ppf(FALSE_ALARM / 2) <= off <= law.isf(FALSE_ALARM / 2)
+
+
+def test_rows_of_hospitals_are_pictures_about_the_middle_of_their_limits():
+    rows = (load_dataset("digits").X - MIDDLE) / REACH
+    moments = Hospitals(0).hospitals.moments
+    np.testing.assert_allclose(moments.pooled(), rows.T @ rows / len(rows), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sent", "counts"),
+    [
+        ([16] * 64, 64 * [16.0]),
+        ([0] * 64, None),
+        ([1] * 63, None),
+        ([17] * 64, None),
+        ([math.nan] * 64, None),
+        (["1"] * 64, None),
+        ({"length": 64}, None),
+        (None, None),
+    ],
+)
+def test_a_drawing_is_64_counts_or_none(sent, counts):
+    found = counts_of(sent)
+    assert (found if found is None else found.tolist()) == counts

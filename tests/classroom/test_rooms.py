@@ -199,6 +199,8 @@ def test_sixty_at_once_lose_nothing(room):
     threads = [threading.Thread(target=judge, args=(token,)) for token in tokens]
     for thread in threads:
         thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert 0 <= room.activity.n_hits <= room.activity.n_guesses + MOST_STUDENTS
     for thread in threads:
         thread.join()
     assert room.activity.n_guesses == 10 * MOST_STUDENTS == room.news - before

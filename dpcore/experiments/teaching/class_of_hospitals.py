@@ -26,6 +26,8 @@ from dpcore.streams import Purpose, Repetition
 
 N_COMPONENTS, INTERMEDIATE_DIM = 5, 10
 DELTA = 1e-3
+# Of a pixel's public limits, and how long a picture can be about it: a row is (pixels - 8) / 64.
+MIDDLE, REACH = 8.0, 64.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,6 +70,8 @@ with errors_shown():
     st.markdown("## Rebuild somebody from the first k components")
     spectrum_panels.rebuilt_rows(selection.spec, found, problem, dataset, say)
     not_private("The person shown and the exact rows", "are the data themselves.")
+    if dataset.name == "digits":
+        panels.drawn(selection.spec, rows, problem.exact_components)
 
     if dataset.image_shape is not None:
         st.markdown("## What public knowledge would keep")

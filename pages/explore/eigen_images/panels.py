@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from statistics import fmean
 
 import numpy as np
@@ -16,8 +17,10 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.eigen_images.falling import falling
+from pages.learn.classroom.drawing import own_digit
 from pages.parameters.words import or_infinity as say
 from pages.server import result_cache
+from pages.sidebar.parts import part
 from pages.widgets import session_ledger
 from pages.widgets.component_images import MOST_SHOWN
 from pages.widgets.downloads import take_away
@@ -58,6 +61,18 @@ def watch_it_fall(spec: RunSpec, dataset: DatasetStatus) -> None:
     if session_ledger.curves(dataset.name):
         falling(spec, dataset)
         st.caption("Each step is a run of its own, made before it is moved: one draw of the noise.")
+
+
+def drawn(spec: RunSpec, private: Mapping[str, FloatArray], exact: FloatArray) -> None:
+    """A digit that the visitor draws, rebuilt from exact and private components."""
+    n_components = min(map(len, private.values()), default=MOST_SHOWN)
+    st.markdown("## Draw your own digit")
+    part("own_digit", own_digit)(
+        "eigen_pad",
+        {"exact ones": exact[:n_components]} | dict(private),
+        as_row=partial(result_cache.centred, spec),
+        as_picture=partial(result_cache.as_measured, spec),
+    )
 
 
 def carry_off(spec: RunSpec, found: Mapping[float, Subspace], exact: FloatArray) -> None:

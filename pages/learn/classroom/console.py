@@ -31,7 +31,7 @@ def _now(here: Here) -> None:
     )
     right.link_button(
         "Projector's view ↗",
-        f"{st.context.url or ''}?room={room.code}&projector=true",
+        f"{st.context.url or ''}?room={room.code}&projector=true&present=true",
         width="stretch",
     )
     if room.activity is not None:

@@ -9,12 +9,19 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
-from dpcore.experiments.teaching.class_of_hospitals import DELTA, components_of, promise_of
+from dpcore.experiments.teaching.class_of_hospitals import (
+    DELTA,
+    MIDDLE,
+    REACH,
+    components_of,
+    promise_of,
+)
 from dpcore.privacy import icon_counts
 from dpcore.privacy.card import say_number
 from pages.classroom.activities import Hospitals
 from pages.classroom.room import Room, Student
 from pages.learn.classroom.door import Here, named, sends, trying
+from pages.learn.classroom.drawing import own_digit
 from pages.parameters.words import plain
 from pages.widgets import session_ledger
 from pages.widgets.component_images import component_rows
@@ -87,6 +94,7 @@ def on_phone(here: Here, student: Student, activity: Hospitals) -> None:
         )
     if room.is_revealed:
         _found(activity)
+        _drawn(activity)
     with st.expander("What this promises", on_change="rerun", key="class_promise") as opened:
         if opened.open:
             guarantee_card(promised)
@@ -97,27 +105,28 @@ def on_wall(room: Room, activity: Hospitals) -> None:
     if activity.components is None:
         st.markdown("No message has arrived. Every phone chooses its ε, and sends when it likes.")
         return
-    _found(activity)
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
-        component_rows(
-            {"Without any noise": activity.hospitals.exact, "This class": activity.components},
-            activity.hospitals.exact,
-            dataset_status("digits"),
-            (),
+        _found(activity)
+        sites = ", ".join(
+            f"{named(room, seat)} at ε = {plain(epsilon)}"
+            for seat, epsilon in list(activity.epsilons.items())
         )
+        st.caption(f"Sent: {sites}.")
         not_private(
-            "The upper row, and the share",
+            "The share, and the row without noise",
             "are measured on all rows; real hospitals would have neither.",
         )
     with right:
         if room.is_revealed and activity.opened is not None:
             _looked_into(room, activity, activity.opened)
-        sites = ", ".join(
-            f"{named(room, seat)} at ε = {plain(epsilon)}"
-            for seat, epsilon in activity.epsilons.items()
-        )
-        st.markdown(f"**Sent:** {sites}.")
+        else:
+            component_rows(
+                {"Without any noise": activity.hospitals.exact, "This class": activity.components},
+                activity.hospitals.exact,
+                dataset_status("digits"),
+                (),
+            )
     session_ledger.uncovered("digits", "Rounds in a classroom", "each hospital pays its own ε")
 
 
@@ -157,10 +166,22 @@ def _found(activity: Hospitals) -> None:
     big_number(
         percent(activity.found),
         f"of the pattern is found by {counted(len(sent), 'hospital')} together, "
-        f"in {bytes_in_words(sum(activity.n_bytes.values()))}.",
+        f"in {bytes_in_words(sum(list(activity.n_bytes.values())))}.",
         f"{plain_average}The first message alone had {percent(kept[0])}. Patients are dealt to "
         f"{n_dealt} hospitals; each message promises its own ε at δ = {say_number(DELTA)}.",
     )
+
+
+def _drawn(activity: Hospitals) -> None:
+    """What the class's components keep of a digit that somebody draws on their phone."""
+    if activity.components is not None:
+        st.markdown("### Draw a digit: what do the class's components keep of it?")
+        own_digit(
+            "class_pad",
+            {"components without noise": activity.hospitals.exact, "ours": activity.components},
+            as_row=lambda counts: (counts - MIDDLE) / REACH,
+            as_picture=lambda row: row * REACH + MIDDLE,
+        )
 
 
 def _looked_into(room: Room, activity: Hospitals, seat: int) -> None:

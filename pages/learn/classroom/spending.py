@@ -32,7 +32,7 @@ def asked(_: Room) -> Callable[[], Spend]:
 
 
 def arrived(activity: Spend) -> str:
-    refused = sum(activity.refused.values())
+    refused = sum(list(activity.refused.values()))
     return (
         f"**{counted(len(activity.queries), 'answer')}**, {refused} refused, ε = "
         f"{spoken_down(activity.left)} left."
@@ -64,7 +64,7 @@ def on_phone(here: Here, student: Student, activity: Spend) -> None:
         on_click=sends(here, numeral, price),
         disabled=over,
     )
-    mine = [query for query in activity.queries if query.seat == student.seat]
+    mine = [query for query in list(activity.queries) if query.seat == student.seat]
     if mine:
         paid = sum(query.epsilon for query in mine)
         st.markdown(
@@ -76,7 +76,7 @@ def on_phone(here: Here, student: Student, activity: Spend) -> None:
 def on_wall(room: Room, activity: Spend) -> None:
     """What is left, and who spent it on what."""
     left = activity.left
-    refused = sum(activity.refused.values())
+    refused = sum(list(activity.refused.values()))
     big_number(
         spoken_down(left),
         f"is left of the class's ε\u00a0=\u00a0{plain(activity.cap.epsilon)}.",
@@ -113,8 +113,8 @@ def _revealed(activity: Spend) -> None:
     best = min(
         activity.queries, key=lambda query: abs(query.answer - activity.count(query.numeral))
     )
-    dearest = max(activity.queries, key=lambda query: query.epsilon)
-    known = {query.numeral for query in activity.queries}
+    dearest = max(list(activity.queries), key=lambda query: query.epsilon)
+    known = {query.numeral for query in list(activity.queries)}
     st.markdown(
         f"The class learnt about **{len(known)} of 10** numerals. One question took "
         f"**{percent(dearest.epsilon / activity.cap.epsilon)}** of the budget. The closest answer "

@@ -13,14 +13,12 @@ from pages.learn.classroom.activity_views import view_of
 from pages.learn.classroom.door import Here, watched
 from pages.sidebar.foot.reachable import only_here, reachable
 
-_EVERY_SECONDS = 0.4
-_LARGE = '.stMain [data-testid="stMarkdownContainer"] :is(p, code) { font-size: 1.3rem; }'
+_EVERY_SECONDS = 0.25
 _CODE = "font-size:min(11vw,5.5rem);font-weight:700;letter-spacing:.08em;line-height:1.1"
 
 
 def shown(here: Here) -> None:
-    """The wall, in letters for the last row."""
-    st.html(f"<style>{_LARGE}</style>")
+    """The wall."""
     watched(here, "classroom_wall", _now, every=_EVERY_SECONDS)
 
 
