@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from parties import NAMES
 
-from dpcore.study.courier import Courier
+from dpcore.study.couriers.https import Courier
 from dpcore.study.frames import FrameError
 from dpcore.study.hub import Hub
 from dpcore.study.hub_server import serving

@@ -1,0 +1,87 @@
+"""Couriers of other software: they carry bytes to a guard's door, and can do nothing else."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from parties import NAMES
+
+from dpcore.study.couriers.door import ASK, JOIN, Heard, door, knock
+from dpcore.study.couriers.flower import serve
+from dpcore.study.hub import Hub
+from dpcore.study.identity import hub_identity, init_study, proof_of, read_join_file
+
+
+@pytest.fixture
+def study(plan_with, guard_of, tmp_path):
+    """The study's folder, and a door a site."""
+    plan = plan_with(protocol="full")
+    joins = init_study(plan, tmp_path / "study", "https://127.0.0.1:1")
+    with ExitStack() as doors:
+        for site, path in zip(NAMES, joins, strict=True):
+            token = read_join_file(path).token
+            doors.enter_context(door(guard_of(plan, site), token, tmp_path / f"{site}.sock"))
+        yield tmp_path
+
+
+def test_a_study_goes_through_whatever_carries_it(study):
+    """As Flower's apps do it, without Flower: nodes that know a door each, one of nobody."""
+    identity = hub_identity(study / "study")
+    hub, nodes = Hub(identity.plan, study / "study" / "hub"), dict(enumerate((*NAMES, "nobody")))
+
+    def exchange(told, seconds):
+        heard = {}
+        for node, (kind, body) in told.items():
+            try:
+                heard[node] = knock(study / f"{nodes[node]}.sock", kind, body, seconds=30)
+            except OSError as error:
+                heard[node] = Heard(False, str(error).encode())
+        return heard
+
+    serve(hub, identity, lambda: list(nodes), exchange)
+    assert hub.state.phase == "done" and hub.state.answered == NAMES
+    assert np.load(hub.folder / "result.npz")["components"].shape == (2, 4)
+
+
+def test_who_joins_proves_to_know_the_site_s_token(study):
+    identity = hub_identity(study / "study")
+    who = json.loads(knock(study / "one.sock", JOIN, seconds=30).body)
+    assert identity.is_proven(who["site"], who["key"], who["proof"])
+    assert not identity.is_proven("two", who["key"], who["proof"])
+    assert not identity.is_proven("one", "ab" * 32, who["proof"])
+    assert not identity.is_proven("five", who["key"], who["proof"])
+    assert who["proof"] == proof_of(
+        identity.plan,
+        read_join_file(study / "study" / "sites" / "one.join.json").token,
+        who["key"],
+    )
+
+
+def test_a_door_bears_whatever_comes(study):
+    path = study / "one.sock"
+    assert path.stat().st_mode & 0o777 == 0o660
+    assert not knock(path, ASK, b"{", seconds=30).is_said
+    assert not knock(path, b"X", seconds=30).is_said
+    for junk in (b"", b"A", b"A\xff\xff\xff\xff", b"J\1\0\0\0"):
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(path))
+            line.sendall(junk)
+            line.shutdown(socket.SHUT_WR)
+            line.settimeout(30)
+            assert line.recv(1) in (b"", b"-")
+    assert knock(path, JOIN, seconds=30).is_said
+    with pytest.raises(FileNotFoundError):
+        knock(study / "nobody.sock", JOIN, seconds=1)
+
+
+def test_a_door_is_not_opened_where_something_is(study, guard_of, plan_with):
+    taken = study / "one.sock"
+    guard = guard_of(plan_with(protocol="full"), "two")
+    with pytest.raises(OSError, match="in use"), door(guard, "", taken):
+        pass
+    assert Path(taken).exists()
