@@ -20,6 +20,7 @@ if __name__ == "__main__":
     # by another visitor's page. Every page comes by here, and waits for it to be whole.
     import pandas  # noqa: F401
 
+    from pages.presenting import mode
     from pages.server import page_lock, store_trouble
     from pages.sidebar import address, controls, url_check
     from pages.sidebar.foot import foot
@@ -40,6 +41,7 @@ if __name__ == "__main__":
         here = PAGES[page.url_path or DEFAULT_PAGE]
         forget_promises()
         telling.follow(here)
+        mode.follow(here)
         controls.remember(controls.choose(here))
         try:
             with foot.shown(here), url_check.checked(asked):

@@ -87,14 +87,14 @@ def _started(home: Path, proxy: str, *options: str, display: bool = True) -> Ite
     listener = threading.Thread(target=listen)
     listener.start()
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while b"HTTP/1.1 200" not in _ask("127.0.0.1", port, "/_stcore/health"):
             assert time.monotonic() < deadline and process.poll() is None, bytes(started.output)
             time.sleep(0.1)
         yield started
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)
         listener.join()
         os.close(ours)
 

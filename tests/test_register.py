@@ -220,7 +220,7 @@ def test_names_are_taken_once(taken):
 
 def test_the_playground_shows_it(made_up, monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    at = AppTest.from_file(APP, default_timeout=120)
+    at = AppTest.from_file(APP, default_timeout=180)
     at.query_params["protocols"] = [made_up.title, "Full matrices"]
     at.query_params["repetitions"] = "2"
     at.run()

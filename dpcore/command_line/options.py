@@ -9,7 +9,7 @@ from typing import TypeAlias
 from dpcore.data.column_limits import ColumnRange
 from dpcore.data.preparation import RENAMED
 from dpcore.experiments.cca.spec import CcaSpec
-from dpcore.experiments.pca.spec import PREPARATIONS, REFERENCES, SPLITS, RunSpec
+from dpcore.experiments.pca.spec import GIVEN, PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
@@ -98,7 +98,8 @@ def add_release_options(
         default=default.mean_share,
         help="share of the budget for the private mean (default: a rule finds it)",
     )
-    add("--split", choices=SPLITS, default=default.split, help="how people are spread over sites")
+    splits = [split for split in SPLITS if split != GIVEN]
+    add("--split", choices=splits, default=default.split, help="how people are spread over sites")
     add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")
     add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
     add(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from dpcore.data.column_limits import ColumnRange
 from dpcore.data.dataset import Dataset
 from dpcore.data.held_tables import held_table, is_held
@@ -55,6 +57,7 @@ class Entry:
     folders: tuple[str, ...] = ()
     image_shape: tuple[int, int] | None = None
     ranges: tuple[ColumnRange, ...] = ()
+    site_sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.ranges:
@@ -230,6 +233,7 @@ def entry_of(name: str) -> Entry:
             table.default_components,
             (Source(lambda: table),),
             ranges=_ranges_in(table),
+            site_sizes=() if table.sites is None else tuple(np.bincount(table.sites).tolist()),
         )
     if name not in CATALOG:
         raise ParameterError("dataset", f"one of {', '.join(CATALOG)}", name)

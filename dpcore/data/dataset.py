@@ -29,6 +29,8 @@ class Dataset:
     labels : ndarray of int, shape (n_samples,), or None
         Positions in `label_names`.
     label_names, feature_names : tuple of str
+    sites : ndarray of int, shape (n_samples,), or None
+        Where each person is, from 0, if the table says so.
     image_shape : (height, width) or None
         Set where a row is a picture.
     default_components : int or None
@@ -56,6 +58,7 @@ class Dataset:
     labels: IntArray | None = None
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...]
+    sites: IntArray | None = None
     image_shape: tuple[int, int] | None = None
     default_components: int | None = None
     provenance: str
@@ -72,16 +75,19 @@ class Dataset:
                 "a float32 or float64 matrix of at least 2 rows",
                 f"{self.X.dtype} of shape {self.X.shape}",
             )
-        if self.labels is not None and self.labels.shape != self.X.shape[:1]:
-            raise ParameterError("labels", f"one for each of {len(self.X)} rows", self.labels.shape)
+        for name in ("labels", "sites"):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            if given.shape != self.X.shape[:1]:
+                raise ParameterError(name, f"one for each of {len(self.X)} rows", given.shape)
+            object.__setattr__(self, name, _read_only(given))
         if self.column_limits is not None:
             limits = checked_limits(self.column_limits, self.feature_names)
             object.__setattr__(self, "column_limits", _read_only(limits))
         # Caches hand one Dataset to many sessions: nobody may write into it. A view, because the
         # caller's own array is the caller's.
         object.__setattr__(self, "X", _read_only(self.X))
-        if self.labels is not None:
-            object.__setattr__(self, "labels", _read_only(self.labels))
 
     @property
     def n_samples(self) -> int:
@@ -153,6 +159,8 @@ class DatasetStatus:
     image_shape : tuple of int or None
     ranges : tuple of ColumnRange
         All columns, with the limits that their documentation gives.
+    site_sizes : tuple of int
+        People at each site, if the table says who is where.
     ready : bool
         True if `load_dataset` needs no network.
     is_part : bool
@@ -170,6 +178,7 @@ class DatasetStatus:
     default_components: int | None
     image_shape: tuple[int, int] | None
     ranges: tuple[ColumnRange, ...]
+    site_sizes: tuple[int, ...]
     ready: bool
     is_part: bool
     download_bytes: int | None
@@ -195,5 +204,6 @@ def draw_rows(dataset: Dataset, n_samples: int | None) -> Dataset:
         dataset,
         X=dataset.X[chosen],
         labels=None if dataset.labels is None else dataset.labels[chosen],
+        sites=None if dataset.sites is None else dataset.sites[chosen],
         provenance=f"{n_samples:,} rows drawn with a fixed seed. From: {dataset.provenance}",
     )

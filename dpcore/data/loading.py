@@ -138,6 +138,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         default_components=entry.default_components,
         image_shape=entry.image_shape,
         ranges=entry.ranges,
+        site_sizes=entry.site_sizes,
         ready=found is not None,
         is_part=part_of_rows is not None,
         download_bytes=0 if found else sum(known) if len(known) == len(sizes) else None,

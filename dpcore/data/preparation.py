@@ -23,7 +23,7 @@ _BLOCK_BYTES = 1 << 24
 
 # What is as true of a data set once it is prepared.
 _KEPT = (
-    *("name", "title", "labels", "label_names", "feature_names", "image_shape"),
+    *("name", "title", "labels", "label_names", "sites", "feature_names", "image_shape"),
     *("default_components", "provenance", "is_part", "views", "label_columns"),
 )
 
@@ -53,7 +53,7 @@ class Prepared:
         holds them: not for publication.
     statement : str
         One sentence for a page.
-    name, title, labels, label_names, feature_names, image_shape, default_components
+    name, title, labels, label_names, sites, feature_names, image_shape, default_components
     provenance, is_part, views, label_columns
         As in `Dataset`.
     """
@@ -63,6 +63,7 @@ class Prepared:
     X: FloatArray
     labels: IntArray | None
     label_names: tuple[str, ...] | None
+    sites: IntArray | None
     feature_names: tuple[str, ...]
     image_shape: tuple[int, int] | None
     default_components: int | None

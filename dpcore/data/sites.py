@@ -10,10 +10,12 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 
-SPLITS = ("equal", "random", "sizes", "dirichlet")
+SPLITS = ("equal", "random", "sizes", "dirichlet", "given")
 
 # A site that holds one person has no covariance, and its mean is that person's row.
 MIN_PEOPLE = 2
+# That a control offers, and a table of one's own may name.
+MOST_SITES = 60
 
 
 def draw_people(n_people: int, n_samples: int, *, rng: np.random.Generator) -> IntArray:
@@ -55,17 +57,18 @@ def split_sites(
     n_samples : int
         How many people there are.
     n_sites : int
-    how : {"equal", "random", "sizes", "dirichlet"}
+    how : {"equal", "random", "sizes", "dirichlet", "given"}
         "equal": at random, sizes that differ by at most 1.
         "random": every person lands at a site independently, each site equally likely; sizes vary.
         "sizes": at random, `sizes` people each; the rest take no part.
         "dirichlet": sizes as in "equal", but every site has a label mix of its own, drawn from
         a Dirichlet law with mean the overall shares: small `concentration`, few labels a site;
         large, the overall mix everywhere.
+        "given": as `labels` say; nothing is drawn.
     sizes : sequence of n_sites int
         For "sizes".
     labels : ndarray of int, shape (n_samples,)
-        For "dirichlet".
+        For "dirichlet"; each person's site, from 0, for "given".
     concentration : float
         For "dirichlet". With C equally frequent labels the law is the symmetric
         Dirichlet(concentration); in general its parameters are concentration * C * share.
@@ -96,6 +99,8 @@ def split_sites(
             f"{MIN_PEOPLE} of the {n_samples} people",
             n_sites,
         )
+    if how == "given":
+        return _as_given(n_samples, n_sites, labels)
     if how == "random":
         return _independent(n_samples, n_sites, rng)
     if how == "sizes":
@@ -111,6 +116,17 @@ def split_sites(
 def _cut(order: IntArray, counts: IntArray) -> tuple[IntArray, ...]:
     # Increasing positions, because a site then reads its rows in memory order.
     return tuple(np.sort(part) for part in np.split(order, np.cumsum(counts))[: len(counts)])
+
+
+def _as_given(n_samples: int, n_sites: int, labels: IntArray | None) -> tuple[IntArray, ...]:
+    if labels is None or len(labels) != n_samples:
+        raise ParameterError("how", "another split where no column says who is at which", "given")
+    counts = np.bincount(labels)
+    if len(counts) != n_sites:
+        raise ParameterError("n_sites", f"{len(counts)}, as the table's column says", n_sites)
+    if counts.min() < MIN_PEOPLE:
+        raise ParameterError("sites", f"of at least {MIN_PEOPLE} people each", int(counts.min()))
+    return _cut(np.argsort(labels, kind="stable"), counts)
 
 
 def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tuple[IntArray, ...]:

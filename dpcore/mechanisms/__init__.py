@@ -10,6 +10,11 @@ from dpcore.mechanisms.chains import (
     tail_ess,
 )
 from dpcore.mechanisms.k_norm import box_laplace_noise, l2_laplace_noise
+from dpcore.mechanisms.randomised_response import (
+    chance_of_truth,
+    estimated_counts,
+    randomised_response,
+)
 from dpcore.mechanisms.symmetric_noise import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.mechanisms.wishart_difference import wishart_difference
 
@@ -18,8 +23,11 @@ __all__ = [
     "BinghamDraw",
     "box_laplace_noise",
     "bulk_ess",
+    "chance_of_truth",
     "effective_sample_size",
+    "estimated_counts",
     "l2_laplace_noise",
+    "randomised_response",
     "rank_normalized_r_hat",
     "sample_matrix_bingham",
     "sample_vector_bingham",

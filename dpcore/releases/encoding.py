@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray
 from dpcore.errors import ParameterError
-from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact.integer_rows import on_grid
 from dpcore.releases.tables import Block, Cells, Table
 
@@ -58,6 +58,7 @@ def grid_blocks(
     reading: Reading | None = None,
     *,
     then: Callable[[FloatArray], FloatArray] = lambda rows: rows,
+    in_pieces: bool = False,
 ) -> Iterator[FloatArray]:
     """The rows of a table on the grid, in blocks.
 
@@ -69,7 +70,9 @@ def grid_blocks(
         Counts what is met.
     then : callable
         What becomes of some rows on the grid, each by itself, while they are in the processor's
-        cache.
+        cache; it may write over them.
+    in_pieces : bool
+        So few rows at a time that whoever takes them finds them in the cache.
 
     Yields
     ------
@@ -81,6 +84,7 @@ def grid_blocks(
         If a column is of a type that is neither number nor text.
     """
     limits, rows_of = _limits(dictionary), Counter[str]()
+    step = max(1, _CELLS_IN_CACHE // dictionary.n_features)
     for block in table.blocks():
         values = _values(block, dictionary)
         kept = np.ones(len(values), dtype=bool)
@@ -88,17 +92,23 @@ def grid_blocks(
             people = texts(block[dictionary.person], dictionary.person)
             kept = _kept(people, rows_of, dictionary.at_most)
         if reading is not None and len(values):
-            _count(reading, values, kept, dictionary)
-        yield _prepared(values if kept.all() else values[kept], limits, then)
+            _count(reading, values, kept, dictionary, limits)
+        if not kept.all():
+            values = values[kept]
+        at_once = step if in_pieces else max(1, len(values))
+        for start in range(0, len(values), at_once):
+            yield _prepared(values[start : start + at_once], limits, then, step)
 
 
 def _prepared(
-    values: AnyArray, limits: FloatArray, then: Callable[[FloatArray], FloatArray]
+    values: AnyArray, limits: FloatArray, then: Callable[[FloatArray], FloatArray], step: int
 ) -> FloatArray:
-    rows, step = np.empty(values.shape), max(1, _CELLS_IN_CACHE // values.shape[1])
+    rows, (lower, upper, middle) = np.empty(values.shape), limits
     for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        rows[part] = then(on_grid(values[part], *limits))
+        piece = rows[start : start + step]
+        done = then(on_grid(values[start : start + step], lower, upper, middle, piece))
+        if done is not piece:
+            piece[:] = done
     return rows
 
 
@@ -117,29 +127,42 @@ def _values(block: Block, dictionary: Dictionary) -> AnyArray:
     has_levels = dictionary.n_features > len(dictionary.columns)
     if matrix is not None and matrix.dtype.kind in "fiub" and not has_levels:
         return matrix[:, : dictionary.n_features]
-    n_rows = len(block[dictionary.columns[0].name])
-    # A column's cells lie side by side, as they come.
-    values, start = np.empty((n_rows, dictionary.n_features), order="F"), 0
-    for column in dictionary.columns:
-        cells = block[column.name]
-        if column.levels:
-            level = pc.index_in(texts(cells, column.name), value_set=pa.array(column.levels))
-            position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
-            stop = start + len(column.levels)
-            values[:, start:stop] = position[:, None] == np.arange(stop - start)
-        else:
-            stop = start + 1
-            values[:, start] = numbers(cells, column.name)
+    found = [_features(column, block[column.name]) for column in dictionary.columns]
+    # A column's cells lie side by side, as they come, and as narrow as they come.
+    kinds = {each.dtype for each in found}
+    kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float64)
+    values, start = np.empty((len(found[0]), dictionary.n_features), kind, order="F"), 0
+    for each in found:
+        stop = start + each.shape[1]
+        values[:, start:stop] = each
         start = stop
     return values
 
 
-def _count(reading: Reading, values: AnyArray, kept: BoolArray, dictionary: Dictionary) -> None:
+def _features(column: Column, cells: Cells) -> AnyArray:
+    """A column's features side by side, of shape (rows, 1) or (rows, levels)."""
+    if not column.levels:
+        return numbers(cells, column.name)[:, None]
+    level = pc.index_in(texts(cells, column.name), value_set=pa.array(column.levels))
+    position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
+    on: AnyArray = position[:, None] == np.arange(len(column.levels))
+    return on
+
+
+def _count(
+    reading: Reading,
+    values: AnyArray,
+    kept: BoolArray,
+    dictionary: Dictionary,
+    limits: FloatArray,
+) -> None:
     reading.n_rows += len(values)
     reading.n_left_out += int(np.count_nonzero(~kept))
-    lower, upper, _ = _limits(dictionary)
+    lower, upper, _ = limits
     # A column with a cell that is no number has none of these ends.
     within, start = (values.min(axis=0) >= lower) & (values.max(axis=0) <= upper), 0
+    if within.all() and len(within) == len(dictionary.columns):
+        return
     for column in dictionary.columns:
         cells = values[:, start : start + len(column.features)]
         if column.levels:

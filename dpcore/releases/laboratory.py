@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Dataset
+from dpcore.data.sites import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.releases.calibration import bound_of
 from dpcore.releases.dictionary import Column, Dictionary
@@ -34,21 +35,24 @@ def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None =
     data : path, mapping of str to arrays, DataFrame or ndarray
         As in `Table`.
     dictionary : Dictionary
-        Its label column becomes the labels.
+        Its label column becomes the labels, its site column the sites.
     reading : Reading, optional
         Filled with what was met.
 
     Raises
     ------
     ParameterError
-        If the table does not fit the dictionary, has fewer than two rows, more than 2^26 cells, or
-        more than 100 labels.
+        If the table does not fit the dictionary, has fewer than two rows, more than 2^26 cells,
+        more than 100 labels or 60 sites, fewer than two people at a site, or somebody at two.
     """
-    everybody = replace(dictionary, at_most=1)
-    n_features, label = dictionary.n_features, _label_column(data, dictionary)
-    if label is not None:
-        everybody = replace(everybody, columns=(*everybody.columns, label), label=None)
-    blocks, n_rows = [], 0
+    n_features, blocks, n_rows = dictionary.n_features, [], 0
+    label = _column_of_levels(data, "label", dictionary.label, MOST_CLASSES)
+    site = _column_of_levels(data, "site", dictionary.site, MOST_SITES)
+    _require_one_site(data, dictionary)
+    beside = tuple(filter(None, (label, site)))
+    everybody = replace(
+        dictionary, at_most=1, columns=(*dictionary.columns, *beside), label=None, site=None
+    )
     for rows in grid_blocks(Table(data, everybody.keys, everybody.n_features), everybody, reading):
         n_rows += len(rows)
         if n_rows * n_features > MOST_CELLS:
@@ -57,13 +61,18 @@ def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None =
     if n_rows < 2:
         raise ParameterError("data", "a table with at least two people", n_rows)
     rows = np.concatenate(blocks)
-    labels, label_names = _labels(rows[:, n_features:], label)
+    end = n_features + (len(label.levels) if label else 0)
+    labels, label_names = _labels(rows[:, n_features:end], label)
+    sites, _ = _labels(rows[:, end:], site)
+    if sites is not None and (fewest := int(np.bincount(sites).min())) < MIN_PEOPLE:
+        raise ParameterError("site", f"a column with {MIN_PEOPLE} people at each site", fewest)
     return Dataset(
         name="",
         title="your table",
         X=np.ascontiguousarray(rows[:, :n_features]),
         labels=labels,
         label_names=label_names,
+        sites=sites,
         feature_names=dictionary.features,
         default_components=min(_USUAL_COMPONENTS, n_features),
         provenance="Rows of a table that this session holds, scaled to its public limits.",
@@ -80,17 +89,34 @@ def _limits(column: Column) -> FloatArray:
     return limits
 
 
-def _label_column(data: Any, dictionary: Dictionary) -> Column | None:
-    """The label as a column of levels, which are read from the rows."""
-    if dictionary.label is None:
+def _column_of_levels(data: Any, parameter: str, name: str | None, most: int) -> Column | None:
+    """Labels or sites as a column of levels, which are read from the rows."""
+    if name is None:
         return None
     found: set[str] = set()
-    for block in Table(data, [dictionary.label]).blocks():
-        levels = pc.unique(texts(block[dictionary.label], dictionary.label)).drop_null()
-        found.update(levels.to_pylist())
-        if len(found) > MOST_CLASSES:
-            raise ParameterError("label", f"a column of at most {MOST_CLASSES} classes", len(found))
-    return Column(dictionary.label, levels=tuple(sorted(found))) if found else None
+    for block in Table(data, [name]).blocks():
+        found.update(pc.unique(texts(block[name], name)).drop_null().to_pylist())
+        if len(found) > most:
+            kinds = "sites" if parameter == "site" else "classes"
+            raise ParameterError(parameter, f"a column of at most {most} {kinds}", len(found))
+    return Column(name, levels=tuple(sorted(found))) if found else None
+
+
+def _require_one_site(data: Any, dictionary: Dictionary) -> None:
+    """What sites promise rests on each person being at one of them."""
+    if dictionary.site is None or dictionary.person is None:
+        return
+    where: dict[str, str] = {}
+    at_several: set[str] = set()
+    for block in Table(data, [dictionary.person, dictionary.site]).blocks():
+        cells = (texts(block[name], name).to_pylist() for name in block)
+        for person, site in zip(*cells, strict=True):
+            if person and site and where.setdefault(person, site) != site:
+                at_several.add(person)
+    if at_several:
+        raise ParameterError(
+            "site", "the same in all rows of a person", f"{len(at_several)} people at several sites"
+        )
 
 
 def _labels(

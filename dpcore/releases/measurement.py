@@ -23,7 +23,7 @@ from dpcore.releases.exact.integer_moments import (
 )
 from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
 from dpcore.releases.tables import Table
-from dpcore.spectra import Spectrum
+from dpcore.spectra import Spectrum, few_of_many
 
 Watch = Callable[[float], None]
 
@@ -31,6 +31,9 @@ PREPARATIONS = ("sphere", "bounded")
 TOLD = ("explained_variance", "explained_variance_ratio")
 # Beyond so many features all eigenpairs, which an assessment needs, take longer than all the rest.
 MOST_ASSESSED = 4096
+# So few of them that Lanczos' basis is small beside the matrix.
+_FEW = 50
+_CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,8 @@ def sum_and_count(
     ParameterError
         If the table has no row.
     """
-    rows = grid_blocks(table, dictionary, reading, then=_bounded(dictionary, scales))
+    then = _bounded(dictionary, scales)
+    rows = grid_blocks(table, dictionary, reading, then=then, in_pieces=True)
     total, n_rows = exact_sum(_watched(rows, table, watch), dictionary.n_features)
     if reading.n_rows == 0:
         raise ParameterError("data", "a table with rows", "none")
@@ -121,8 +125,19 @@ def measure(
     """
     centre, n_rows = noisy_centre(total, scales)
     exact = moment_around(table, dictionary, scales, centre, preparation, watch)
-    moment = noisy_second_moment(exact, scales.moment_sigma) / LENGTH**2
-    return leading_of(moment, n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2)
+    noisy = noisy_second_moment(exact, scales.moment_sigma, in_place=True)
+    return leading_of(
+        _of_unit_rows(noisy), n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2
+    )
+
+
+def _of_unit_rows(moment: IntArray) -> FloatArray:
+    """A moment where a row has length 1, in the memory of the one it is made from."""
+    scaled: FloatArray = moment.view(np.float64)
+    step = max(1, _CELLS_AT_ONCE // len(moment))
+    for start in range(0, len(moment), step):
+        scaled[start : start + step] = moment[start : start + step] / LENGTH**2
+    return scaled
 
 
 def leading_of(
@@ -140,11 +155,20 @@ def leading_of(
     sigma : float or None
         Of the noise on its diagonal, where nothing was cut from it since.
     """
-    spectrum, told = Spectrum(moment), None
-    if sigma is not None and len(moment) <= MOST_ASSESSED:
-        told = assess(spectrum, n_components, sigma=sigma, noise="isometric")
-    eigenvalues, components = spectrum.leading(n_components)
+    told = None
+    if is_held_once(len(moment), n_components):
+        eigenvalues, components = few_of_many(moment, n_components)
+    else:
+        spectrum = Spectrum(moment)
+        if sigma is not None and len(moment) <= MOST_ASSESSED:
+            told = assess(spectrum, n_components, sigma=sigma, noise="isometric")
+        eigenvalues, components = spectrum.leading(n_components)
     return Measured(centre, n_rows, components, eigenvalues, float(np.trace(moment)), told)
+
+
+def is_held_once(n_features: int, n_components: int) -> bool:
+    """Whether components are found without a second matrix: few of very many."""
+    return n_features > MOST_ASSESSED and n_components <= n_features // _FEW
 
 
 def told_of(measured: Measured, name: str) -> FloatArray:
@@ -198,16 +222,23 @@ def moment_around(
     """
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
     bounded = _bounded(dictionary, scales)
-    rows = grid_blocks(
-        table, dictionary, then=lambda rows: of_length(bounded(rows) - centre, LENGTH, reach)
-    )
+
+    def then(rows: FloatArray) -> FloatArray:
+        around = bounded(rows)
+        around -= centre
+        return of_length(around, LENGTH, reach, out=around)
+
+    rows = grid_blocks(table, dictionary, then=then)
     return exact_second_moment(_watched(_ahead(rows), table, watch), dictionary.n_features)
 
 
 def _watched(blocks: Iterator[FloatArray], table: Table, watch: Watch) -> Iterator[FloatArray]:
+    told = 0.0
     for block in blocks:
         yield block
-        watch(table.share_read)
+        if table.share_read > told:
+            told = table.share_read
+            watch(told)
 
 
 def _ahead(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
@@ -224,7 +255,7 @@ def _bounded(dictionary: Dictionary, scales: Scales) -> Callable[[FloatArray], F
     bound = math.isqrt(scales.squared_norm)
     if scales.squared_norm == len(dictionary.columns) * GRID**2:
         return lambda rows: rows
-    return lambda rows: of_length(rows, bound, bound)
+    return lambda rows: of_length(rows, bound, bound, out=rows)
 
 
 def centre_of(noisy: IntArray, n_rows: float, sigma: float) -> FloatArray:

@@ -16,15 +16,16 @@ from dpcore.releases.certificate import certificate_of
 from dpcore.releases.dictionary import Dictionary, dictionary_from, read_dictionary
 from dpcore.releases.encoding import Reading
 from dpcore.releases.folder import files_of
-from dpcore.releases.measurement import PREPARATIONS, measure, sum_and_count
+from dpcore.releases.measurement import PREPARATIONS, is_held_once, measure, sum_and_count
 from dpcore.releases.project import Project
 from dpcore.releases.tables import Table
 
 if TYPE_CHECKING:
     from dpcore.releases.released_pca import ReleasedPCA
 
-# Of doubles, D x D: the moment, its sums, its noise, and what LAPACK needs for all eigenpairs.
-_MATRICES = 8
+# Of doubles, D x D: the moment and what LAPACK needs for all eigenpairs; or the moment alone, with
+# what is added to it at a time.
+_MATRICES, _HELD_ONCE = 7.0, 1.4
 
 
 def release(
@@ -121,7 +122,7 @@ def write_release(
     """
     dictionary = _as_dictionary(dictionary)
     _check(dictionary, asked.preparation, asked.n_components)
-    _require_memory(dictionary.n_features)
+    _require_memory(dictionary.n_features, int(asked.n_components))
     scales = calibrated(
         dictionary, epsilon=asked.epsilon, delta=asked.delta, mean_share=asked.mean_share
     )
@@ -154,9 +155,10 @@ def _check(dictionary: Dictionary, preparation: str, n_components: int) -> None:
         )
 
 
-def _require_memory(n_features: int) -> None:
+def _require_memory(n_features: int, n_components: int) -> None:
     """One sentence instead of a process that the system ends, before anything is charged."""
-    needed, there = _MATRICES * 8 * n_features**2, _memory_there()
+    matrices = _HELD_ONCE if is_held_once(n_features, n_components) else _MATRICES
+    needed, there = matrices * 8 * n_features**2, _memory_there()
     if needed > there:
         raise ParameterError(
             "columns",

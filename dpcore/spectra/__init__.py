@@ -1,6 +1,11 @@
 """Second moments, leading eigenpairs, captured energy, principal angles."""
 
-from dpcore.spectra.eigen import leading_eigenpairs, leading_eigenpairs_of_many, proxy_aggregates
+from dpcore.spectra.eigen import (
+    few_of_many,
+    leading_eigenpairs,
+    leading_eigenpairs_of_many,
+    proxy_aggregates,
+)
 from dpcore.spectra.energy import (
     align_signs,
     captured_energy,
@@ -22,6 +27,7 @@ __all__ = [
     "align_signs",
     "captured_energy",
     "cumulative_energy",
+    "few_of_many",
     "leading_eigenpairs",
     "leading_eigenpairs_of_many",
     "principal_angles",

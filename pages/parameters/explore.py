@@ -27,8 +27,20 @@ from pages.stories.lessons import NO_STORY, STORIES
 
 CUT_NAMES = ("top and bottom", "left and right", "halves of the columns", "chosen columns")
 MOST_PAIRS, USUAL_PAIRS = 10, 3
+# Of directions, and of people: which pictures a tab shows.
+SHOWN_OF_DIRECTIONS = ("what it responds to", "weights")
+SHOWN_OF_PEOPLE = (
+    "groups: pair 1 against pair 2",
+    "correlation: one view against the other",
+)
 CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
+PLAYGROUND: dict[str, Parameter] = {
+    "ask_sites": Switch(
+        title="Ask the sites of DPdisPCA once more",
+        help="Each decomposes the whole of its noisy matrix: some seconds in all.",
+    ),
+}
 EIGEN_IMAGES: dict[str, Parameter] = {
     "method": OneOf(
         control="pills",
@@ -176,6 +188,20 @@ CCA: dict[str, Parameter] = {
         help="Nobody is projected and nobody clustered: what is left on the page about the "
         "private result is what the guarantee covers.",
     ),
+    "cca_kind": OneOf(
+        control="segmented_control",
+        title="Show of each direction",
+        help="Weights are what a row is multiplied with. What a direction responds to is the "
+        "covariance of each column with its score, which is easier to read.",
+        default=SHOWN_OF_DIRECTIONS[0],
+        options=SHOWN_OF_DIRECTIONS,
+    ),
+    "cca_cloud": OneOf(
+        control="segmented_control",
+        title="Show",
+        default=SHOWN_OF_PEOPLE[0],
+        options=SHOWN_OF_PEOPLE,
+    ),
 }
 TRADEOFFS: dict[str, Parameter] = {
     "tradeoffs_field": OneOf(
@@ -242,6 +268,7 @@ STORY: dict[str, Parameter] = {
 }
 EXPLORE = (
     STORY
+    | of_page("playground", PLAYGROUND)
     | of_page("eigen_images", EIGEN_IMAGES)
     | of_page("sample_complexity", SAMPLE_COMPLEXITY)
     | of_page("statistics", STATISTICS)

@@ -59,6 +59,10 @@ class Parameter(ABC):
         """A control's value as the address spells it."""
 
     @abstractmethod
+    def value(self, spelled: Sequence[str]) -> Any:
+        """What `spelled` has spelled."""
+
+    @abstractmethod
     def arguments(self) -> dict[str, Any]:
         """What Streamlit's control is called with, besides its title and help."""
 
@@ -102,6 +106,11 @@ class OneOf(Parameter):
     def spelled(self, value: Any) -> list[str]:
         values = value if self.several else [value]
         return [self.label(one) for one in values] or [""]
+
+    def value(self, spelled: Sequence[str]) -> Any:
+        by_label = {self.label(option): option for option in self.offers}
+        values = [by_label[one] for one in spelled if one in by_label]
+        return values if self.several else values[0]
 
     def arguments(self) -> dict[str, Any]:
         given = {"options": self.offers, "format_func": self.label}
@@ -150,6 +159,9 @@ class Number(Parameter):
     def spelled(self, value: Any) -> list[str]:
         return [str(int(value)) if value == int(value) else repr(float(value))]
 
+    def value(self, spelled: Sequence[str]) -> float:
+        return int(spelled[0]) if self.whole else float(spelled[0])
+
     def arguments(self) -> dict[str, Any]:
         given = {"min_value": self.low, "max_value": self.high, "value": self.default}
         return given if self.step is None else given | {"step": self.step}
@@ -178,6 +190,9 @@ class Switch(Parameter):
     def spelled(self, value: Any) -> list[str]:
         return [str(value).lower()]
 
+    def value(self, spelled: Sequence[str]) -> bool:
+        return spelled == ["true"]
+
     def arguments(self) -> dict[str, Any]:
         return {"value": self.default}
 
@@ -204,6 +219,9 @@ class Text(Parameter):
 
     def spelled(self, value: Any) -> list[str]:
         return [str(one) for one in value] or [""] if self.several else [str(value)]
+
+    def value(self, spelled: Sequence[str]) -> Any:
+        return list(spelled) if self.several else spelled[0]
 
     def arguments(self) -> dict[str, Any]:
         if not self.control.startswith("text_"):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from dpcore.data.sites import MOST_SITES
 from dpcore.experiments.audit.attack import CONFIDENCE, cases_by_family, slug_of
-from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_SEED, MOST_SITES
+from dpcore.experiments.engine.control_ranges import EPSILONS, LARGEST_SEED
 from dpcore.experiments.teaching.adversary_test import REACH
 from dpcore.experiments.teaching.algorithm1_steps import STEPS
 from dpcore.experiments.teaching.tutorials import TUTORIALS

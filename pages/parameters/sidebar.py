@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dpcore.data.preparation import RENAMED
+from dpcore.data.sites import MOST_SITES
 from dpcore.experiments.engine.control_ranges import (
     DELTAS,
     EPSILONS,
     LARGEST_SEED,
     MOST_REPETITIONS,
-    MOST_SITES,
     PEOPLE_PER_SITE,
 )
 from dpcore.experiments.pca.public_knowledge import CHOICES, NO_KNOWLEDGE, say_knowledge
-from dpcore.experiments.pca.spec import PREPARATIONS, SPLITS
+from dpcore.experiments.pca.spec import PREPARATIONS
 from pages.parameters.kinds import (
     LONGEST_WRITTEN,
     Limits,
@@ -140,8 +140,8 @@ ADVANCED: dict[str, Parameter] = {
                 "split",
                 "People over sites",
                 "equal",
-                SPLITS,
-                "Dirichlet gives each site its own mix of labels.",
+                own_table.splits,
+                "Dirichlet gives each site its own mix of labels. Given: as the table itself says.",
             ),
             (
                 "masks",

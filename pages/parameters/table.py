@@ -8,16 +8,27 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parameters.classification import CLASSIFICATION
+from pages.parameters.classroom import CLASSROOM
 from pages.parameters.explore import EXPLORE
 from pages.parameters.kinds import LONGEST_WRITTEN, Parameter, of_page
 from pages.parameters.learn import LEARN, of_audit
+from pages.parameters.presenting import DECK, PRESENTING
 from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.use import USE
 from pages.widgets import glossary
 
 # Of the controls that this session has drawn, and of those that this run has.
 _USUAL, _DRAWN = "_usual", "_drawn"
-DECLARED = SIDEBAR | LEARN | EXPLORE | of_page("classification", CLASSIFICATION) | USE
+DECLARED = (
+    SIDEBAR
+    | PRESENTING
+    | LEARN
+    | CLASSROOM
+    | EXPLORE
+    | of_page("classification", CLASSIFICATION)
+    | USE
+    | DECK
+)
 
 
 def parameters() -> dict[str, Parameter]:

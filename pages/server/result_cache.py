@@ -36,8 +36,8 @@ from pages.sidebar import own_table
 JOBS_AT_ONCE = 2
 # How long others wait while somebody's numbers are computed.
 _FAIR_SECONDS = 0.1
-# How long a page computes before it shows what there is, alone and while others wait.
-_FIRST_SECONDS, _SHARED_SECONDS = 0.5, 0.02
+# How long a page computes before it shows what there is, while nobody waits.
+_FIRST_SECONDS = 0.5
 # How long a page computes before it says how far it is.
 _PATIENCE_SECONDS = 0.6
 Cell = tuple[RunSpec, int]
@@ -60,7 +60,10 @@ def one_blas_thread() -> None:
 
 
 # Data sets and site moments in memory, for pages and for the jobs that run beside them.
-problems = Problems(partial(load_prepared, download=False), keep_data=2, keep=6, shelf=kept_or_made)
+# A class may have a seed each, and a seed is a split of its own.
+problems = Problems(
+    partial(load_prepared, download=False), keep_data=2, keep=64, shelf=kept_or_made
+)
 # The same for sweeps, which come to more problems than a page may push out.
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
@@ -167,17 +170,16 @@ def rows(spec: RunSpec) -> list[PcaRow]:
 def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
     """Rows of the draws that are there in a moment, at least of one, and the others still to come.
 
-    The moment is shorter while others wait: everybody then has an answer from a few draws soon, and
-    not some from all of them late.
+    While others wait it is one draw: everybody then has an answer soon, and not some from all of
+    their draws late.
     """
     found: list[PcaRow] = []
     asked = cells(spec)
     started = time.monotonic()
     for number, cell in enumerate(asked):
-        if number and _rows.peek(*cell) is None:
-            took = time.monotonic() - started
-            if took > (_SHARED_SECONDS if page_lock.is_wanted() else _FIRST_SECONDS):
-                return found, asked[number:]
+        may_end = page_lock.is_wanted() or time.monotonic() - started > _FIRST_SECONDS
+        if number and may_end and _rows.peek(*cell) is None:
+            return found, asked[number:]
         _ready(*cell)
         found += _rows(*cell)
     return found, []

@@ -16,6 +16,7 @@ from streamlit.runtime.state.session_state_proxy import get_session_state
 
 from dpcore.errors import ParameterError
 from pages.parameters.table import drawn, find, moved, usual_values
+from pages.sidebar.navigation import PAGES
 from pages.sidebar.parts import set_moved, take_moved
 
 _ELSEWHERE = "_elsewhere"
@@ -61,10 +62,24 @@ def write() -> None:
 def query() -> str:
     """What restores every control, as the address has it; where they are usual is left out."""
     # What the address asked for and could not have is not in it any more.
+    return _urlencoded(stands_at())
+
+
+def address_of(page: str, written: Written) -> str:
+    """What follows the server's name where a page stands like this."""
+    asked = _urlencoded(written)
+    return f"{PAGES[page].address}{asked and f'?{asked}'}"
+
+
+def stands_at() -> Written:
+    """What the address says: of this page, of those before and of those a link named."""
     with get_session_state().query_params() as address:
-        said = _of_others(address) | moved()
+        return _of_others(address) | moved()
+
+
+def _urlencoded(written: Written) -> str:
     # Two of them would strike out what stands between, where the address is part of a sentence.
-    return urlencode(sorted(said.items()), doseq=True).replace("~", "%7E")
+    return urlencode(sorted(written.items()), doseq=True).replace("~", "%7E")
 
 
 def back_to_defaults() -> None:

@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.data import DatasetStatus
 from dpcore.data.held_tables import is_held
 from dpcore.experiments.engine.control_ranges import PEOPLE_PER_SITE
+from dpcore.experiments.pca.spec import GIVEN, SPLITS
 from pages.parameters.sidebar import ADVANCED, DEFAULTS, DRAWS, FIRST
 from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
@@ -131,6 +132,15 @@ def _dataset(place: DeltaGenerator) -> DatasetStatus:
 
 def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dict[str, Any]:
     """What a control leaves to the data set, or to another control."""
+    if name in ("sites", "people") and _is_given(dataset):
+        wanted = len(dataset.site_sizes) if name == "sites" else EVERYBODY
+        if st.session_state.get(name) != wanted:
+            st.session_state[name] = wanted
+        return {"disabled": True}
+    if name == "split":
+        if not dataset.site_sizes and st.session_state.get(name) == GIVEN:
+            st.session_state[name] = DEFAULTS[name]
+        return {"options": [split for split in SPLITS if dataset.site_sizes or split != GIVEN]}
     if name == "people":
         return {"options": (*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY)}
     if name in ("components", "intermediate"):
@@ -139,3 +149,8 @@ def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dic
     if name == "limits":
         return {"max_chars": None}
     return {"disabled": values["split"] != "dirichlet"} if name == "concentration" else {}
+
+
+def _is_given(dataset: DatasetStatus) -> bool:
+    """Whether the table itself says who is at which site."""
+    return bool(dataset.site_sizes) and st.session_state.get("split") == GIVEN

@@ -147,6 +147,12 @@ _PLACES = (
     ),
     Place(
         "Learn",
+        "classroom",
+        "Classroom",
+        "A room for a class and its phones: be the hospitals, guess, attack, spend one budget.",
+    ),
+    Place(
+        "Learn",
         "sampler",
         "Inside the sampler",
         "PPCA's Markov chains from random and from exact starts: traces, R-hat, burn-in.",
@@ -185,6 +191,12 @@ _PLACES = (
         "What would it take?",
         "Set a target energy; find the ε, the people, the R or the sites that reach it.",
         _run_without("protocols"),
+    ),
+    Place(
+        "Use",
+        "deck",
+        "Deck",
+        "Views you have pinned: in order, side by side, presented, and taken away as files.",
     ),
     Place(
         "Use",

@@ -16,6 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.held_tables import HeldTable, is_held
+from dpcore.experiments.pca.spec import GIVEN, SPLITS
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading
 from dpcore.releases.laboratory import laboratory_data
@@ -75,6 +76,12 @@ def names() -> tuple[str, ...]:
     return () if own is None or own.held is None else (own.held.name,)
 
 
+def splits() -> tuple[str, ...]:
+    """How people may be shared out among sites: by a table's column if this session has one."""
+    has_sites = any(status.site_sizes for status in statuses())
+    return tuple(split for split in SPLITS if has_sites or split != GIVEN)
+
+
 def statuses() -> tuple[DatasetStatus, ...]:
     """The same, as the list of data sets has them."""
     return tuple(map(dataset_status, names()))
@@ -119,6 +126,8 @@ def use(own: OwnTable, dictionary: Dictionary) -> None:
     st.session_state["dataset"], st.session_state["limits"] = own.held.name, ""
     st.session_state["components"] = k
     st.session_state["intermediate"] = min(2 * k, data.n_features)
+    if data.sites is not None:
+        st.session_state["split"] = GIVEN
 
 
 def remove() -> None:

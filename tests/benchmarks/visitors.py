@@ -41,6 +41,8 @@ class Shown:
         Components of our own, with the part of the page that they are in.
     set_to : dict of str to str
         Controls that a browser is told to move, by their names, and where to.
+    part_of : dict of identity to str
+        The part of the page that a button is in, which alone is drawn when it is pressed.
     """
 
     seconds: float = 0.0
@@ -53,12 +55,18 @@ class Shown:
     fragment: str = ""
     components: dict[str, tuple[str, str]] = field(default_factory=dict)
     set_to: dict[str, str] = field(default_factory=dict)
+    part_of: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
         """Whether there is a chart, Plotly's or ours, and no error."""
         is_drawn = "plotly_chart" in self.kinds or "energy_frames" in self.handed
         return is_drawn and "exception" not in self.kinds
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the page says what its present setting promises, and there is no error."""
+        return "What it promises" in self.words and "exception" not in self.kinds
 
 
 class Visitor:
@@ -92,7 +100,7 @@ class Visitor:
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = query, self._page, fragment
-        state.is_auto_rerun = bool(fragment)
+        state.is_auto_rerun = bool(fragment) and not press
         if press:
             state.widget_states.widgets.add(id=press, trigger_value=True)
         else:
@@ -163,11 +171,13 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visitor(address: str, page: str = "") -> AsyncIterator[Visitor]:
+async def visitor(address: str, page: str = "", **headers: str) -> AsyncIterator[Visitor]:
     """A tab that has connected and asked for nothing yet; leaving closes it."""
     uri = address.replace("http", "ws") + "/_stcore/stream"
     protocols = ["streamlit", "PLACEHOLDER_AUTH_TOKEN"]
-    async with websockets.connect(uri, subprotocols=protocols, max_size=None) as socket:
+    async with websockets.connect(
+        uri, subprotocols=protocols, max_size=None, additional_headers=headers
+    ) as socket:
         yield Visitor(socket, page)
 
 
@@ -184,6 +194,7 @@ def _note(shown: Shown, element, part: str) -> None:
         shown.components[content.component_name] = content.id, part
     if kind == "button":
         shown.buttons[content.label] = content.id
+        shown.part_of[content.id] = part
     if kind in ("slider", "number_input") and content.query_param_key:
         labels = kind == "slider" and content.type == content.SELECT_SLIDER
         shown.controls[content.query_param_key] = "labels" if labels else kind, content.id

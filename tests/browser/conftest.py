@@ -95,11 +95,11 @@ def running_server(data_home: Path) -> Iterator[str]:
         assert "Traceback" not in log.read_text()
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 def _wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         if process.poll() is not None:
             pytest.fail(f"the server stopped: {log.read_text()}")
@@ -108,7 +108,7 @@ def _wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> N
                 return
         except OSError:
             time.sleep(0.1)
-    pytest.fail(f"the server did not answer within a minute: {log.read_text()}")
+    pytest.fail(f"the server did not answer within three minutes: {log.read_text()}")
 
 
 @pytest.fixture(scope="session")
@@ -142,6 +142,7 @@ def pages_of(browser) -> Iterator[Callable]:
             accept_downloads=True,
             reduced_motion="reduce",
         )
+        context.set_default_timeout(120_000)  # beside other workers on a busy machine
         contexts.append(context)
         page = context.new_page()
         watched = Watched()

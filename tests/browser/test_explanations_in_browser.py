@@ -28,8 +28,7 @@ def test_a_link_to_an_explanation_jumps_there_on_a_cold_server(fresh_server, ope
     assert 0 <= top_of(page, anchor) < 200
     page.mouse.move(700, 500)
     page.mouse.wheel(0, -300)
-    page.wait_for_timeout(200)
-    assert top_of(page, anchor) > 200
+    page.wait_for_function(f"document.getElementById('{anchor}').getBoundingClientRect().top > 200")
     watched.assert_quiet()
 
 

@@ -332,7 +332,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path):
         command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
     store = Store(tmp_path)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while store.summary().entries < 10 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)

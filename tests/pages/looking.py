@@ -56,7 +56,7 @@ def _components() -> BidiComponentManager:
 
 def opened(page: str, **query: str) -> AppTest:
     """A page, named as "section/page", with controls given as in its address."""
-    at = AppTest.from_file(APP, default_timeout=60)
+    at = AppTest.from_file(APP, default_timeout=180)
     # Else each looks for them again, which takes longer than most pages.
     at._bidi_component_manager = _components()
     for name, value in query.items():

@@ -49,6 +49,13 @@ def test_lengths_are_bounded_at_ten_thousand_features():
         assert np.linalg.norm(row) > 0.997 * LENGTH
 
 
+@pytest.mark.parametrize("length", [LENGTH, 3 * 777])
+def test_rows_are_shortened_where_they_lie(length):
+    rows = np.rint(np.random.default_rng().uniform(-GRID, GRID, (5, 9)))
+    expected = of_length(rows.copy(), length)
+    assert of_length(rows, length, out=rows) is rows and (rows == expected).all()
+
+
 def test_squares_and_their_neighbours():
     """Where the root of the squared norm is a whole number, or just beside one."""
     k = np.arange(1, 2**19, 997, dtype=float)
@@ -75,7 +82,9 @@ def test_ends_of_the_grid():
     np.testing.assert_array_equal(on_grid(values, 0, 10, 4), np.rint(expected))
 
 
-def test_the_second_moment_is_exact_in_any_block(monkeypatch):
+@pytest.mark.parametrize("panel", [1, 3, 1024])
+def test_the_second_moment_is_exact_in_any_block(monkeypatch, panel):
+    monkeypatch.setattr(integer_moments, "_PANEL", panel)
     rng = np.random.default_rng()
     rows = of_length(np.rint(rng.uniform(-GRID, GRID, (500, 7))), LENGTH)
     whole = rows.astype(object).T @ rows.astype(object)
@@ -148,6 +157,21 @@ def test_noise_is_symmetric_whole_and_wider_on_the_diagonal():
         # Chi-squared within six standard deviations of its mean: 1e-8 at these numbers.
         n = spread.size
         assert abs(((spread / sigma) ** 2).sum() - n) < 6.5 * math.sqrt(2 * n) + 20
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_every_entry_above_the_diagonal_has_a_draw_of_its_own(monkeypatch, in_place):
+    left = iter(range(1, 100))
+    monkeypatch.setattr(integer_moments, "_PANEL", 3)
+    monkeypatch.setattr(
+        integer_moments,
+        "rounded_normal",
+        lambda n, _: np.array([next(left) for _ in range(n)], dtype=int),
+    )
+    moment = np.full((7, 7), 1000)
+    noisy = noisy_second_moment(moment, 1, in_place=in_place)
+    assert sorted(noisy[np.triu_indices(7)] - 1000) == list(range(1, 29))
+    assert (noisy == noisy.T).all() and (noisy is moment) == in_place == bool((moment > 1000).all())
 
 
 def test_one_feature_has_a_diagonal_alone():

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from dpcore.data import Dataset, dataset_status, prepare, split_sites
+from dpcore.data.held_tables import HeldTable
 from dpcore.errors import ParameterError
-from dpcore.releases import Column, Dictionary, Reading, uploads
+from dpcore.experiments.ledger.pca_charges import promised
+from dpcore.experiments.pca.problem import sites_of
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.releases import Column, Dictionary, Reading, laboratory, uploads
 from dpcore.releases.laboratory import laboratory_data
 from dpcore.releases.uploads import read_upload
 
@@ -51,6 +57,41 @@ def test_the_laboratory_has_one_row_a_person_within_public_limits():
     assert data.column_limits[0].tolist() == [-1 / 3, 1]
     assert np.linalg.norm(data.X, axis=1).max() <= data.public_norm_bound
     assert (reading.n_rows, reading.n_left_out, reading.missing["age"]) == (5, 2, 1)
+
+
+def _at_sites(sites) -> Dataset:
+    table = {"who": list("abcdefa"), "age": np.arange(7.0), "at": list(sites)}
+    ages = Dictionary((Column("age", 0, 80),), person="who", site="at")
+    return laboratory_data({name: np.array(cells) for name, cells in table.items()}, ages)
+
+
+def test_the_laboratory_knows_who_is_at_which_site():
+    data = _at_sites("xyxyxyx")
+    assert data.sites.tolist() == [0, 1, 0, 1, 0, 1]
+    halves = split_sites(6, 2, how="given", labels=data.sites, rng=np.random.default_rng())
+    assert [half.tolist() for half in halves] == [[0, 2, 4], [1, 3, 5]]
+    with pytest.raises(ParameterError, match="n_sites must be 2, as the table's column says"):
+        split_sites(6, 3, how="given", labels=data.sites, rng=np.random.default_rng())
+    held = HeldTable(data)
+    spec = RunSpec(dataset=held.name, sites=2, split="given", components=1, intermediate_dim=1)
+    assert promised(spec, "dpdis", dataset_status(held.name)).epsilon == 1.0
+    assert [len(site) for site in sites_of(spec.problem_key(), prepare(data))] == [3, 3]
+    with pytest.raises(ParameterError, match="samples must be everybody"):
+        sites_of(replace(spec, samples=4).problem_key(), prepare(data))
+
+
+@pytest.mark.parametrize(
+    ("sites", "sentence"),
+    [
+        ("xyxyxyy", "site must be the same in all rows of a person, got '1 people at several"),
+        ("xxxxxyx", "site must be a column with 2 people at each site, got 1"),
+        (range(100, 107), "site must be a column of at most 3 sites"),
+    ],
+)
+def test_sites_that_make_no_sense_get_one_sentence(sites, sentence, monkeypatch):
+    monkeypatch.setattr(laboratory, "MOST_SITES", 3)
+    with pytest.raises(ParameterError, match=sentence):
+        _at_sites(sites)
 
 
 def test_every_format_gives_the_same_rows():

@@ -53,5 +53,10 @@ def slow_server(tmp_path) -> Iterator[SlowServer]:
 def server(tmp_path_factory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("data-home")
     environment = {"DPCORE_DATA": str(home), "DPCORE_CACHE": str(home / "cache")}
-    with running_app(ROOT / "app.py", **environment) as (address, _):
+    with (
+        (home / "log").open("wb") as log,
+        running_app(ROOT / "app.py", log=log, **environment) as (address, _),
+    ):
         yield address
+    # Whoever started the server has nothing to do with how a page sets its controls.
+    assert "Session State API" not in (home / "log").read_text()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from dpcore.errors import ParameterError
 from dpcore.spectra import (
     Spectrum,
+    few_of_many,
     lapack,
     leading_eigenpairs,
     leading_eigenpairs_of_many,
@@ -67,6 +68,17 @@ def assert_leading(matrix, n_components, by, values, vectors):
     np.testing.assert_allclose(rows @ rows.T, np.eye(n_components), atol=tolerance)
     residuals = np.linalg.norm(rows @ (exact / scale) - (values / scale)[:, None] * rows, axis=1)
     assert residuals.max() < tolerance
+
+
+def test_few_of_many_without_a_second_matrix(rng):
+    rows = rng.normal(size=(300, 130))
+    moment = rows.T @ rows
+    values, vectors = few_of_many(moment, 4)
+    expected, _ = leading_eigenpairs(moment, 4)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+    np.testing.assert_allclose(vectors @ vectors.T, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(vectors @ moment, values[:, None] * vectors, atol=1e-9 * values[0])
+    assert (few_of_many(moment, 4)[1] == vectors).all()
 
 
 @pytest.mark.parametrize("by", ["value", "magnitude"])

@@ -14,6 +14,7 @@ from dataclasses import field as dataclass_field
 from typing import Any, Unpack
 
 from dpcore.data import dataset_status
+from dpcore.data.sites import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.analysis.ranking import (
     FEW_DRAWS,
@@ -26,7 +27,7 @@ from dpcore.experiments.analysis.ranking import (
 )
 from dpcore.experiments.analysis.recommendation import Found, Recommendation, Round
 from dpcore.experiments.analysis.target_search import AXES, values_on_axis
-from dpcore.experiments.engine.control_ranges import EPSILONS, MOST_SITES, PEOPLE_PER_SITE
+from dpcore.experiments.engine.control_ranges import EPSILONS, PEOPLE_PER_SITE
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Points, RunOptions, Sweep, collect
 from dpcore.experiments.pca.spec import RunSpec

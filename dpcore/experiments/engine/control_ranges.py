@@ -13,7 +13,6 @@ DELTAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 PEOPLE_PER_SITE = (
     10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 6000, 10000, 20000, 30000, 60000,
 )  # fmt: skip
-MOST_SITES = 60
 MOST_REPETITIONS = 50
 LARGEST_SEED = 2**31 - 1
 # Of a public bound on a column, in the column's own units.

@@ -17,6 +17,7 @@ from dpcore.data.held_tables import holder_of
 
 T = TypeVar("T")
 MOST_BYTES = 256 * 1024**2
+_HOLDS_NOTHING = frozenset((bool, int, float, str, bytes, type(None)))
 _ASK_EVERY = 0.5  # seconds between questions whether the maker of a result is still alive
 
 
@@ -182,6 +183,8 @@ def bytes_held(result: object) -> int:
             continue
         seen.add(id(value))
         total += value.nbytes if isinstance(value, np.ndarray) else getsizeof(value)
+        if type(value) in _HOLDS_NOTHING:  # most of what a row has
+            continue
         if isinstance(value, dict):
             waiting += value.values()
         elif isinstance(value, list | tuple | set | frozenset):

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dpcore.data import DatasetStatus, dataset_status, split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.account import Charge
@@ -38,11 +40,13 @@ def promised(spec: RunSpec, key: str, dataset: DatasetStatus) -> Guarantee:
         If the spec cannot run.
     """
     n_samples = dataset.n_samples if spec.samples is None else spec.samples
+    sizes = dataset.site_sizes
     # Sites skewed by label have equal sizes.
     sites = split_sites(
         n_samples,
         spec.sites,
-        how="random" if spec.split == "random" else "equal",
+        how="equal" if spec.split == "dirichlet" else spec.split,
+        labels=np.repeat(np.arange(len(sizes)), sizes) if sizes else None,
         rng=stream(spec.seed, Purpose.SPLIT, 0),
     )
     components = spec.components or dataset.default_components

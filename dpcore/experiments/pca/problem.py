@@ -15,7 +15,7 @@ from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, Knowledge, public_basis
 from dpcore.experiments.pca.site_data import About, SiteData
-from dpcore.experiments.pca.spec import ProblemKey
+from dpcore.experiments.pca.spec import GIVEN, ProblemKey
 from dpcore.pca import Subspace
 from dpcore.spectra import (
     SiteMoments,
@@ -131,14 +131,17 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
         )
     people = np.arange(n_rows)
     if n_samples < n_rows:
+        if key.split == GIVEN:
+            raise ParameterError("samples", "everybody, as the table says who is where", n_samples)
         rng = stream(key.seed, Purpose.SAMPLE, key.drawing)
         # A prefix of one permutation, so that a larger sample contains the smaller one.
         people = rng.permutation(n_rows)[:n_samples]
+    labels = prepared.sites if key.split == GIVEN else prepared.labels
     members = split_sites(
         n_samples,
         key.sites,
         how=key.split,
-        labels=None if prepared.labels is None else prepared.labels[people],
+        labels=None if labels is None else labels[people],
         concentration=key.concentration if key.split == "dirichlet" else None,
         rng=stream(key.seed, Purpose.SPLIT, key.drawing),
     )

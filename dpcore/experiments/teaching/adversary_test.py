@@ -131,3 +131,8 @@ def _asked_and_mu(guarantee: Guarantee) -> tuple[PrivacyBudget, float]:
 def _normal_density(z: FloatArray) -> FloatArray:
     density: FloatArray = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     return density
+
+
+def single_draw(mu: float, *, with_you: bool, rng: np.random.Generator) -> float:
+    """One release as an adversary sees it, in units of the noise; she is in or she is not."""
+    return mu * with_you + float(rng.normal())

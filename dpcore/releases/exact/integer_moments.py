@@ -6,7 +6,7 @@ The only way from a person's row to a release is through the two functions that 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from dpcore.releases.exact.rounded_normal import rounded_normal
 MOST_ROWS = 1 << 27
 # Sums of products of so many rows stay below 2^53, where doubles are exact whatever comes first.
 _ROWS_AT_ONCE = (1 << 53) // LENGTH**2
+# Of a matrix too large to be there twice, what is added to it at a time.
+_PANEL = 1 << 10
 
 
 def exact_sum(blocks: Iterable[FloatArray], n_features: int) -> tuple[IntArray, int]:
@@ -67,21 +69,39 @@ def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArr
     ParameterError
         If there are more than `MOST_ROWS`, or a row is longer.
     """
-    moment = np.zeros((n_features, n_features), dtype=np.int64)
-    part, n_rows, n_part = np.zeros((n_features, n_features)), 0, 0
+    moment, n_rows = np.zeros((n_features, n_features), dtype=np.int64), 0
     for block in blocks:
         n_rows += _checked(block, n_rows)
         for start in range(0, len(block), _ROWS_AT_ONCE):
             rows = block[start : start + _ROWS_AT_ONCE]
-            if rows.size and np.einsum("ij,ij->i", rows, rows).max() > LENGTH**2:
+            if np.vecdot(rows, rows).max() > LENGTH**2:
                 raise ParameterError("rows", f"of length at most {LENGTH}", "a longer one")
-            if n_part + len(rows) > _ROWS_AT_ONCE:
-                moment += part.astype(np.int64)
-                part[:], n_part = 0.0, 0
-            part += rows.T @ rows
-            n_part += len(rows)
-    moment += part.astype(np.int64)
+            _add_upper(moment, rows)
+    _mirror(moment)
     return moment
+
+
+def _add_upper(moment: IntArray, rows: FloatArray) -> None:
+    """Add X^T X to what is above the diagonal, and to the blocks on it."""
+    for panel in _panels(len(moment)):
+        mine, right = rows[:, panel], slice(panel.stop, None)
+        # NumPy multiplies an array with its own transpose at half the price.
+        for columns in (panel, right):
+            part = moment[panel, columns]
+            np.add(part, mine.T @ rows[:, columns], out=part, dtype=np.int64, casting="unsafe")
+
+
+def _mirror(moment: IntArray) -> None:
+    """Below the diagonal what is above it."""
+    for panel in _panels(len(moment)):
+        above = np.triu(moment[panel, panel])
+        moment[panel, panel] = above + np.triu(above, 1).T
+        moment[panel.stop :, panel] = moment[panel, panel.stop :].T
+
+
+def _panels(n_features: int) -> Iterator[slice]:
+    for start in range(0, n_features, _PANEL):
+        yield slice(start, min(start + _PANEL, n_features))
 
 
 def noisy_sum(total: IntArray, sigma: int) -> IntArray:
@@ -98,7 +118,7 @@ def noisy_sum(total: IntArray, sigma: int) -> IntArray:
     return total + rounded_normal(total.size, sigma)
 
 
-def noisy_second_moment(moment: IntArray, sigma: int) -> IntArray:
+def noisy_second_moment(moment: IntArray, sigma: int, *, in_place: bool = False) -> IntArray:
     """The moment with round(N(0, sigma^2)) above the diagonal, mirrored, and twice that variance
     on it (rounded up).
 
@@ -109,15 +129,18 @@ def noisy_second_moment(moment: IntArray, sigma: int) -> IntArray:
     ----------
     moment : ndarray of int64, shape (n_features, n_features), symmetric
     sigma : int
+    in_place : bool
+        Put the noise onto `moment` itself, where there is no room for another.
     """
-    size, noisy = len(moment), moment.copy()
+    size, noisy = len(moment), moment if in_place else moment.copy()
     noisy[np.diag_indices(size)] += rounded_normal(size, diagonal_sigma(sigma))
-    noise, start = rounded_normal(size * (size - 1) // 2, sigma), 0
-    for row in range(size - 1):
-        stop = start + size - 1 - row
-        noisy[row, row + 1 :] += noise[start:stop]
-        noisy[row + 1 :, row] = noisy[row, row + 1 :]
-        start = stop
+    for panel in _panels(size):
+        right_of = [size - 1 - row for row in range(panel.start, panel.stop)]
+        noise, start = rounded_normal(sum(right_of), sigma), 0
+        for row, n_right in enumerate(right_of, panel.start):
+            noisy[row, row + 1 :] += noise[start : start + n_right]
+            start += n_right
+    _mirror(noisy)
     return noisy
 
 

@@ -23,6 +23,7 @@ def on_grid(
     lower: FloatArray | float,
     upper: FloatArray | float,
     middle: FloatArray | float,
+    out: FloatArray | None = None,
 ) -> FloatArray:
     """Numbers clipped to public limits, in units of 1/GRID of the farther one from the middle.
 
@@ -32,13 +33,16 @@ def on_grid(
         Not a number stands for what is missing and becomes 0.
     lower, upper, middle : ndarray of shape (n_features,)
         As in `Column`.
+    out : ndarray of float64, of the same shape, optional
+        Where the result goes.
 
     Returns
     -------
     ndarray of whole float64, the same shape, from -GRID to GRID
     """
     factor = GRID / np.maximum(np.subtract(upper, middle), np.subtract(middle, lower))
-    scaled: FloatArray = values.astype(np.float64)
+    scaled: FloatArray = np.empty(values.shape) if out is None else out
+    np.copyto(scaled, values)
     with np.errstate(over="ignore", invalid="ignore"):
         _to_grid(scaled, middle, factor)
         # Not a number is within no limits.
@@ -56,7 +60,9 @@ def _to_grid(values: FloatArray, middle: FloatArray | float, factor: FloatArray)
     return np.rint(values, out=values)
 
 
-def of_length(rows: FloatArray, length: int, reach: int = 0) -> FloatArray:
+def of_length(
+    rows: FloatArray, length: int, reach: int = 0, out: FloatArray | None = None
+) -> FloatArray:
     """Rows times length / max(norm, reach), cut towards zero: no longer than `length`, exactly.
 
     Without `reach` every row but zero goes to the sphere (spatial sign); with it rows keep
@@ -70,17 +76,23 @@ def of_length(rows: FloatArray, length: int, reach: int = 0) -> FloatArray:
         At most 2^25.
     reach : int
         At most 2^26.
+    out : ndarray of float64, of the same shape, optional
+        Where the result goes; `rows` itself may be.
 
     Returns
     -------
     ndarray of whole float64, the same shape
         The square of every row's norm is at most length^2.
     """
-    squared = np.einsum("ij,ij->i", rows, rows)
+    squared = np.vecdot(rows, rows)
     root = np.ceil(np.sqrt(squared))
     root += root * root < squared
-    scaled: FloatArray = rows * length
-    scaled /= np.maximum(root, max(reach, 1))[:, None]
+    # A power of two may as well divide what is divided by, which rounds nothing.
+    unit = length & -length
+    divisor = np.maximum(root, max(reach, 1))[:, None] / unit
+    if unit < length:
+        rows = out = np.multiply(rows, length // unit, out=out)
+    scaled: FloatArray = np.divide(rows, divisor, out=out)
     return np.trunc(scaled, out=scaled)
 
 

@@ -18,7 +18,7 @@ from dpcore.experiments.cca.views import (
     SyntheticViews,
     ViewSource,
 )
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca.spec import GIVEN, RunSpec
 from pages.parameters.explore import CCA_PEOPLE, CUT_NAMES, MOST_PAIRS, USUAL_PAIRS
 from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
@@ -120,7 +120,7 @@ def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> Cc
         floor=floor,
         preparation=shared.preparation,
         x_share=x_share,
-        split=shared.split,
+        split="equal" if shared.split == GIVEN else shared.split,
         concentration=shared.concentration,
         repetitions=shared.repetitions,
         seed=shared.seed,

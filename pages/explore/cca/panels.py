@@ -24,6 +24,8 @@ from dpcore.figures.components.images import component_strip
 from dpcore.figures.families.cca import correlation_dots, direction_bars
 from dpcore.privacy import Guarantee
 from pages.explore.cca.controls import CcaChoice
+from pages.parameters.explore import SHOWN_OF_DIRECTIONS, SHOWN_OF_PEOPLE
+from pages.parameters.table import ask
 from pages.server import cca_cache, result_cache
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
@@ -32,8 +34,6 @@ from pages.widgets.guarantee_card import guarantee_card
 
 Found = list[tuple[FoundPairs, CcaRow]]
 Draws = Mapping[str, Found]
-_KINDS = ("what it responds to", "weights")
-_CLOUDS = ("groups: pair 1 against pair 2", "correlation: one view against the other")
 
 
 def correlations(draws: list[FoundPairs], problem: CcaProblem, protocol: str) -> go.Figure:
@@ -110,20 +110,12 @@ def directions(
     views: TwoViewDataset, exact: FoundPairs, private: FoundPairs, protocol: str
 ) -> None:
     """Directions of both views, exact beside private: pictures where a view is one, else bars."""
-    kind = st.segmented_control(
-        "Show of each direction",
-        _KINDS,
-        default=_KINDS[0],
-        required=True,
-        key="cca_kind",
-        help="Weights are what a row is multiplied with. What a direction responds to is the "
-        "covariance of each column with its score, which is easier to read.",
-    )
+    kind = ask("cca_kind")
     sides = (
         ("x", views.x_name, views.x_image_shape, views.x_feature_names),
         ("y", views.y_name, views.y_image_shape, views.y_feature_names),
     )
-    field = "pattern" if kind == _KINDS[0] else "rotations"
+    field = "pattern" if kind == SHOWN_OF_DIRECTIONS[0] else "rotations"
     bars = []
     for side, name, shape, names in sides:
         shown = [getattr(found, f"{side}_{field}") for found in (exact, private)]
@@ -204,11 +196,7 @@ def people(
             )
         )
     several = exact.x_scores.shape[1] > 1
-    cloud = _CLOUDS[1]
-    if several:
-        cloud = st.segmented_control(
-            "Show", _CLOUDS, default=_CLOUDS[0], required=True, key="cca_cloud"
-        )
+    cloud = ask("cca_cloud") if several else SHOWN_OF_PEOPLE[1]
     for column, title, projected in zip(
         st.columns(2, gap="large"),
         ("Exact directions", f"{TITLES[protocol]}, private directions"),
@@ -217,7 +205,7 @@ def people(
     ):
         with column:
             st.markdown(f"**{title}**")
-            if cloud == _CLOUDS[0]:
+            if cloud == SHOWN_OF_PEOPLE[0]:
                 cloud_of = projected.x_scores[:, 0], projected.x_scores[:, 1]
                 axis_titles = f"{views.x_name}, pair 1", f"{views.x_name}, pair 2"
             else:

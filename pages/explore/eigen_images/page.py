@@ -22,7 +22,7 @@ selection = current()
 dataset = selection.dataset
 answer = st.container()
 # The controls follow the answer; with pills, what has no room in a line begins another.
-controls = st.container(border=True)
+controls = st.container(border=True, key="asked_of_eigen")
 method = ask("method", controls)
 epsilons = ask("epsilons", controls)
 for note in selection.notes:

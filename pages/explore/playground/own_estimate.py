@@ -14,6 +14,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.components.variances import variances
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.self_assessment import Estimate
+from pages.parameters.table import ask
 from pages.server import page_lock, result_cache
 from pages.sidebar.parts import and_nothing_else, ask_again
 from pages.widgets import last_answer
@@ -39,7 +40,7 @@ def own_estimate(spec: RunSpec, n_features: int) -> None:
     asking = [key for key in spec.protocols if _asks_sites(key)]
     is_long = n_features >= _LONG_FROM_FEATURES
     told = spec.protocols
-    if asking and is_long and not _sites_asked():
+    if asking and is_long and not ask("ask_sites", on_change=st.rerun):
         told = tuple(key for key in told if key not in asking)
     asked = replace(spec, protocols=told, repetitions=1) if told else None
     may_wait = is_long or page_lock.is_wanted()
@@ -88,14 +89,6 @@ def _told(spec: RunSpec) -> None:
 def _asks_sites(key: str) -> bool:
     """Whether what its sites cut away has to be asked for."""
     return PROTOCOLS[key].wants_proxies and PROTOCOLS[key].average is not None
-
-
-def _sites_asked() -> bool:
-    return st.toggle(
-        "Ask the sites of DPdisPCA once more",
-        help="Each decomposes the whole of its noisy matrix: some seconds in all.",
-        key="own_estimate_asks",
-    )
 
 
 def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:

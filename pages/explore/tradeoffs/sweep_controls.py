@@ -12,12 +12,12 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
+from dpcore.data.sites import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import (
     DELTAS,
     EPSILONS,
     LARGEST_COUNT,
-    MOST_SITES,
     PEOPLE_PER_SITE,
 )
 from dpcore.experiments.engine.experiment import Row
@@ -31,6 +31,7 @@ from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.controls import set_controls
+from pages.sidebar.own_table import shown_name
 from pages.sidebar.selection import Selection, n_components_of
 
 MOST_VALUES = 30
@@ -168,7 +169,7 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
     first, last = values[0], values[-1]
     sentence = (
         f"of the energy that exact PCA captures is kept by **{title}** on "
-        f"{rows[0]['dataset']} at **{axis.told(last)}**, and "
+        f"{shown_name(rows[0]['dataset'])} at **{axis.told(last)}**, and "
         f"{percent(curves.mean(lead, first))} at {axis.told(first)}."
     )
     reached = crossing(curves, lead, TARGET) if axis.grows else None

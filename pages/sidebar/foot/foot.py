@@ -11,10 +11,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
+from dpcore.errors import ParameterError
+from pages.presenting import mode, pins
 from pages.sidebar import address
 from pages.sidebar.foot.reachable import only_here, reachable
 from pages.sidebar.navigation import Place
 from pages.sidebar.parts import part
+from pages.widgets.figure_tools.small_type import settings
+from pages.widgets.plain_text import said
 
 _LOOK = (Path(__file__).parent / "foot.css").read_text(encoding="utf-8")
 # What a QR code of a size for a projector can hold and a phone still read.
@@ -36,19 +40,19 @@ def shown(page: Place) -> Iterator[None]:
     # Under the controls; under the page where it has none, for a sidebar of its own would be empty.
     place = st.sidebar.container() if set(page.controls) - {"epsilon"} else None
     if place is not None:
-        _share(place)
+        _share(place, page)
     try:
         yield
     except StopException:
-        _settle(place)
+        _settle(place, page)
         raise
-    _settle(place)
+    _settle(place, page)
 
 
-def _settle(place: DeltaGenerator | None) -> None:
+def _settle(place: DeltaGenerator | None, page: Place) -> None:
     if place is None:
         place = st.container(key="foot", horizontal=True, vertical_alignment="center")
-        _share(place)
+        _share(place, page)
     with place:
         part("foot", _write)()
 
@@ -59,9 +63,22 @@ def _write() -> None:
     _history(key="history", data=data, on_defaults_change=address.back_to_defaults)
 
 
-def _share(place: DeltaGenerator) -> None:
-    if place.button("Share this view", key="share", width="stretch"):
+def _share(place: DeltaGenerator, page: Place) -> None:
+    row = place.container(horizontal=True)
+    row.button("Present", key="present_it", on_click=mode.begin, help="Large, without the tools.")
+    row.button("Pin", key="pin_it", on_click=_pin, args=(page,), help="Keep this view for a deck.")
+    if row.button("Share this view", key="share"):
         _shared()
+
+
+def _pin(page: Place) -> None:
+    """The page as it stands, at the end of the deck, from a callback."""
+    try:
+        pins.add(page.name, address.stands_at(), settings(page))
+    except ParameterError as error:
+        st.toast(said(error), icon="⚠️")
+    else:
+        st.toast(f"Pinned: view {len(pins.deck())} of your deck, on the page *Deck* under Use.")
 
 
 @st.dialog("Share this view")

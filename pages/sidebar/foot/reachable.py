@@ -26,6 +26,13 @@ def reachable(url: str) -> str:
     return parts._replace(netloc=f"{host}{port}").geturl()
 
 
+def home(url: str) -> str:
+    """Where the server itself is reached, of a page's address; pages' names follow it."""
+    parts = urlsplit(reachable(url))
+    path = parts.path.rstrip("/").rpartition("/")[0] if len(parts.path) > 1 else ""
+    return parts._replace(path=f"{path}/", query="", fragment="").geturl()
+
+
 def only_here(url: str) -> bool:
     """Whether an address means the machine that it is opened on."""
     return _is_this_machine(urlsplit(url).hostname or "")

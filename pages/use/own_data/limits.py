@@ -106,7 +106,11 @@ def what_a_row_is(own: OwnTable) -> None:
             raise ParameterError("person", "a column that names each row's person", "none")
     else:
         asked["person"], asked["at_most"] = None, 1
-    _column("Labels, for the laboratory alone", "label", names, own)
+    left, right = st.columns(2)
+    with left:
+        _column("Labels, for the laboratory alone", "label", names, own)
+    with right:
+        _column("Sites that hold the rows, for the laboratory alone", "site", names, own)
 
 
 def dictionary_of(own: OwnTable) -> Dictionary:

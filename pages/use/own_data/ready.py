@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.releases.dictionary import Dictionary
@@ -44,8 +45,8 @@ def what_was_read(own: OwnTable) -> None:
     )
     right.button("Remove it", on_click=own_table.remove, width="stretch")
     st.caption(
-        "Read, for you alone: every cell of the columns with limits, and of the labels. Not read: "
-        "the other columns."
+        "Read, for you alone: every cell of the columns with limits, of labels and of sites. "
+        "Not read: the other columns."
         if own.held is not None
         else "Read so far, for you alone: names of columns, the number of rows, and whether the "
         "first thousand cells of a column are numbers. Not read: how large any of them is."
@@ -106,5 +107,11 @@ def _in_use(own: OwnTable, dictionary: Dictionary) -> None:
         f"For you alone: {counted(reading.n_rows, 'row')} read; {counted(clipped, 'cell')} beyond "
         f"a limit and moved to it; {counted(missing, 'cell')} missing, put in the middle; "
         f"{counted(reading.n_left_out, 'row')} left out, since each person has one row in the "
-        "laboratory, the first."
+        f"laboratory, the first.{_at_sites(own)}"
     )
+
+
+def _at_sites(own: OwnTable) -> str:
+    sizes = () if own.held is None else dataset_status(own.held.name).site_sizes
+    people = ", ".join(map(str, sorted(sizes)))
+    return f" They are at {counted(len(sizes), 'site')}, of {people} people." if sizes else ""

@@ -85,7 +85,7 @@ def _say_answer(question: Question, answer: Recommendation, best: Found) -> None
         _short(question.field, best.value),
         f"is {WANTED[question.field]} that keeps {kept} of what exact PCA captures: with "
         f"**{best.ranked.way.label}**.",
-        f"{_trust_and_bytes(best.ranked)} {_how_sure(answer)}",
+        f"{trust_and_bytes(best.ranked)} {how_sure(answer)}",
     )
     others = [("Runner-up", answer.runner_up)]
     if answer.untrusting not in (best, answer.runner_up):
@@ -95,7 +95,7 @@ def _say_answer(question: Question, answer: Recommendation, best: Found) -> None
             st.markdown(
                 f"**{name}:** {found.ranked.way.label} at "
                 f"{value_in_words(question.field, found.value)}, "
-                f"{percent(found.ranked.mean)} on average. {_trust_and_bytes(found.ranked)}"
+                f"{percent(found.ranked.mean)} on average. {trust_and_bytes(found.ranked)}"
             )
     st.caption(
         f"The order: {WANTED[question.field]} first, in steps of the controls; of several that "
@@ -103,13 +103,15 @@ def _say_answer(question: Question, answer: Recommendation, best: Found) -> None
     )
 
 
-def _trust_and_bytes(each: Ranked) -> str:
+def trust_and_bytes(each: Ranked) -> str:
+    """Who has to be trusted for a way, and what a site sends."""
     need = "Nobody need" if each.trusted is Trusted.NOBODY else f"{each.trusted} must".capitalize()
     sent = bytes_in_words(each.bytes_per_site)
     return f"{need} be trusted; {sent} a site in {counted(each.n_rounds, 'round')}."
 
 
-def _how_sure(answer: Recommendation) -> str:
+def how_sure(answer: Recommendation) -> str:
+    """How certain an answer is, by draws that had no part in finding it."""
     energies = [row["energy_ratio"] for row in answer.fresh]
     draws, hits = len(energies), sum(energy >= answer.target for energy in energies)
     words = (

@@ -70,7 +70,11 @@ def choose_question(spec: RunSpec) -> Question:
     left, middle, right = st.columns(3, gap="large")
     target = ask("plan_target", left) / 100
     field = ask("plan_find", middle)
-    chosen = ask("plan_protocol", right)
+    return question_of(spec, target, field, ask("plan_protocol", right))
+
+
+def question_of(spec: RunSpec, target: float, field: str, chosen: str) -> Question:
+    """The question that settings ask; says so where a protocol has nothing that is looked for."""
     if chosen != EVERY_PROTOCOL and not has_field(chosen, field):
         st.warning(
             f"{PROTOCOLS[chosen].title} sends no leading directions, so it has no R: "

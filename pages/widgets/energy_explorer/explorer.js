@@ -219,8 +219,11 @@ class Explorer {
   measured() {
     const { width, height } = this.svg.getBoundingClientRect();
     const columns = this.data.looks.length;
-    const dots = width < 460 ? 0 : 22 * columns + 18;
-    const box = { left: 46, right: width - dots - 12, top: 8, bottom: height - 40, width, height };
+    // Letters are larger on a projector, and what holds them is too.
+    const em = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+    const dots = width < 460 * em ? 0 : (22 * columns + 18) * em;
+    const [left, right, bottom] = [46 * em, width - dots - 12, height - 40 * em];
+    const box = { left, right, top: 8, bottom, width, height, em };
     const [low, high] = [this.epsilons[0].value, this.epsilons.at(-1).value].map(Math.log10);
     const x = (epsilon) =>
       box.left + 8 + ((Math.log10(epsilon) - low) / (high - low)) * (box.right - box.left - 16);
@@ -238,32 +241,32 @@ class Explorer {
   drawCurve() {
     if (!this.data || !this.svg.clientWidth) return;
     this.place = this.measured(); // asked here alone: while one drags nothing is laid out twice
-    const { left, right, top, bottom, width, height, dots, x, y } = this.place;
+    const { left, right, top, bottom, width, height, dots, x, y, em } = this.place;
     const frames = this.sorted();
     const parts = [];
     const text = (words, at) => parts.push(make("text", at, words));
     for (const share of [0, 0.25, 0.5, 0.75, 1]) {
       parts.push(make("path", { class: "grid", d: `M${left},${y(share)}H${width - 4}` }));
-      text(percent(share), { x: left - 6, y: y(share) + 4, "text-anchor": "end" });
+      text(percent(share), { x: left - 6, y: y(share) + 4 * em, "text-anchor": "end" });
     }
     for (const { value, label } of this.epsilons) {
       const isPower = Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6);
       const length = isPower ? 6 : 3;
       parts.push(make("path", { class: "tick", d: `M${x(value)},${bottom}v${length}` }));
-      if (isPower) text(label, { x: x(value), y: bottom + 18, "text-anchor": "middle" });
+      if (isPower) text(label, { x: x(value), y: bottom + 18 * em, "text-anchor": "middle" });
     }
     const middle = (left + right) / 2;
-    const axis = { x: middle, y: bottom + 35, "text-anchor": "middle" };
+    const axis = { x: middle, y: bottom + 35 * em, "text-anchor": "middle" };
     text("← more private\u2003asked ε\u2003less private →", axis);
     if (dots) {
-      const at = { x: right + 10 + dots / 2, y: bottom + 18, "text-anchor": "middle" };
+      const at = { x: right + 10 + dots / 2, y: bottom + 18 * em, "text-anchor": "middle" };
       text("each draw", at);
     }
     const floor = frames[0]?.floor;
     if (floor !== undefined) {
       parts.push(make("path", { class: "exact", d: `M${left},${y(1)}H${width - 4}` }));
       parts.push(make("path", { class: "floor", d: `M${left},${y(floor)}H${width - 4}` }));
-      text("exact PCA", { class: "line", x: left + 6, y: y(1) + 15 });
+      text("exact PCA", { class: "line", x: left + 6, y: y(1) + 15 * em });
       text("pure chance", { class: "line", x: right, y: y(floor) - 5, "text-anchor": "end" });
     }
     for (const look of this.data.looks) {
@@ -308,11 +311,11 @@ class Explorer {
 
   paintMarker(epsilon, frame) {
     if (!this.now) return;
-    const { top, right, bottom, dots, x, y } = this.place;
+    const { top, right, bottom, dots, x, y, em } = this.place;
     const parts = [make("path", { d: `M${x(epsilon)},${top}V${bottom}` })];
     this.data.looks.forEach((look, column) => {
       const draws = frame?.energies[look.key] ?? [];
-      const across = dots ? right + 32 + 22 * column : x(epsilon);
+      const across = dots ? right + (22 + 22 * column) * em + 10 : x(epsilon);
       for (const share of draws) {
         const at = { cx: across, cy: y(share), r: 3.5, fill: look.colour, class: "draw" };
         parts.push(make("circle", at));

@@ -23,12 +23,18 @@ def forget_promises() -> None:
 
 def promise(guarantee: Guarantee, preparation: str, title: str = "") -> None:
     """Remember what a release that the page shows promises, and which it is."""
-    said = result_cache.shown(guarantee, lambda: describe(guarantee)).headline
-    if preparation == "published" and guarantee.is_private:
-        said = f"Centring and scaling are not private. From there on: {said}"
+    said = headline(guarantee, preparation)
     titles = st.session_state.setdefault(_PROMISES, {}).setdefault(said, [])
     if title not in titles:
         titles.append(title)
+
+
+def headline(guarantee: Guarantee, preparation: str) -> str:
+    """What a release promises in one sentence, and what of it no promise covers."""
+    said = result_cache.shown(guarantee, lambda: describe(guarantee)).headline
+    if preparation == "published" and guarantee.is_private:
+        return f"Centring and scaling are not private. From there on: {said}"
+    return said
 
 
 def promises() -> list[str]:

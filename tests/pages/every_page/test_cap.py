@@ -205,7 +205,7 @@ def test_what_was_forgotten_is_paid_again_before_it_is_seen_again(open_page):
     query = {"protocols": "DPdisPCA", "tradeoffs_values_epsilon": "1, 2"}
     at = open_page("explore/tradeoffs", **SHORT, **query)
     button(at, "Run").click().run()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while at.session_state["_spent_followed"]:
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -319,7 +319,7 @@ def test_so_does_every_view(open_page, recorder, name, query):
 def test_so_does_every_run_beside_a_page(open_page, recorder, name):
     at = open_page(path_of(name), **SHORT, tradeoffs_values_epsilon="0.5, 1")
     next(b for b in at.button if b.label == "Run").click().run()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while at.session_state.get("_spent_followed"):
         assert time.monotonic() < deadline
         time.sleep(0.1)

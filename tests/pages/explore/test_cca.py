@@ -76,8 +76,18 @@ def test_protocols_of_sites_side_by_side():
 
 
 def test_the_link_restores_the_page():
-    at = page(cca_pairs="2", cca_floor="0.001", cca_protocols=["Full moments"], epsilon="5")
-    for part in ("epsilon=5", "cca_pairs=2", "cca_floor=0.001", "cca_protocols=Full+moments"):
+    at = page(
+        cca_pairs="2",
+        cca_floor="0.001",
+        cca_protocols=["Full moments"],
+        cca_kind="weights",
+        cca_cloud="correlation: one view against the other",
+        epsilon="5",
+    )
+    for part in (
+        *("epsilon=5", "cca_pairs=2", "cca_floor=0.001", "cca_protocols=Full+moments"),
+        *("cca_kind=weights", "cca_cloud=correlation"),
+    ):
         assert part in shared_link(at)
 
 

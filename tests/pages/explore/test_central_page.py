@@ -80,7 +80,7 @@ def test_a_silent_theorem_is_said_to_be(open_page):
 
 def test_the_measurements_fill_in_and_then_answer(open_page):
     at = open_page("explore/sample_complexity", complexity_correlation="0.5", epsilon="2")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while "Measuring" in spoken(at) and time.monotonic() < deadline:
         time.sleep(0.1)
         at.run()

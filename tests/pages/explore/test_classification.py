@@ -47,8 +47,8 @@ def test_the_default_answers(page):
 
 
 def look_until(page: AppTest, n_charts: int) -> None:
-    """Look at a page that fills in until it has so many charts, for two minutes at most."""
-    deadline = time.monotonic() + 120
+    """Look at a page that fills in until it has so many charts, for four minutes at most."""
+    deadline = time.monotonic() + 240
     while charts(page) < n_charts and time.monotonic() < deadline:
         time.sleep(0.1)
         page.run()

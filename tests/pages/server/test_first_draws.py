@@ -29,7 +29,6 @@ def test_alone_a_visitor_has_every_draw_at_once():
 
 
 def test_beside_others_an_answer_has_the_first_draws_and_what_is_there_already(monkeypatch):
-    monkeypatch.setattr(result_cache, "_SHARED_SECONDS", 0.0)
     monkeypatch.setattr(page_lock, "is_wanted", lambda: True)
     rows, to_come = result_cache.first_rows(SPEC)
     assert {row["repetition"] for row in rows} == {0}
@@ -75,3 +74,10 @@ def test_the_components_shown_are_those_of_the_first_row_and_drawn_once(monkeypa
     assert [row["sigma"] for row in rows[:4]] == [
         subspace.guarantee.sigma for subspace in shown.values()
     ]
+
+
+def test_a_class_with_a_seed_each_finds_its_sites_again():
+    """The sites of forty seeds were split and their moments taken anew at every move."""
+    keys = [RunSpec(seed=5_000 + number).problem_key() for number in range(40)]
+    made = [result_cache.problems(key) for key in keys]
+    assert [result_cache.problems.peek(key) for key in keys] == made

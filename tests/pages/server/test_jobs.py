@@ -26,7 +26,7 @@ def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
 
 
-def wait_until(condition, seconds: float = 20) -> None:
+def wait_until(condition, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

@@ -26,11 +26,14 @@ ROWS = 40
 
 def brought(open_page: Opener, mark: str):
     """A session that has brought a table with marked names and values, and looks at it."""
-    head = f"{mark}length,weight,{mark}group\n"
-    table = head + "".join(f"{i % 9},{i * 1.5}e0,{mark}{'AB'[i % 2]}\n" for i in range(ROWS))
+    head = f"{mark}length,weight,{mark}group,{mark}place\n"
+    table = head + "".join(
+        f"{i % 9},{i * 1.5}e0,{mark}{'AB'[i % 2]},{mark}{'NESE'[i % 4]}\n" for i in range(ROWS)
+    )
     limits = "lower = 0\nupper = 80\n"
     dictionary = (
-        f'[rows]\nlabel = "{mark}group"\n[columns.{mark}length]\n{limits}[columns.weight]\n{limits}'
+        f'[rows]\nlabel = "{mark}group"\nsite = "{mark}place"\n'
+        f"[columns.{mark}length]\n{limits}[columns.weight]\n{limits}"
     )
     at = open_page(PAGE)
     at.file_uploader(key="own_file").upload("people.csv", table.encode(), "text/csv").run()
@@ -110,6 +113,17 @@ def test_it_is_gone_with_its_session(open_page):
     visitors_jobs.forget_gone()
     assert table() is None and rows() is None
     assert not any(held_name(key) for key in visitors_jobs.JOBS._jobs)
+
+
+def test_pages_split_people_as_the_tables_own_column_does(open_page):
+    at = brought(open_page, "SECRET")
+    assert "They are at 3 sites, of 10, 10, 20 people" in sentences(at)
+    at = gone(at, "explore/playground")
+    assert at.slider(key="sites").value == 3 and at.slider(key="sites").disabled
+    assert "given" in at.button_group(key="split").options and not at.exception
+    at.selectbox(key="dataset").select("digits").run()
+    assert at.button_group(key="split").value == "equal" and not at.slider(key="sites").disabled
+    assert "given" not in at.button_group(key="split").options and not at.exception
 
 
 def test_an_address_finds_nobodys_table(open_page):

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from html import unescape
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.data import dataset_status
 from dpcore.experiments.analysis import ranking
 from dpcore.experiments.analysis.cheapest_way import find_best
+from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.privacy import describe
+from pages.use.plan import summary
+from pages.use.plan.panels import how_sure
 
 
 @pytest.fixture(autouse=True)
@@ -106,3 +113,19 @@ def test_larger_data_wait_to_be_asked(open_page):
     at = open_page("use/plan", dataset="synthetic")
     assert not at.exception
     assert any(button.label == "Run" for button in at.button)
+
+
+def test_a_summary_for_a_decision_says_what_the_page_found(open_page, few_protocols, monkeypatch):
+    pages: list[str] = []
+    made = summary.summary
+    monkeypatch.setattr(summary, "summary", lambda *of: pages.append(made(*of)) or pages[-1])
+    finished(open_page("use/plan", **QUICK, epsilon="20", plan_target="70", seed="3"))
+    spec = RunSpec(repetitions=2, components=5, intermediate_dim=20, seed=3)
+    answer = find_best(spec, 0.7)
+    said = unescape(pages[-1])
+    assert answer.sentence in said and how_sure(answer) in said
+    best = answer.best.spec
+    card = describe(promised(best, best.protocols[0], dataset_status("digits")))
+    assert card.headline in said and "at seed 3" in said and "1,797 people at 5 sites" in said
+    assert all(str(each) in said for each in card.assumptions)
+    assert "would have cost each" in said and not re.search(r"\{\w+\}", said.split("</style>")[1])

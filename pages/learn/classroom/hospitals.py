@@ -1,0 +1,185 @@
+"""We are the hospitals: on a phone, on the wall, on the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from dpcore.data import dataset_status
+from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
+from dpcore.experiments.teaching.class_of_hospitals import DELTA, components_of, promise_of
+from dpcore.privacy import icon_counts
+from dpcore.privacy.card import say_number
+from pages.classroom.activities import Hospitals
+from pages.classroom.room import Room, Student
+from pages.learn.classroom.door import Here, named, sends, trying
+from pages.parameters.words import plain
+from pages.widgets import session_ledger
+from pages.widgets.component_images import component_rows
+from pages.widgets.guarantee_card import guarantee_card
+from pages.widgets.messages import big_number, not_private
+
+_EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+_NUMBERS_SHOWN = 24
+
+
+def asked(room: Room) -> Callable[[], Hospitals]:
+    """Nothing to ask: the digits are dealt among as many as have joined, and some late ones."""
+    return lambda: Hospitals(room.n_joined)
+
+
+def arrived(activity: Hospitals) -> str:
+    return f"**{counted(len(activity.messages), 'hospital')}** sent so far."
+
+
+def on_phone(here: Here, student: Student, activity: Hospitals) -> None:
+    """Choose ε, look, send once."""
+    seat, room = student.seat, here.room
+    if not activity.has_share(seat):
+        st.info("All patients are dealt: you have some in the next round. Look at the wall.")
+        return
+    n_people = activity.hospitals.people(seat)
+    has_sent = seat in activity.messages
+    if has_sent:
+        epsilon = activity.epsilons[seat]
+    else:
+        st.markdown(f"You are a hospital with **{n_people} patients**. How much may you tell?")
+        epsilon = st.segmented_control(
+            "Your ε: small is private, large is useful",
+            _EPSILONS,
+            format_func=plain,
+            default=1.0,
+            required=True,
+            key=f"class_epsilon_{room.round}",
+            disabled=room.is_paused or room.is_revealed,
+        )
+    message, n_bytes = activity.preview(seat, epsilon)
+    promised = promise_of(activity.hospitals, seat, epsilon)
+    right, blind = icon_counts(promised)
+    component_rows(
+        {
+            "Your patients' patterns: they stay here": activity.hospitals.own_components(seat),
+            f"What you send at ε = {plain(epsilon)}": components_of(message),
+        },
+        activity.hospitals.own_components(seat),
+        dataset_status("digits"),
+        (),
+    )
+    st.markdown(
+        f"Somebody who knows everything else and guesses whether one patient is yours is right "
+        f"at most **{right} of 100** times; a coin {blind}."
+    )
+    if has_sent:
+        st.success(
+            f"Sent: {bytes_in_words(n_bytes)}. Your patients' rows, "
+            f"{bytes_in_words(8 * n_people * message.n_features)}, never left."
+        )
+    elif not room.is_revealed:
+        st.button(
+            f"Send at ε = {plain(epsilon)}",
+            type="primary",
+            width="stretch",
+            key=f"class_send_{room.round}",
+            on_click=sends(here, epsilon),
+            disabled=room.is_paused,
+        )
+    if room.is_revealed:
+        _found(activity)
+    with st.expander("What this promises", on_change="rerun", key="class_promise") as opened:
+        if opened.open:
+            guarantee_card(promised)
+
+
+def on_wall(room: Room, activity: Hospitals) -> None:
+    """The components of what has arrived, and how many sent it in how many bytes."""
+    if activity.components is None:
+        st.markdown("No message has arrived. Every phone chooses its ε, and sends when it likes.")
+        return
+    _found(activity)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        component_rows(
+            {"Without any noise": activity.hospitals.exact, "This class": activity.components},
+            activity.hospitals.exact,
+            dataset_status("digits"),
+            (),
+        )
+        not_private(
+            "The upper row, and the share",
+            "are measured on all rows; real hospitals would have neither.",
+        )
+    with right:
+        if room.is_revealed and activity.opened is not None:
+            _looked_into(room, activity, activity.opened)
+        sites = ", ".join(
+            f"{named(room, seat)} at ε = {plain(epsilon)}"
+            for seat, epsilon in activity.epsilons.items()
+        )
+        st.markdown(f"**Sent:** {sites}.")
+    session_ledger.uncovered("digits", "Rounds in a classroom", "each hospital pays its own ε")
+
+
+def on_console(here: Here, activity: Hospitals) -> None:
+    """Whose message the wall looks into, once it is revealed."""
+    room, seats = here.room, list(activity.messages)
+    if not room.is_revealed or not seats:
+        st.caption("After Reveal: what does the aggregator know about one student?")
+        return
+
+    def set_(name: str, value: object) -> None:
+        if getattr(activity, name) != value:
+            trying(partial(room.show, here.key, partial(setattr, activity, name, value)))
+
+    chosen = st.selectbox(
+        "What does the aggregator know about …",
+        [None, *seats],
+        format_func=lambda seat: "nobody" if seat is None else named(room, seat),
+        key=f"class_opened_{room.round}",
+    )
+    set_("opened", chosen)
+    weighed = st.toggle(
+        "Weigh each message by its noise",
+        key=f"class_weighed_{room.round}",
+        help="In a plain average, one hospital with a small ε brings its noise to all. Every σ is "
+        "public: weighing by 1 / σ² costs no privacy.",
+    )
+    set_("is_weighed", weighed)
+
+
+def _found(activity: Hospitals) -> None:
+    sent, kept = activity.messages, activity.kept
+    if not kept:
+        return
+    n_dealt = activity.hospitals.moments.n_sites
+    plain_average = f"A plain average keeps {percent(kept[-1])}. " * activity.is_weighed
+    big_number(
+        percent(activity.found),
+        f"of the pattern is found by {counted(len(sent), 'hospital')} together, "
+        f"in {bytes_in_words(sum(activity.n_bytes.values()))}.",
+        f"{plain_average}The first message alone had {percent(kept[0])}. Patients are dealt to "
+        f"{n_dealt} hospitals; each message promises its own ε at δ = {say_number(DELTA)}.",
+    )
+
+
+def _looked_into(room: Room, activity: Hospitals, seat: int) -> None:
+    message, epsilon = activity.messages[seat], activity.epsilons[seat]
+    right, blind = icon_counts(promise_of(activity.hospitals, seat, epsilon))
+    values = message.values.ravel()
+    with st.container(border=True):
+        st.markdown(f"### All that the aggregator has of {named(room, seat)}")
+        shown = "  ".join(f"{value:+.3f}" for value in values[:_NUMBERS_SHOWN])
+        more = f"{shown}  … and {values.size - _NUMBERS_SHOWN:,} more"
+        st.code(more, language=None, wrap_lines=True)
+        component_rows(
+            {"What it can make of them": components_of(message)},
+            activity.hospitals.exact,
+            dataset_status("digits"),
+            (),
+        )
+        st.markdown(
+            f"How many patients there are ({message.n_samples}), and the noise "
+            f"(σ = {message.sigma:.3g}), are public. About one of them it guesses right at most "
+            f"{right} of 100 times; a coin {blind}. No computer and no other data change that."
+        )

@@ -1,0 +1,78 @@
+"""Presenter mode: a page without its tools, in large type, moved by keys; and through a deck."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+import streamlit as st
+
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from pages.parameters.table import ask
+from pages.presenting.pins import deck
+from pages.sidebar.address import address_of
+from pages.sidebar.controls import move_all
+from pages.sidebar.navigation import Place
+
+_BAR, _GOES_TO = "presenter", "_presents_from"
+
+
+def _written(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+_LOOK = _written("mode.css")
+_bar = st.components.v2.component(
+    _BAR,
+    html=_written("presenter.html"),
+    css=_written("presenter.css"),
+    js=_written("presenter.js"),
+)
+
+
+def follow(place: Place) -> None:
+    """Draw what the address says of a presentation, out of sight, and how the page then looks."""
+    unseen = st.container(key="presenting_out_of_sight")
+    presents, slide = ask("present", unseen), ask("slide", unseen)
+    goes_to = st.session_state.pop(_GOES_TO, "")
+    if not presents and not goes_to:
+        return
+    if presents:
+        st.html(f"<style>{_LOOK}</style>")
+    pins = deck()
+    at = slide if slide <= len(pins) else 0
+    data = {
+        "caption": pins[at - 1].caption if at else "← → move ε, Esc ends it",
+        "at": at,
+        "addresses": [presented(number) for number in range(1, len(pins) + 1)],
+        "page": place.address,
+        "steps": "epsilon" in place.controls,
+        "goes_to": goes_to,
+    }
+    _bar(key=_BAR, data=data, on_ended_change=_end, on_step_change=_step)
+
+
+def begin() -> NoReturn:
+    """Present the page as it stands, from a callback."""
+    move_all(present=True)
+
+
+def present_from(number: int) -> None:
+    """Go to a pin of the deck in presenter mode, from a callback."""
+    st.session_state[_GOES_TO] = presented(number)
+
+
+def presented(number: int) -> str:
+    """What follows the server's name at a pin of the deck in presenter mode."""
+    pin = deck()[number - 1]
+    return address_of(pin.page, pin.written | {"present": ["true"], "slide": [str(number)]})
+
+
+def _end() -> NoReturn:
+    move_all(present=False, slide=0)
+
+
+def _step() -> NoReturn:
+    here = EPSILONS.index(st.session_state["epsilon"])
+    there = here + (1 if st.session_state[_BAR].step > 0 else -1)
+    move_all(epsilon=EPSILONS[min(max(there, 0), len(EPSILONS) - 1)])

@@ -1,0 +1,118 @@
+"""What a pin shows: the run it stands for, its frames along ε, and what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpcore.data import DatasetStatus
+from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.ledger.pca_charges import promised
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
+from pages.parameters.sidebar import ADVANCED, DEFAULTS, FIRST, SIDEBAR
+from pages.parameters.table import known
+from pages.presenting.pins import Pin, deck
+from pages.server import frames_cache, result_cache
+from pages.server.frames_cache import Frame, Missing
+from pages.sidebar.selection import defaults_for, selected
+from pages.widgets import session_ledger
+from pages.widgets.energy_explorer.frames import along_epsilon, payload
+from pages.widgets.figure_tools.small_type import headline
+
+# Pages that show a run along ε, and one that shows two of them.
+EXPLORED, SIDE_BY_SIDE = ("playground", "eigen_images"), "deck"
+
+
+@dataclass(frozen=True)
+class View:
+    """A pinned run: what it is, on which data, its caption, and its settings in words.
+
+    `specs` is the run at every ε, or under a cap at its own alone.
+    """
+
+    spec: RunSpec
+    specs: tuple[RunSpec, ...]
+    dataset: DatasetStatus
+    caption: str
+    settings: str
+
+    def frames(self) -> tuple[list[Frame], list[Missing]]:
+        """What of it has been run, and what has not."""
+        return frames_cache.finished(self.specs, self.dataset)
+
+    def data(self) -> dict[str, Any]:
+        """All of it for the browser."""
+        return payload(self.spec, self.dataset, self.frames()[0], len(self.specs))
+
+    def guarantees(self) -> list[str]:
+        """What each release promises at the pinned ε, those that promise the same together."""
+        titles: dict[str, list[str]] = {}
+        for key in self.spec.protocols:
+            said = headline(promised(self.spec, key, self.dataset), self.spec.preparation)
+            titles.setdefault(said, []).append(PROTOCOLS[key].title)
+        return [f"{', '.join(named)}: {said}" for said, named in titles.items()]
+
+    def pay(self) -> None:
+        """Enter it in the books, before it is shown.
+
+        Raises
+        ------
+        BeyondCap
+            If there is a cap that it would exceed.
+        """
+        session_ledger.pay_run(self.spec, self.spec.repetitions)
+        session_ledger.curves(self.dataset.name)
+
+
+def views_of(pin: Pin) -> tuple[View, ...]:
+    """The runs that a pin shows: none, one, or two side by side.
+
+    Raises
+    ------
+    ParameterError or DataUnavailable
+        In a sentence, if its settings or its data cannot be had here.
+    """
+    if pin.page in EXPLORED:
+        return (run_of(pin),)
+    if pin.page != SIDE_BY_SIDE:
+        return ()
+    both = (deck()[number - 1] for number in numbers_of(pin) if number <= len(deck()))
+    return tuple(run_of(each) for each in both if each.page in EXPLORED)
+
+
+def numbers_of(pin: Pin) -> list[int]:
+    """Which pins of the deck are side by side on its page, from 1."""
+    names = ("deck_a", "deck_b")
+    return [int(pin.written.get(name, [str(known(name).default)])[0]) for name in names]
+
+
+def run_of(pin: Pin) -> View:
+    """A pin's run; of a page without one, that of its controls in the sidebar."""
+    values = {name: known(name).value(each) for name, each in pin.written.items()}
+    name = values.pop("dataset", DEFAULTS["dataset"])
+    dataset = next((each for each in result_cache.dataset_statuses() if each.name == name), None)
+    if dataset is None:
+        raise ParameterError("dataset", "one that there is: your own table is gone", "your-table")
+    if not dataset.ready:
+        raise DataUnavailable(f"{dataset.title} is not on this machine.")
+    method, epsilons = values.get("method"), values.get("epsilons")
+    values = defaults_for(dataset) | {k: v for k, v in values.items() if k in SIDEBAR}
+    values.pop("dataset", None)
+    spec = selected(dataset, values).spec
+    if pin.page == "eigen_images":
+        asked = known("epsilons").default if epsilons is None else epsilons
+        largest = max((each for each in asked if each in EPSILONS), default=spec.epsilon)
+        protocols = (method or known("method").default,)
+        spec = replace(spec, protocols=protocols, epsilon=largest)
+        values |= {"protocols": protocols, "epsilon": largest}
+    specs = along_epsilon(spec) if session_ledger.cap() is None else (spec,)
+    return View(spec, specs, dataset, pin.caption, _in_words(dataset, values))
+
+
+def _in_words(dataset: DatasetStatus, values: dict[str, Any]) -> str:
+    told = (*FIRST, *ADVANCED, "repetitions")
+    said = (f"{known(n).title}: {', '.join(known(n).spelled(values[n]))}"
+            for n in told if n in values)  # fmt: skip
+    return "; ".join((f"Data set: {dataset.title}", *said))

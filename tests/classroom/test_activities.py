@@ -1,0 +1,123 @@
+"""What a class computes is what the simulation computes, and what it is told is true."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.experiments.teaching.class_of_hospitals import (
+    INTERMEDIATE_DIM,
+    N_COMPONENTS,
+    promise_of,
+    settings_of,
+)
+from dpcore.pca import Draw, aggregate, site_message
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy import gaussian_epsilon
+from dpcore.streams import Purpose, Repetition
+from pages.classroom.activities import N_DRAWS, Attack, Guess, Hospitals, Spend
+from pages.classroom.room import MOST_STUDENTS, Refused
+
+FALSE_ALARM = 1e-9
+
+
+def test_the_class_finds_what_the_simulation_finds_bit_for_bit():
+    activity = Hospitals(0)
+    n_hospitals = activity.hospitals.moments.n_sites
+    for seat in np.random.default_rng().permutation(n_hospitals).tolist():
+        activity.take(seat, 5.0)
+    draw = Draw(activity.hospitals.moments, settings_of(5.0), Repetition(activity._seed))
+    simulated = PROTOCOLS["dpdis"].release(draw)
+    np.testing.assert_array_equal(activity.components, simulated.components)
+    assert sum(activity.n_bytes.values()) == simulated.bytes_sent.sum()
+    assert promise_of(activity.hospitals, 0, 5.0).epsilon == simulated.guarantee.epsilon
+
+
+def test_with_an_epsilon_of_each_own_it_is_the_same_messages_added_up():
+    activity, epsilons = Hospitals(5), {4: 0.5, 0: 20.0, 2: 5.0}
+    moments = activity.hospitals.moments
+    for seat, epsilon in epsilons.items():
+        activity.take(seat, epsilon)
+    messages = [
+        site_message(
+            moments.second_moments[seat],
+            int(moments.n_samples[seat]),
+            settings_of(epsilons[seat]),
+            rng=Repetition(activity._seed).rng(Purpose.SITE_NOISE, seat),
+        )
+        for seat in sorted(epsilons)
+    ]
+    _, components = aggregate(messages, N_COMPONENTS)
+    np.testing.assert_array_equal(activity.components, components)
+    # Weighed by its noise, one with a small epsilon hurts the others less.
+    plain, activity.is_weighed = activity.found, True
+    assert plain == activity.kept[-1] < activity.found
+    assert messages[0].values.shape == (64, INTERMEDIATE_DIM)
+
+
+def test_what_a_hospital_promises_is_what_its_noise_keeps():
+    activity = Hospitals(50)
+    for epsilon in (0.5, 20.0):
+        message, _ = activity.preview(3, epsilon)
+        promised = promise_of(activity.hospitals, 3, epsilon)
+        exact = gaussian_epsilon(promised.delta, message.sigma, math.sqrt(2) / message.n_samples)
+        assert exact == pytest.approx(promised.epsilon) and promised.epsilon <= epsilon
+
+
+def test_each_sends_once_and_late_ones_find_a_share_or_are_told():
+    activity = Hospitals(0)
+    activity.take(2, 1.0)
+    with pytest.raises(Refused, match="sent already"):
+        activity.take(2, 1.0)
+    with pytest.raises(Refused, match="dealt"):
+        activity.take(MOST_STUDENTS - 1, 1.0)
+    assert Hospitals(MOST_STUDENTS).has_share(MOST_STUDENTS - 1)
+    # Every round has noise of its own.
+    again = Hospitals(0)
+    assert not np.array_equal(again.preview(2, 1.0)[0].values, activity.preview(2, 1.0)[0].values)
+
+
+def test_a_true_answer_is_taken_only_where_it_was_asked_for():
+    activity = Guess("Well?", ("Yes", "No"), 1.0)
+    with pytest.raises(Refused, match="now"):
+        activity.take(0, ("clear", 0))
+    activity.take(0, ("randomised", 1))
+    activity.is_open_late = True
+    for seat, sent in ((1, ("clear", 0)), (1, ("randomised", 0)), (0, ("clear", 2))):
+        with pytest.raises(Refused):
+            activity.take(seat, sent)
+    activity.take(0, ("clear", 0))
+    assert activity.counts(activity.answers) == [0, 1] and activity.counts(activity.clear) == [1, 0]
+
+
+def test_the_best_adversary_is_right_as_often_as_the_bound_says():
+    activity = Attack(2.0)
+    for seat in range(MOST_STUDENTS):
+        while (release := activity.release(seat)) is not None:
+            activity.take(seat, (len(activity.hits.get(seat, ())), release > activity.mu / 2))
+    assert activity.n_guesses == MOST_STUDENTS * N_DRAWS
+    law = stats.binom(activity.n_guesses, activity.bound)
+    assert law.ppf(FALSE_ALARM / 2) <= activity.n_hits <= law.isf(FALSE_ALARM / 2)
+    with pytest.raises(Refused, match="already"):
+        activity.take(0, (N_DRAWS, True))
+    fresh = Attack(2.0)
+    fresh.take(0, (0, True))
+    with pytest.raises(Refused, match="already"):
+        fresh.take(0, (0, False))
+
+
+def test_a_budget_is_spent_to_its_end_and_not_beyond():
+    activity = Spend(1.0, [3] * 50 + [4] * 50)
+    for _ in range(10):
+        activity.take(0, (3, 0.1))
+    assert activity.left == 0
+    with pytest.raises(Refused, match="Refused: this costs ε = 0.01"):
+        activity.take(1, (3, 0.01))
+    assert activity.refused == {1: 1} and len(activity.queries) == 10
+    # Laplace noise of scale 1 / ε on a count: |answer - 50| / 10 is exponential.
+    off = sum(abs(query.answer - 50) / 10 for query in activity.queries)
+    law = stats.gamma(10)
+    assert law.ppf(FALSE_ALARM / 2) <= off <= law.isf(FALSE_ALARM / 2)

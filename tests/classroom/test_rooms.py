@@ -1,0 +1,206 @@
+"""Rooms: who gets in, who may do what, and what nobody can bring them to do."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from pages.classroom import rooms as rooms_module
+from pages.classroom.activities import Attack, Guess
+from pages.classroom.room import (
+    GONE_SECONDS,
+    LONGEST_NAME,
+    MOST_STUDENTS,
+    Refused,
+    Room,
+    name_in,
+)
+from pages.classroom.rooms import EMPTY_SECONDS, IDLE_SECONDS, MOST_ROOMS, Rooms, code_in
+from pages.widgets.plain_text import plainly
+from tests.pages.looking import HOSTILE, alive
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def rooms(clock) -> Rooms:
+    return Rooms(clock)
+
+
+@pytest.fixture
+def room(rooms) -> Room:
+    return rooms.open()
+
+
+def yes_or_no() -> Guess:
+    return Guess("Well?", ("Yes", "No"), 1.0)
+
+
+def test_a_code_is_taken_as_people_type_it(rooms, room):
+    code = room.code
+    for written in (code, code.lower(), f" {code[:3]}-{code[3:]} ", f"{code[:3]} {code[3:]}"):
+        assert rooms.enter(written, "ana") is room
+    assert code_in("x" * 10_000) == "X" * 40
+
+
+def test_codes_and_keys_are_new_and_long(rooms):
+    opened = [rooms.open() for _ in range(MOST_ROOMS)]
+    assert len({room.code for room in opened} | {room.key for room in opened}) == 2 * MOST_ROOMS
+    assert len(rooms_module._LETTERS) ** len(opened[0].code) > 1e10
+
+
+def test_wrong_codes_are_counted_for_one_and_for_all(rooms, room, clock):
+    for wrong in "23456":
+        with pytest.raises(Refused, match="No room has this code"):
+            rooms.enter(wrong, "eve")
+        # Drawn again, a page asks again; that is no new try.
+        with pytest.raises(Refused, match="No room has this code"):
+            rooms.enter(wrong, "eve")
+    with pytest.raises(Refused, match="Too many"):
+        rooms.enter(room.code, "eve")
+    assert rooms.enter(room.code, "ana") is room
+    clock.now += 61
+    assert rooms.enter(room.code, "eve") is room
+    for number in range(rooms_module._WRONG_OF_ALL):
+        with pytest.raises(Refused, match="No room"):
+            rooms.enter("NONE", f"eve {number}")
+    with pytest.raises(Refused, match="Too many"):
+        rooms.enter(room.code, "ana")
+    # Who is in already is not kept out by it.
+    assert rooms.of_member(room.code, room.join("Ana")) is room
+
+
+def test_a_room_waits_two_hours_and_no_longer(rooms, room, clock):
+    token = room.join("Ana")
+    clock.now += IDLE_SECONDS
+    room.look()  # the teacher's laptop is open again
+    clock.now += IDLE_SECONDS
+    assert rooms.of_member(room.code, token) is room
+    clock.now += 1
+    assert rooms.of_member(room.code, token) is None
+    assert room.has_ended and not room.students and len(rooms) == 0
+    with pytest.raises(Refused, match="teacher"):
+        room.start(room.key, yes_or_no())
+
+
+def test_a_full_server_refuses_and_lets_go_of_empty_rooms_first(rooms, clock):
+    opened = [rooms.open() for _ in range(MOST_ROOMS)]
+    with pytest.raises(Refused, match=f"{MOST_ROOMS} rooms are open"):
+        rooms.open()
+    opened[0].join("Ana")
+    clock.now += EMPTY_SECONDS + 1
+    rooms.open()
+    assert not opened[0].has_ended and opened[1].has_ended and len(rooms) == MOST_ROOMS
+
+
+def test_a_full_room_refuses_until_somebody_has_been_gone_for_long(room, clock):
+    first = room.join("Ana")
+    others = [room.join("") for _ in range(MOST_STUDENTS - 1)]
+    with pytest.raises(Refused, match="full"):
+        room.join("late")
+    clock.now += GONE_SECONDS
+    for token in others:
+        room.look(token)
+    room.join("late")
+    assert room.seat_of(first) is None and room.n_joined == MOST_STUDENTS
+    assert sorted(student.seat for student in room.students) == list(range(MOST_STUDENTS))
+
+
+def test_who_comes_back_goes_on(rooms, room, clock):
+    token = room.join("Ana")
+    room.start(room.key, yes_or_no())
+    room.send(token, 1, ("randomised", 0))
+    clock.now += 59
+    assert room.n_here == 1
+    assert rooms.of_member(room.code, token) is room
+    with pytest.raises(Refused, match="answered already"):
+        room.send(token, 1, ("randomised", 1))
+    clock.now += 2
+    room.look(token)
+    assert room.n_here == room.n_joined == 1
+
+
+def test_a_message_of_another_room_or_round_is_refused(rooms, room):
+    other = rooms.open()
+    token, stranger = room.join("Ana"), other.join("Eve")
+    for each in (room, other):
+        each.start(each.key, yes_or_no())
+    with pytest.raises(Refused, match="no seat"):
+        room.send(stranger, 1, ("randomised", 0))
+    room.start(room.key, yes_or_no())
+    with pytest.raises(Refused, match="over"):
+        room.send(token, 1, ("randomised", 0))
+    room.pause(room.key, True)
+    with pytest.raises(Refused, match="paused"):
+        room.send(token, 2, ("randomised", 0))
+    room.pause(room.key, False)
+    room.send(token, 2, ("randomised", 0))
+    room.reveal(room.key)
+    with pytest.raises(Refused, match="over"):
+        room.send(room.join("late"), 2, ("randomised", 0))
+    assert room.activity.answers == {0: 0} and other.activity.answers == {}
+
+
+def test_a_student_can_do_nothing_of_the_teachers(rooms, room):
+    token = room.join("Ana")
+    assert not room.is_key(token) and not room.is_key("") and not room.is_key("\udcff")
+    for key in (token, "", room.code):
+        for do in (
+            lambda key: room.start(key, yes_or_no()),
+            room.reveal,
+            room.close_round,
+            room.reset,
+            lambda key: room.pause(key, True),
+            lambda key: room.show(key, pytest.fail),
+            lambda key: rooms.close(room, key),
+        ):
+            with pytest.raises(Refused, match="teacher"):
+                do(key)
+    assert room.activity is None and room.n_joined == 1
+    rooms.close(room, room.key)
+    assert room.has_ended and rooms.of_member(room.code, token) is None
+
+
+@pytest.mark.parametrize("written", [*HOSTILE, "A" * 10_000, "\x00\n\t", "\ud800", "  "])
+def test_a_name_is_letters_and_short(room, written):
+    room.join(written)
+    (student,) = room.students
+    assert len(student.name) <= LONGEST_NAME and student.name == name_in(student.name)
+    shown = plainly(student.called)
+    assert alive(shown) is None
+    assert shown.encode()
+
+
+def test_two_of_one_name_are_told_apart(room):
+    room.join("Ana"), room.join("Ana"), room.join("")
+    assert [each.called for each in room.students] == ["Ana (1)", "Ana (2)", "Number 3"]
+
+
+def test_sixty_at_once_lose_nothing(room):
+    tokens = [room.join("") for _ in range(MOST_STUDENTS)]
+    room.start(room.key, Attack(1.0))
+    before = room.news
+
+    def judge(token: str) -> None:
+        for number in range(10):
+            room.send(token, 1, (number, True))
+
+    threads = [threading.Thread(target=judge, args=(token,)) for token in tokens]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert room.activity.n_guesses == 10 * MOST_STUDENTS == room.news - before
+    # A phone is drawn again by its own hand, and not by everybody else's.
+    assert room.version == 1

@@ -1,0 +1,166 @@
+"""The classroom's pages: a teacher and students, each a session of their own on one server."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.classroom.rooms import ROOMS
+from tests.pages.looking import HOSTILE, assert_whole
+
+PAGE = "learn/classroom"
+
+
+@pytest.fixture(autouse=True)
+def nobody_before() -> None:
+    ROOMS._rooms.clear()
+    ROOMS._wrong.clear()
+
+
+def pressed(at: AppTest, label: str) -> AppTest:
+    """The page after its first button of this label was pressed."""
+    next(button for button in at.button if button.label == label).click()
+    at.run()
+    assert_whole(at)
+    return at
+
+
+def words(at: AppTest) -> str:
+    kinds = (at.markdown, at.caption, at.info, at.success, at.warning)
+    return "\n".join(each.value for kind in kinds for each in kind)
+
+
+@pytest.fixture
+def teacher(open_page) -> AppTest:
+    return pressed(open_page(PAGE), "Open a room")
+
+
+@pytest.fixture
+def code(teacher) -> str:
+    return str(teacher.session_state["room"])
+
+
+@pytest.fixture
+def join(open_page, code):
+    def joined(nickname: str = "") -> AppTest:
+        at = open_page(PAGE, room=code)
+        at.text_input(key="nickname").set_value(nickname)
+        return pressed(at, "Join")
+
+    return joined
+
+
+@pytest.fixture
+def wall(open_page, code) -> AppTest:
+    return open_page(PAGE, room=code, projector="true")
+
+
+def started(teacher: AppTest, activity: str) -> AppTest:
+    teacher.run()
+    teacher.segmented_control(key="classroom_activity").set_value(activity).run()
+    teacher.button(key="classroom_start").click().run()
+    assert_whole(teacher)
+    return teacher
+
+
+def test_hospitals_send_and_the_wall_shows_what_all_of_them_found(teacher, wall, join):
+    ana, nobody = join("Ana"), join()
+    assert "**2 phones** here so far" in words(wall.run())
+    started(teacher, "hospitals")
+    ana.run().segmented_control(key="class_epsilon_1").set_value(20.0).run()
+    pressed(ana, "Send at ε = 20")
+    assert "never left" in words(ana)
+    assert "1 hospital together" in words(wall.run())
+    pressed(nobody.run(), "Send at ε = 1")
+    assert "2 hospitals together" in words(wall.run())
+    pressed(teacher.run(), "Reveal")
+    teacher.selectbox(key="class_opened_1").set_value(0).run()
+    shown = words(wall.run())
+    assert "All that the aggregator has of Ana (1)" in shown
+    assert "2 hospitals together" in words(nobody.run())
+    pressed(teacher, "Close the activity")
+    assert "Look at the wall" in words(ana.run())
+
+
+def test_answers_are_randomised_and_counted_in_clear_only_where_somebody_agrees(
+    teacher, wall, join
+):
+    ana, nobody = join("Ana"), join()
+    started(teacher, "guess")
+    for at, answer in ((ana, "Yes"), (nobody, "No")):
+        pressed(at.run(), answer)
+        assert "Your phone said" in words(at)
+    pressed(teacher.run(), "Reveal")
+    assert "in clear" not in wall.run().dataframe[0].value
+    pressed(teacher.run(), "Ask who lets the true answer be counted")
+    assert "not private" not in words(wall.run())
+    pressed(ana.run(), "Count mine as it is")
+    assert wall.run().dataframe[0].value["in clear"].tolist() == [1, 0]
+    assert "**1 of 2** let theirs be counted" in words(wall)
+
+
+def test_the_class_attacks_single_draws_and_sees_the_bound(teacher, wall, join):
+    ana = join("Ana")
+    started(teacher, "attack")
+    ana.run()
+    for number in range(10):
+        assert f"Release {number + 1} of 10" in words(ana)
+        pressed(ana, "With her")
+    assert "10 guesses" in words(wall.run()) and "no adversary" not in words(wall)
+    pressed(teacher.run(), "Reveal")
+    assert "no adversary is right more than" in words(wall.run())
+
+
+def test_a_budget_is_spent_together_until_a_question_is_refused(teacher, wall, join):
+    ana, nobody = join("Ana"), join()
+    started(teacher, "spend")
+    for at in (ana, nobody):
+        at.run().segmented_control(key="class_price_1").set_value(1.0).run()
+        pressed(at, "Ask, for ε = 1")
+        assert "people wrote a 3" in words(at)
+    pressed(ana, "Ask, for ε = 1")
+    assert "Refused: this costs ε = 1" in words(ana)
+    pressed(teacher.run(), "Reveal")
+    assert "1 refused" in words(wall.run()) and "closest answer" in words(wall)
+
+
+def test_what_students_and_teachers_type_is_letters(teacher, code, wall, join):
+    room = ROOMS._rooms[code]
+    ana = join(HOSTILE[0])
+    tokens = [room.join(hostile) for hostile in (*HOSTILE, "A" * 10_000)]
+    teacher.run().segmented_control(key="classroom_activity").set_value("guess").run()
+    teacher.text_input(key="class_own_question").set_value(" ".join(HOSTILE)[:200]).run()
+    teacher.button(key="classroom_start").click().run()
+    for at in (teacher, wall.run(), ana.run()):
+        assert_whole(at)
+    started(teacher, "hospitals")
+    for token in tokens:
+        room.send(token, room.round, 5.0)
+    pressed(teacher.run(), "Reveal")
+    teacher.selectbox(key="class_opened_2").set_value(3).run()
+    for at in (teacher, wall.run(), ana.run()):
+        assert_whole(at)
+
+
+def test_a_wrong_code_an_ended_room_and_a_wrong_key_are_each_one_sentence(
+    teacher, code, open_page, join
+):
+    at = open_page(PAGE, room="NONE")
+    assert "No room has this code" in words(at)
+    at.text_input(key="room_of_key").set_value(code)
+    at.text_input(key="room_key").set_value("22222")
+    pressed(at, "Go on teaching")
+    assert "not the key of that room" in words(at)
+    ana = join("Ana")
+    assert not [each for each in ana.button if each.label in ("Start", "End the room")]
+    pressed(teacher.run(), "End the room")
+    assert "No room has this code" in words(ana.run())
+
+
+def test_the_teacher_goes_on_elsewhere_with_the_key(teacher, code, open_page):
+    at = open_page(PAGE)
+    at.text_input(key="room_of_key").set_value(code.lower())
+    key = teacher.session_state["_classroom_keys"][code]
+    at.text_input(key="room_key").set_value(key)
+    pressed(at, "Go on teaching")
+    assert any(each.label == "Start" for each in at.button)
