@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
+import subprocess
+import sys
+import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +51,44 @@ def test_a_study_goes_through_whatever_carries_it(study):
     serve(hub, identity, lambda: list(nodes), exchange)
     assert hub.state.phase == "done" and hub.state.answered == NAMES
     assert np.load(hub.folder / "result.npz")["components"].shape == (2, 4)
+
+
+NO_NETWORK = ("unshare", "--user", "--map-root-user", "--net", "sh", "-c")
+WITH_LOOPBACK = "ip link set lo up && "
+
+
+@pytest.mark.skipif(
+    shutil.which("unshare") is None
+    or subprocess.run([*NO_NETWORK, f"{WITH_LOOPBACK}true"], capture_output=True).returncode != 0,
+    reason="this machine gives nobody a network namespace of their own",
+)
+def test_a_guard_needs_no_network(plan_with, rows, tmp_path):
+    """Programs in namespaces of their own, where there is nothing but their own loopback."""
+    plan = replace(plan_with(protocol="full"), sites=NAMES[:2], fewest=2, honest=1)
+    joins, guards = init_study(plan, tmp_path / "s", "https://127.0.0.1:1"), []
+    for site, join in zip(plan.sites, joins, strict=True):
+        np.savez(tmp_path / f"{site}.npz", **dict(zip("wxyz", rows[site].T, strict=True)))
+        command = [sys.executable, "-m", "dpcore", "study", "site", join, "--cap", "2", "1e-5",
+                   "--data", tmp_path / f"{site}.npz", "--project", tmp_path / site,
+                   "--door", tmp_path / f"{site}.sock"]  # fmt: skip
+        started = [*NO_NETWORK, f'{WITH_LOOPBACK}exec "$@"', "sh", *map(str, command)]
+        guards.append(subprocess.Popen(started))
+    try:
+        until = time.monotonic() + 100
+        while not all((tmp_path / f"{site}.sock").exists() for site in plan.sites):
+            assert time.monotonic() < until and all(each.poll() is None for each in guards)
+            time.sleep(0.05)
+        identity = hub_identity(tmp_path / "s")
+        hub = Hub(plan, tmp_path / "s" / "hub")
+        doors = {number: tmp_path / f"{site}.sock" for number, site in enumerate(plan.sites)}
+        serve(hub, identity, lambda: list(doors), lambda told, seconds: {
+            node: knock(doors[node], kind, body, seconds=100)
+            for node, (kind, body) in told.items()})  # fmt: skip
+    finally:
+        for guard in guards:
+            guard.kill()
+            guard.wait()
+    assert hub.state.phase == "done"
 
 
 def test_who_joins_proves_to_know_the_site_s_token(study):
