@@ -5,8 +5,8 @@ Run by hand; real guards answer some hundred attempts on two neighbouring tables
     python tests/benchmarks/bench_study_audit.py 300
 
 The attacked person is at site one; site three is in league with the hub, adds no noise and tells it
-its keys. What is printed is the epsilon that the bytes prove, and the mu that they show, beside the claims; a
-proven one above the claim is an error.
+its keys. What is printed is the epsilon that the bytes prove, and the mu that they show,
+beside the claims; a proven one above the claim is an error.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from dpcore.privacy.audit import AuditCase, judge
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.releases.project import Project
-from dpcore.study.frames import MOMENT, MOST_ATTEMPTS, SUM, Request, values_from
+from dpcore.study.frames import MOMENT, SUM, Request, values_from
 from dpcore.study.guard import Guard
 from dpcore.study.masks import masked
 from dpcore.study.plan import StudyPlan
 
 SITES, EPSILON, DELTA = ("one", "two", "three"), 3.0, 1e-3
+# What a ledger with the largest cap admits.
+A_PROJECT = 20
 PERSON, OTHER = np.eye(4)[0], np.eye(4)[1]
 
 
@@ -50,7 +52,7 @@ def sent(plan: StudyPlan, person, folder: Path, n_trials: int):
         }
         keys = {site: guard.public_key for site, guard in guards.items()}
         league = guards["three"]
-        for attempt in range(1, min(MOST_ATTEMPTS, n_trials - len(found)) + 1):
+        for attempt in range(1, min(A_PROJECT, n_trials - len(found)) + 1):
             parts = []
             for round_, centre in ((SUM, ()), (MOMENT, (0, 0, 0, 0))):
                 request = Request(plan.digest, attempt, round_, SITES, keys, centre)
@@ -91,8 +93,8 @@ def direction(plan: StudyPlan, adversary: Adversary):
     on_diagonal = np.equal(*np.triu_indices(4))
     reach = int(scales.squared_norm) ** 0.5
     numbers = np.concatenate([
-        np.append((PERSON - OTHER) * reach, 0.0) / scales.sum_sigma**2,
-        upper / np.where(on_diagonal, scales.diagonal_sigma, scales.moment_sigma) ** 2,
+        np.append((PERSON - OTHER) * reach, 0.0) / float(scales.sum_sigma) ** 2,
+        upper / np.where(on_diagonal, scales.diagonal_sigma, float(scales.moment_sigma)) ** 2,
     ])  # fmt: skip
     if plan.protocol == "full":
         return np.array([1.0, 0.0]), numbers
