@@ -24,11 +24,8 @@ import dpcore
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-DISTRIBUTION_OF = {
-    "sklearn": "scikit-learn",
-    "PIL": "pillow",
-    "pptx": "python-pptx",
-}  # the others are named alike
+# The others are named alike.
+DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-pptx"}
 # Where a library may be imported that `pip install .` does not bring, and the extra that does.
 BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/pca/export.py", "pages/", "app.py"),
