@@ -12,7 +12,7 @@ import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
-from importlib.metadata import distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -24,12 +24,14 @@ import dpcore
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow"}  # the others are named alike
+# The others are named alike.
+DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-pptx"}
 # Where a library may be imported that `pip install .` does not bring, and the extra that does.
 BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/pca/export.py", "pages/", "app.py"),
     "study": ("dpcore/study/",),
     "cluster": ("dpcore/experiments/engine/dask_backend.py",),
+    "flower": ("dpcore/study/couriers/flower.py",),
 }
 
 
@@ -47,7 +49,11 @@ def needed_by(requirements: list[str]) -> set[str]:
         if name in found:
             continue
         found.add(name)
-        for other in map(Requirement, distribution(name).requires or ()):
+        try:
+            needs = distribution(name).requires
+        except PackageNotFoundError:  # Flower runs by hand alone, and is in no requirements file.
+            continue
+        for other in map(Requirement, needs or ()):
             asked = [{"extra": extra} for extra in (*one.extras, "")]
             if other.marker is None or any(map(other.marker.evaluate, asked)):
                 waiting.append(other)

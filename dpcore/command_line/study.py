@@ -146,6 +146,8 @@ def _add_site(parser: argparse.ArgumentParser) -> None:
     add("--ask", nargs="?", type=float, const=0.0, metavar="SECONDS",
         help="ask on the page and at the terminal before each answer; who says nothing for so "
         "long (default: 0.8 of what the hub waits) has refused")  # fmt: skip
+    add("--door", type=Path, metavar="SOCKET",
+        help="wait for another software's courier at this Unix socket, and go nowhere")  # fmt: skip
     add("--peers", type=Path, metavar="FILE",
         help="JSON of other sites' public keys, come by another way than the hub")  # fmt: skip
     _add_page_port(parser)
@@ -184,7 +186,7 @@ def _look(arguments: argparse.Namespace) -> int:
 
 def _site(arguments: argparse.Namespace) -> int:
     from dpcore.releases.project import Project
-    from dpcore.study.courier import Courier
+    from dpcore.study.couriers.https import Courier
     from dpcore.study.frames import FrameError
     from dpcore.study.guard import Guard
     from dpcore.study.identity import read_join_file, read_peers
@@ -208,6 +210,13 @@ def _site(arguments: argparse.Namespace) -> int:
         say(f"the owner's page, on this machine alone, is at {address}")
         if desk is not None:
             threading.Thread(target=_listen, args=(desk,), daemon=True).start()
+        if arguments.door is not None:
+            from dpcore.study.couriers.door import door
+
+            with door(guard, join.token, arguments.door), suppress(KeyboardInterrupt):
+                say(f"the guard's door is {arguments.door}, until Ctrl-C")
+                threading.Event().wait()
+            return 0
         try:
             phase = Courier(guard, join, say=say).run()
         except FrameError as error:

@@ -12,16 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact.integer_rows import are_within, on_grid
 from dpcore.releases.tables import Block, Cells, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # What is read as a number; anything else in such a column is missing.
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
@@ -143,6 +145,9 @@ def _features(column: Column, cells: Cells) -> AnyArray:
     """A column's features side by side, of shape (rows, 1) or (rows, levels)."""
     if not column.levels:
         return numbers(cells, column.name)[:, None]
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     level = pc.index_in(texts(cells, column.name), value_set=pa.array(column.levels))
     position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
     on: AnyArray = position[:, None] == np.arange(len(column.levels))
@@ -177,6 +182,10 @@ def numbers(cells: Cells, name: str) -> FloatArray:
     """Cells as numbers, not a number where there is none."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
         return cells
+    # What holds nothing but arrays of numbers goes without its 40 MB.
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     array = _decoded(cells, name)
     if array.null_count == 0 and pa.types.is_primitive(array.type):
         plain: FloatArray = array.to_numpy(zero_copy_only=False)
@@ -192,6 +201,9 @@ def numbers(cells: Cells, name: str) -> FloatArray:
 
 def texts(cells: Cells, name: str) -> pa.Array:
     """Cells as trimmed strings, nothing where there is none; numbers as they print."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     array = _decoded(cells, name)
     if pa.types.is_string(array.type):
         trimmed = pc.utf8_trim_whitespace(array)
@@ -206,6 +218,8 @@ def texts(cells: Cells, name: str) -> pa.Array:
 
 def _decoded(cells: Cells, name: str) -> pa.Array:
     """Numbers as they are, any text as plain strings, nothing at all as missing text."""
+    import pyarrow as pa
+
     array = _arrow(cells) if isinstance(cells, np.ndarray) else cells
     kind = array.type
     if pa.types.is_dictionary(kind):
@@ -222,6 +236,8 @@ def _decoded(cells: Cells, name: str) -> pa.Array:
 
 
 def _arrow(cells: AnyArray) -> pa.Array:
+    import pyarrow as pa
+
     if cells.dtype.kind == "f":
         return pa.array(cells.astype(np.float64))
     if cells.dtype.kind in "iubU":

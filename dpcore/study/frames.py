@@ -86,7 +86,7 @@ def request_from(raw: bytes, plan: StudyPlan) -> Request:
     FrameError
         Naming what it does not allow.
     """
-    if len(raw) > _longest_request(plan):
+    if len(raw) > longest_request(plan):
         raise FrameError(f"a request of {len(raw):,} bytes, more than this study needs")
     try:
         content = json.loads(raw)
@@ -108,7 +108,8 @@ def request_from(raw: bytes, plan: StudyPlan) -> Request:
     return Request(**content | {"roster": tuple(roster), "centre": tuple(centre)})
 
 
-def _longest_request(plan: StudyPlan) -> int:
+def longest_request(plan: StudyPlan) -> int:
+    """The most bytes that a request may have."""
     return 1024 + 200 * len(plan.sites) + 10 * plan.n_features + 2 * _size_handed(plan)
 
 

@@ -26,6 +26,7 @@ from dpcore.study.aggregation import (
     left_out_agreement,
     views,
 )
+from dpcore.study.certificate import study_certificate
 from dpcore.study.frames import (
     MOMENT,
     MOST_ATTEMPTS,
@@ -39,7 +40,7 @@ from dpcore.study.frames import (
 from dpcore.study.hub_state import DONE, FAILED, JOINING, HubState
 from dpcore.study.plan import StudyPlan
 
-_STATE, RESULT = "hub.json", "result.npz"
+_STATE, RESULT, CERTIFICATE = "hub.json", "result.npz", "certificate.json"
 _MOST_EVENTS = 500
 
 
@@ -235,6 +236,8 @@ class Hub:
             arrays |= dict(zip(names, views(self.plan, values), strict=True))
         np.savez(partial, **arrays)
         os.replace(partial, path)
+        certificate = study_certificate(self.plan, state, arrays)
+        _write(self.folder / CERTIFICATE, json.dumps(certificate, indent=1).encode())
         self._change(f"components from {len(there)} sites", phase=DONE, answered=there)
 
     def _fail(self, why: str) -> None:

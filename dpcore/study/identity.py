@@ -6,6 +6,7 @@ site's join file holds all it needs to find the hub, to know it and to be known,
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import secrets
@@ -170,6 +171,13 @@ class HubIdentity:
         """Whose token that is. Only a hash is looked up, whose timing tells nothing of a token."""
         return self.tokens.get(sha256(token.encode()).hexdigest())
 
+    def is_proven(self, site: str, key: str, proof: str) -> bool:
+        """Whether whoever says that this is the site's public key knows the site's token."""
+        for known, owner in self.tokens.items():
+            if owner == site:
+                return hmac.compare_digest(_proof(self.plan, bytes.fromhex(known), key), proof)
+        return False
+
 
 def hub_identity(folder: Path | str) -> HubIdentity:
     """From the folder that `init_study` made.
@@ -187,6 +195,15 @@ def hub_identity(folder: Path | str) -> HubIdentity:
     except (OSError, ValueError) as error:
         raise ParameterError("folder", "one that `study init` made", str(folder)) from error
     return HubIdentity(plan, tokens, hub / _AUTHORITY, hub / _CERTIFICATE, hub / _KEY)
+
+
+def proof_of(plan: StudyPlan, token: str, key: str) -> str:
+    """That a public key is of the site with this token, for couriers that see what they carry."""
+    return _proof(plan, sha256(token.encode()).digest(), key)
+
+
+def _proof(plan: StudyPlan, secret: bytes, key: str) -> str:
+    return hmac.new(secret, f"{plan.digest} {key}".encode(), "sha256").hexdigest()
 
 
 class _Authority:

@@ -25,7 +25,7 @@ from dpcore.study.plan import StudyPlan
 
 LOOPBACK = "127.0.0.1"
 _SHOWN, _LOG_READ = 50, 1 << 16
-_SECONDS = 10
+_SECONDS, _POLL = 10, 0.05
 _POLICY = (
     "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -97,7 +97,7 @@ def owner_page(office: Office, port: int = 0) -> Iterator[str]:
 
     with ThreadingHTTPServer((LOOPBACK, port), Handler) as server:
         server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(_POLL,), daemon=True).start()
         try:
             yield f"http://{LOOPBACK}:{server.server_port}/{office.secret}/"
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpcore.errors import ParameterError
 from dpcore.pca import aggregate
 from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
+from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
 from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.study.frames import FrameError, frame, values_from
 from dpcore.study.hub import Hub
@@ -148,6 +150,16 @@ def test_one_that_never_answers_costs_a_new_attempt_among_the_others(plan_with, 
     serve(hub, guards)
     serve(hub, guards)
     assert hub.state.phase == "done" and result(hub)["sites"].tolist() == list(NAMES[:3])
+    certificate = json.loads((hub.folder / "certificate.json").read_text())
+    assert certificate["sites"]["answered"] == list(NAMES[:3]) and certificate["attempts"] == 2
+    both = certificate["epsilon_of_all_attempts"]
+    assert 1.0 < both < 2.0
+    # As a site's ledger counts it: two charges of the plan's mu, composed.
+    charged = [each.mu for each in guards["one"].project.releases()]
+    assert both == pytest.approx(gaussian_epsilon(1e-6, 1.0, composed_mu(*charged)), rel=1e-4)
+    assert {each["epsilon"] for each in certificate["against"].values()} <= {
+        hub.plan.epsilon_against(who) for who in Adversary
+    }
     assert [len(guard.project.releases()) for guard in guards.values()] == [2, 2, 2, 0]
 
 

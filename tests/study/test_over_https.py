@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import ssl
+import sys
 import threading
 import time
 from contextlib import closing
@@ -15,13 +16,27 @@ import numpy as np
 import pytest
 from parties import NAMES
 
-from dpcore.study.courier import Courier
+from dpcore.study.couriers.https import Courier
 from dpcore.study.frames import FrameError
 from dpcore.study.hub import Hub
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study, read_join_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+@pytest.fixture
+def connections():
+    """Where this process connects to, and whom it looks up, by Python's own audit of itself."""
+    seen, is_on = [], [True]
+
+    def note(event, arguments):
+        if is_on[0] and event in ("socket.connect", "socket.getaddrinfo"):
+            seen.append(arguments[1] if event == "socket.connect" else arguments[:2])
+
+    sys.addaudithook(note)  # there is no way to take one off
+    yield seen
+    is_on[0] = False
 
 
 @pytest.fixture
@@ -46,8 +61,9 @@ def ask(port, context, method, path, body=None, token=None):
         return response.status, response.read().decode()
 
 
-def test_three_of_four_sites_make_a_result(study, guard_of, clock):
-    """The fourth joins and dies; the hub is killed in between and goes on."""
+def test_three_of_four_sites_make_a_result(study, guard_of, clock, connections):
+    """The fourth joins and dies; the hub is killed in between and goes on. Nobody is connected to
+    but the hub."""
     plan, folder, port, joins = study
     identity, ended = hub_identity(folder), {}
     guards = {site: guard_of(plan, site) for site in NAMES}
@@ -71,6 +87,7 @@ def test_three_of_four_sites_make_a_result(study, guard_of, clock):
             thread.join(30)
     assert ended == dict.fromkeys(NAMES[:3], "done")
     assert np.load(folder / "hub" / "result.npz")["sites"].tolist() == list(NAMES[:3])
+    assert set(connections) == {("127.0.0.1", port)}
 
 
 def test_strangers_are_refused_and_bodies_bounded(study):

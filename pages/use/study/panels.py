@@ -17,6 +17,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Adversary
 from dpcore.privacy.card import say_delta, say_number
 from dpcore.spectra import captured_energy
+from dpcore.study.certificate import study_certificate
 from dpcore.study.demo import digits_plan
 from dpcore.study.plan import StudyPlan
 from pages.parameters.table import ask
@@ -173,13 +174,18 @@ def _events(study: Shown) -> None:
 def _carry_off(study: Shown) -> None:
     if study.state is None:
         return
-    left, right = st.columns(2)
+    left, right, last = st.columns(3)
     record = {"plan": json.loads(study.plan.json()), "state": asdict(study.state)}
     left.download_button(
         "Plan and record (JSON)", json.dumps(record, indent=1), "study.json", width="stretch"
     )
     if study.result:
         right.download_button("Result (NPZ)", _npz(study.result), "result.npz", width="stretch")
+        certificate = study_certificate(study.plan, study.state, study.result)
+        last.download_button(
+            "Certificate (JSON)", json.dumps(certificate, indent=1), "certificate.json",
+            width="stretch",
+        )  # fmt: skip
 
 
 def _npz(arrays: dict[str, Any]) -> bytes:
