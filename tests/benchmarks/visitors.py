@@ -175,8 +175,10 @@ async def visitor(address: str, page: str = "", **headers: str) -> AsyncIterator
     """A tab that has connected and asked for nothing yet; leaving closes it."""
     uri = address.replace("http", "ws") + "/_stcore/stream"
     protocols = ["streamlit", "PLACEHOLDER_AUTH_TOKEN"]
+    # Whoever leaves in the middle of a page does not wait for room in a full queue.
+    unbounded = {"max_size": None, "max_queue": None}
     async with websockets.connect(
-        uri, subprotocols=protocols, max_size=None, additional_headers=headers
+        uri, subprotocols=protocols, additional_headers=headers, **unbounded
     ) as socket:
         yield Visitor(socket, page)
 
