@@ -41,9 +41,10 @@ def _go_on(spec: RunSpec, is_short: bool) -> None:
     if to_come and begun == spec:
         result_cache.compute_for(to_come, result_cache.cell_rows, _SLICE_SECONDS)
         to_come = result_cache.finished_rows((spec,))[1]
+    if begun == spec and not to_come:
+        draw_again("answer")
     if to_come:
         done = spec.repetitions - len(to_come)
         st.progress(done / spec.repetitions, f"From {done} of {spec.repetitions} draws so far")
-        ask_again(page_lock.unhurried(_TICK_SECONDS))
-    elif begun == spec:
-        draw_again("answer")
+    # Also where somebody else has made them since: the answer above is without them.
+    ask_again(page_lock.unhurried(_TICK_SECONDS))

@@ -10,6 +10,7 @@ import pytest
 from dpcore.experiments.pca import runs
 from dpcore.experiments.pca.spec import RunSpec
 from pages.server import page_lock, result_cache
+from pages.widgets import draws_to_come
 
 SPEC = RunSpec(repetitions=4, seed=4242)
 
@@ -36,6 +37,19 @@ def test_beside_others_an_answer_has_the_first_draws_and_what_is_there_already(m
     result_cache.cell_rows(to_come[0])
     rows, to_come = result_cache.first_rows(SPEC)
     assert {row["repetition"] for row in rows} == {0, 1} and len(to_come) == 2
+
+
+def test_an_answer_is_drawn_again_though_somebody_else_has_made_the_rest_of_its_draws(monkeypatch):
+    """It kept the rows that it had when nothing was left to make before it began to fill in."""
+    asked: list[float | None] = []
+    monkeypatch.setattr(draws_to_come, "ask_again", asked.append)
+    monkeypatch.setattr(draws_to_come, "draw_again", asked.append)
+    monkeypatch.setattr(draws_to_come.st, "session_state", {})
+    result_cache.rows(SPEC)
+    draws_to_come._go_on(SPEC, True)
+    assert asked[0] is not None and asked[0] != "answer"
+    draws_to_come._go_on(SPEC, True)
+    assert asked[1] == "answer"
 
 
 def test_what_fills_in_leaves_the_turn_to_whoever_wants_it():
