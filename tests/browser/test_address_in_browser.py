@@ -26,8 +26,8 @@ def done(page, action) -> dict[str, list[str]]:
 
 
 def test_back_and_forward_go_through_settings_and_pages(server, open_page):
-    page, watched = open_page(f"{server}/?sites=3&epsilons=2")
-    start = {"sites": ["3"], "epsilons": ["2"]}
+    page, watched = open_page(f"{server}/?sites=3&epsilons=2&repetitions=2")
+    start = {"sites": ["3"], "epsilons": ["2"], "repetitions": ["2"]}
     slider = page.get_by_role("slider", name="Sites")
     assert done(page, lambda: slider.press("ArrowRight")) == start | {"sites": ["4"]}
     epsilon = page.get_by_role("slider", name="ε")

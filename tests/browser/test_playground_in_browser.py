@@ -109,7 +109,7 @@ def test_an_absent_data_set_says_where_its_files_go_and_the_rest_goes_on(server,
     main = page.locator("[data-testid=stMain]")
     assert "train-images-idx3-ubyte" in main.inner_text()
     assert page.locator("[data-testid=stException]").count() == 0
-    page.goto(f"{server}/?dataset=synthetic-2012")
+    page.goto(f"{server}/?dataset=synthetic-2012&repetitions=2")
     settle(page)
     assert "of the pattern" in headline(page)
     watched.assert_quiet()
