@@ -119,7 +119,7 @@ def say_factor(factor: float) -> str:
         return f"{1 + excess:.6g}"
     factor = _ceil_digits(factor, 2)
     if factor >= 1e15:
-        return f"{factor:.1e}"
+        return _in_powers(factor, 1)
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if factor >= size:
             return f"{factor / size:.3g} {word}"
@@ -135,7 +135,11 @@ def say_delta(value: float) -> str:
     """As on paper: 0.01, but 10⁻⁵ and 2.5·10⁻⁶ where a power of ten says it shorter."""
     if value == 0 or value >= 1e-3:
         return f"{value:g}"
-    digits, power = f"{value:.5e}".split("e")
+    return _in_powers(value, 5)
+
+
+def _in_powers(value: float, places: int) -> str:
+    digits, power = f"{value:.{places}e}".split("e")
     factor = "" if float(digits) == 1 else f"{float(digits):g}·"
     return f"{factor}10{str(int(power)).translate(_RAISED)}"
 

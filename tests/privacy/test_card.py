@@ -187,7 +187,8 @@ def test_chances_in_words(chance, said):
         (1234, "1,300"),
         (5.31e8, "540 million"),
         (9.99e11, "1 trillion"),
-        (1e20, "1.0e+20"),
+        (1e20, "10²⁰"),
+        (5.18e21, "5.2·10²¹"),
         (math.inf, "any number"),
     ],
 )
