@@ -97,13 +97,48 @@ def left_out_agreement(
     -------
     ndarray of shape (n_sites,)
     """
-    if plan.is_masked or plan.is_chain:
+    parts = _of_each_site(plan, moments)
+    if not parts:
         return np.full(len(moments), np.nan)
-    messages = [_message(plan, each) for each in moments.values()]
-    parts = [each.values if each.whole else each.values @ each.values.T for each in messages]
     everybody = np.sum(parts, axis=0)
     without = [leading_eigenpairs(everybody - part, len(components))[1] for part in parts]
     return np.array([np.sum((components @ each.T) ** 2) for each in without]) / len(components)
+
+
+def energy_at_sites(
+    plan: StudyPlan, moments: Mapping[str, AnyArray], components: FloatArray
+) -> FloatArray:
+    """Of each site's message, its energy along the components over the most that as many could
+    have; NaN where nobody can know.
+
+    Their median is what a typical site gets: fewer than half of the sites, whatever they send,
+    cannot make a bad result look good for it.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    moments : mapping of str to ndarray
+        As in `components`.
+    components : ndarray of shape (n_components, n_features), orthonormal rows
+
+    Returns
+    -------
+    ndarray of shape (n_sites,)
+    """
+    parts = _of_each_site(plan, moments)
+    if not parts:
+        return np.full(len(moments), np.nan)
+    most = [leading_eigenpairs(part, len(components))[0].sum() for part in parts]
+    along = [np.einsum("kd,de,ke->", components, part, components) for part in parts]
+    return np.divide(along, most)
+
+
+def _of_each_site(plan: StudyPlan, moments: Mapping[str, AnyArray]) -> list[FloatArray]:
+    """The second moment of each message; none where a message by itself says nothing."""
+    if plan.is_masked or plan.is_chain:
+        return []
+    messages = [_message(plan, each) for each in moments.values()]
+    return [each.values if each.whole else each.values @ each.values.T for each in messages]
 
 
 def _sigma_left(plan: StudyPlan, n_sites: int) -> float:

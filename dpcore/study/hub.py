@@ -23,6 +23,7 @@ from dpcore.releases.measurement import TOLD, told_of
 from dpcore.study.aggregation import (
     centre_and_count,
     components,
+    energy_at_sites,
     left_out_agreement,
     views,
 )
@@ -230,6 +231,7 @@ class Hub:
             "centre": found.centre, "n_rows": found.n_rows, "sites": np.array(there),
             "features": np.array(self.plan.dictionary.features),
             "left_out_agreement": left_out_agreement(self.plan, values, found.components),
+            "energy_at_sites": energy_at_sites(self.plan, values, found.components),
         }  # fmt: skip
         if self.plan.first_view is not None:
             names = "x_rotations", "y_rotations", "correlations"

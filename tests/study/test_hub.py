@@ -97,6 +97,10 @@ def test_a_site_that_made_up_its_rows_stands_apart(plan_with, joined, rows, prot
     agreement = dict(zip(NAMES, result(hub)["left_out_agreement"], strict=True))
     assert min(agreement, key=agreement.get) == "two" and agreement["two"] < 0.6
     assert min(agreement[site] for site in NAMES if site != "two") > 0.9
+    # Its own message is served best, and a typical site poorly: the median is not taken in.
+    energy = dict(zip(NAMES, result(hub)["energy_at_sites"], strict=True))
+    assert max(energy, key=energy.get) == "two" and energy["two"] > 0.99
+    assert np.median(list(energy.values())) < 0.9
 
 
 def test_a_chain_hands_on_what_the_laboratory_would_join(plan_with, joined, monkeypatch):
