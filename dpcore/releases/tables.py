@@ -25,9 +25,10 @@ from dpcore.errors import ParameterError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError.
-DAMAGED = (ValueError, OSError, EOFError, NotImplementedError, KeyError, TypeError, MemoryError,
-           RecursionError, SyntaxError, TokenError, zipfile.BadZipFile)  # fmt: skip
+# What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError, and of an
+# archive with a password, or a kind of column or compression that nobody reads, a RuntimeError.
+DAMAGED = (ValueError, OSError, EOFError, RuntimeError, KeyError, TypeError, MemoryError,
+           SyntaxError, TokenError, zipfile.BadZipFile)  # fmt: skip
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
 _BLOCK_CELLS = 1 << 21

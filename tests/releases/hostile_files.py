@@ -52,6 +52,16 @@ def header(description: str) -> bytes:
     return b"\x93NUMPY\x01\x00v\x00" + description.encode().ljust(117) + b"\n"
 
 
+def encrypted(archive: bytes) -> bytes:
+    """The archive, its members marked as behind a password."""
+    marked = bytearray(archive)
+    for start, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = -1
+        while (at := archive.find(start, at + 1)) >= 0:
+            marked[at + flags] |= 1
+    return bytes(marked)
+
+
 def bomb(shape: str = "(268435456,)", megabytes: int = 9) -> bytes:
     """Many megabytes of zeros in a few thousand bytes, of which the header declares more."""
     file = io.BytesIO()
@@ -120,6 +130,7 @@ REFUSED = {
     "nothing.npz": b"",
     "text.npz": SOUND["t.csv"],
     "cut.npz": SOUND["t.npz"][:300],
+    "password.npz": encrypted(SOUND["t.npz"]),
     "bomb.npz": bomb(),
     "outside.npz": archive(__age=npy(np.zeros(3)), __sex=npy(np.zeros(3))),
     "nested.npz": archive(age=SOUND["t.npz"], sex=SOUND["t.npz"]),

@@ -20,7 +20,9 @@ DICTIONARIES = {
     True: Dictionary(COLUMNS, person="who", at_most=2, site="where"),
 }
 FILES = [*REFUSED.items(), *odd(), *with_people()]
-CHOSEN = FILES if os.environ.get("DPCORE_HOSTILE") == "all" else FILES[::5]
+EVERY = 1 if os.environ.get("DPCORE_HOSTILE") == "all" else 5
+# With a password it once ended in a traceback.
+CHOSEN = [file for n, file in enumerate(FILES) if n % EVERY == 0 or file[0] == "password.npz"]
 
 
 def test_there_are_two_hundred():
