@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.pca.kept_moments import kept_or_made
+from dpcore.experiments.pca.kept_moments import keeping, kept_or_made
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
 from dpcore.experiments.pca.self_assessed import Assessed, assessed
@@ -123,8 +123,7 @@ def centred(spec: RunSpec, measured: np.ndarray) -> np.ndarray:
 
 
 def _prepared_of(spec: RunSpec) -> Prepared:
-    key = spec.problem_key()
-    return prepared(*key.data)
+    return prepared(*spec.problem_key().data)
 
 
 def shown(key: Hashable, build: Callable[[], T]) -> T:
@@ -186,7 +185,8 @@ def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
         if number and may_end and _rows.peek(*cell) is None:
             return found, asked[number:]
         _ready(*cell)
-        found += _rows(*cell)
+        # The next start has what the first draw needs of the rows, and answers with it at once.
+        found += _rows(*cell, make=partial(_run_cell, *cell, keeps=not number))
     return found, []
 
 
@@ -277,13 +277,13 @@ def counted_out(items: Sequence[Item], noun: str) -> Iterator[Item]:
             bar.count(number, len(items))
 
 
-def _run_cell(spec: RunSpec, repetition: int) -> list[PcaRow]:
+def _run_cell(spec: RunSpec, repetition: int, *, keeps: bool = False) -> list[PcaRow]:
     def keep(found: list[dict[str, Subspace]]) -> None:
         if repetition == 0:  # the one that pages show
             _subspaces(spec, repetition, make=lambda: found[0])
 
     found = problems(spec.problem_key(repetition))
-    return run_repetitions([spec], found, repetition, watch=keep)[0]
+    return run_repetitions([spec], keeping(found) if keeps else found, repetition, watch=keep)[0]
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
