@@ -19,13 +19,15 @@ def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
 def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
     """A centred row back in the units it was measured in."""
     data = _prepared(spec)
-    return (row + _centre(spec)) * data.scale + data.mean
+    measured: np.ndarray = (row + _centre(spec)) * data.scale + data.mean
+    return measured
 
 
 def centred(spec: RunSpec, measured: np.ndarray) -> np.ndarray:
     """A row in the units it was measured in, as the algorithms see it once centred."""
     data = _prepared(spec)
-    return (measured - data.mean) / data.scale - _centre(spec)
+    row: np.ndarray = (measured - data.mean) / data.scale - _centre(spec)
+    return row
 
 
 def _prepared(spec: RunSpec) -> Prepared:
