@@ -34,7 +34,6 @@ Shelf = Callable[[tuple[IntArray, ...], FloatArray, Callable[[], FloatArray]], F
 
 
 def _no_shelf(_: object, __: object, make: Callable[[], FloatArray]) -> FloatArray:
-    """Takes the moment anew."""
     return make()
 
 
@@ -80,7 +79,7 @@ class SiteRows:
     n_samples: IntArray
     half_widths: FloatArray | None = None
     parts: Parts = WHOLE
-    shelf: Shelf = _no_shelf
+    shelf: Shelf = field(default_factory=lambda: _no_shelf)
     known: list[SiteMoments] = field(default_factory=list)
 
     @classmethod
