@@ -16,6 +16,8 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.row_norms import shorten
 from dpcore.spectra.moments import BLOCK_ROWS, SiteMoments, check_sites, row_blocks, site_moments
 
+# Asked once: the system takes longer to say it than a small site's moment takes.
+PROCESSORS = os.cpu_count() or 1
 # Nearer to the centre than this, in units of the bound, a row has no direction: its square may
 # have lost digits.
 _NOWHERE = 1e-15
@@ -151,7 +153,7 @@ class SiteRows:
         )
         total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
-        workers = min(threads or os.cpu_count() or 1, -(-n_rows // BLOCK_ROWS))
+        workers = min(threads or PROCESSORS, -(-n_rows // BLOCK_ROWS))
         for each in _mapped(product, blocks, workers):
             total += each
         return (total / n_rows).astype(self.dtype)
