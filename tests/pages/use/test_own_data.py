@@ -11,6 +11,7 @@ import zipfile
 import pytest
 
 from dpcore.data.held_tables import HeldTable, held_name
+from dpcore.experiments.cca.spec import CcaProblem
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.releases import Project
 from dpcore.releases.verification import verify
@@ -66,16 +67,39 @@ def test_an_example_is_on_every_page_with_one_click(open_page):
     at.button(key="own_class-survey").click().run()
     assert not at.exception and "your-table" in at.selectbox(key="dataset").options
     assert at.query_params["dataset"] == "your-table"
-    for page in ("explore/playground", "explore/statistics", "use/best"):
+    for page in ("explore/playground", "explore/statistics", "use/best", "explore/cca"):
         at = gone(at, page)
         assert not at.exception and not at.error and not at.warning
         assert at.selectbox(key="dataset").value == own_of(at).held.name
         assert any("laboratory" in text for text in texts(at))
+    assert at.selectbox(key="cca_data").value == own_of(at).held.name
     at = gone(at, PAGE)
     (remove,) = (each for each in at.button if each.label == "Remove it")
     remove.click().run()
     assert "your-table" not in at.selectbox(key="dataset").options
     assert at.selectbox(key="dataset").value == "digits" and not at.exception
+
+
+def test_cca_cuts_it_by_names_that_stay_out_of_the_address(open_page):
+    at = open_page(PAGE)
+    at.button(key="own_breast-cancer").click().run()
+    at = gone(at, "explore/cca")
+    told = "".join(texts(at))
+    assert "of the 3 best pairs survives" in told and "569 people" in told
+    at.button_group(key="cca_table").set_value("chosen columns").run()
+    (first,) = (each for each in at.multiselect if each.label == "Columns of the first view")
+    assert first.options[0] == "mean radius"
+    first.set_value(list(range(10))).run()
+    assert not at.exception and not at.error
+    # The second view has all others.
+    assert "second view (20 columns)" in "".join(texts(at))
+    assert "radius" not in str(at.query_params)
+    kept = own_of(at).held.kept
+    assert any(isinstance(each, CcaProblem) for cache in kept.values() for each in results(cache))
+
+
+def results(cache: OnceCache) -> list[object]:
+    return [kept.future.result() for kept in cache._results.values()]
 
 
 def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
@@ -86,7 +110,7 @@ def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
     caplog.set_level(logging.DEBUG)
     marks = ("SECRETone", "SECRETtwo")
     sessions = [brought(open_page, mark) for mark in marks]
-    for page in ("explore/playground", "explore/tradeoffs"):
+    for page in ("explore/playground", "explore/tradeoffs", "explore/cca"):
         sessions = [gone(at, page) for at in sessions]
     names = [own_of(at).held.name for at in sessions]
     shown = [everything(at) for at in sessions] + [everything(open_page("explore/playground"))]
