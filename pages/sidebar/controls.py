@@ -146,7 +146,12 @@ def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dic
         return {"options": (*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY)}
     if name in ("components", "intermediate"):
         most = min(dataset.n_features, 100) if name == "components" else dataset.n_features
-        return {"max_value": most, "value": defaults_for(dataset)[name]}
+        given = {"max_value": most, "value": defaults_for(dataset)[name]}
+        if most > 1:
+            return given
+        # A slider has two ends.
+        st.session_state[name] = 1
+        return given | {"max_value": 2, "disabled": True}
     if name == "limits":
         return {"max_chars": None}
     return {"disabled": values["split"] != "dirichlet"} if name == "concentration" else {}

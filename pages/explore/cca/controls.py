@@ -64,6 +64,9 @@ def choose_views() -> ViewSource | None:
         st.caption(LABORATORY)
     if not dataset_ready(statuses[name]):
         return None
+    if statuses[name].n_features < 2:
+        st.info("Two views need two columns at least, and this table has one.")
+        return None
     if how is None:
         how = _chosen_columns(name)
     return None if how is None else CutViews(name, how)

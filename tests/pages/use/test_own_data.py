@@ -27,6 +27,10 @@ ROWS = 40
 
 def brought(open_page: Opener, mark: str):
     """A session that has brought a table with marked names and values, and looks at it."""
+    return with_table(open_page, *marked(mark))
+
+
+def marked(mark: str) -> tuple[str, str]:
     head = f"{mark}length,weight,{mark}group,{mark}place\n"
     table = head + "".join(
         f"{i % 9},{i * 1.5}e0,{mark}{'AB'[i % 2]},{mark}{'NESE'[i % 4]}\n" for i in range(ROWS)
@@ -36,6 +40,11 @@ def brought(open_page: Opener, mark: str):
         f'[rows]\nlabel = "{mark}group"\nsite = "{mark}place"\n'
         f"[columns.{mark}length]\n{limits}[columns.weight]\n{limits}"
     )
+    return table, dictionary
+
+
+def with_table(open_page: Opener, table: str, dictionary: str):
+    """A session that uses a table by a dictionary on every page."""
     at = open_page(PAGE)
     at.file_uploader(key="own_file").upload("people.csv", table.encode(), "text/csv").run()
     assert not at.exception
@@ -155,6 +164,21 @@ def test_an_address_finds_nobodys_table(open_page):
     for asked in ("your-table", name):
         at = open_page("explore/playground", dataset=asked)
         assert at.selectbox(key="dataset").value == "digits" and "must be" in sentences(at)
+
+
+def test_a_page_says_in_a_sentence_what_a_table_is_too_small_for(open_page):
+    table = "a,kind\n" + "0.5,x\n1,x\n" * 20
+    at = with_table(open_page, table, '[rows]\nlabel="kind"\n[columns.a]\nlower=0\nupper=1\n')
+    refusals = {
+        "explore/playground": "",
+        "explore/statistics": "",
+        "explore/cca": "two columns at least",
+        "explore/classification": "as digits or mnist, got 'your table'",
+    }
+    for page, sentence in refusals.items():
+        at = gone(at, page)
+        assert not at.exception and sentence in sentences(at)
+        assert bool(at.error or at.info) == bool(sentence)
 
 
 HOSTILE = {
