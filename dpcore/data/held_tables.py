@@ -25,6 +25,8 @@ class HeldTable:
     ----------
     dataset : Dataset
         Its rows; it gets a name of its own.
+    ending : str, optional
+        Of that name, where nobody else is in this process; else it cannot be guessed.
 
     Attributes
     ----------
@@ -34,8 +36,8 @@ class HeldTable:
         What was computed from it, by whatever computed it.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.name = PREFIX + token_hex(16)
+    def __init__(self, dataset: Dataset, *, ending: str = "") -> None:
+        self.name = PREFIX + (ending or token_hex(16))
         self.dataset = replace(dataset, name=self.name)
         self.kept: dict[Any, Any] = {}
         _held[self.name] = self
