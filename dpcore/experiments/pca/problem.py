@@ -31,12 +31,8 @@ from dpcore.streams import Purpose, stream
 _MOST_BYTES = 1024**3
 
 
-# From a key, and what makes its site data, to these: where they are kept between two starts.
-Shelf = Callable[[ProblemKey, Callable[[], SiteData]], SiteData]
-
-
-def _no_shelf(_: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
-    return make()
+# From a key, and what reads its rows, to its site data: where they are kept between two starts.
+Shelf = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +158,10 @@ def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
     return SiteData(moments, centre, About.of(prepared))
 
 
+def _made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
+    return site_data(key, read())
+
+
 def build_problem(
     key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
@@ -262,7 +262,7 @@ class Problems:
         *,
         keep_data: int = 1,
         keep: int = 1,
-        shelf: Shelf = _no_shelf,
+        shelf: Shelf = _made,
     ):
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
@@ -282,14 +282,14 @@ class Problems:
 
         The many problems of a sweep then push out none of these.
         """
-        own = OnceCache(self._build, keep, _MOST_BYTES)
+        own = OnceCache(lambda key: self._build(key, _made), keep, _MOST_BYTES)
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
-    def _build(self, key: ProblemKey, shelf: Shelf = _no_shelf) -> Problem:
+    def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
         with one_blas_thread():
             if key.knowledge != NO_KNOWLEDGE:
                 return build_problem(key, self.prepared(*key.data), lambda: self._whole(*key.data))
-            data = shelf(key, lambda: site_data(key, self.prepared(*key.data)))
+            data = shelf(key, lambda: self.prepared(*key.data))
             return _problem_on(key, data, lambda: self._whole(*key.data))
 
 
