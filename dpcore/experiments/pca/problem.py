@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Prepared, load_dataset, prepare, split_sites
+from dpcore.data.held_tables import is_held
 from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
@@ -112,7 +113,9 @@ def load_prepared(
 ) -> Prepared:
     """A data set ready for a private algorithm; the slow and large part of a problem."""
     dataset = load_dataset(name, limits=limits, download=download)
-    return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=True)
+    # The rows of a table in somebody's hands are its holder's, and are prepared again and again.
+    in_place = not is_held(name)
+    return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=in_place)
 
 
 def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:

@@ -33,6 +33,7 @@ def energy_curves_svg(
     axis_title: str,
     logarithmic: bool = True,
     published: Sequence[Point] = (),
+    target: float | None = None,
 ) -> str:
     """Mean captured energy along one field with the range of the draws, as SVG text.
 
@@ -46,6 +47,8 @@ def energy_curves_svg(
     logarithmic : bool
     published : sequence of (protocol, value, energy ratio)
         Points to put on top, drawn hollow.
+    target : float, optional
+        A share that is to be reached.
     """
     values = sorted({float(row[field]) for row in rows})
     ticks, labels = log_ticks(values) if logarithmic else (values, [f"{v:g}" for v in values])
@@ -74,6 +77,11 @@ def energy_curves_svg(
     floor = fmean(row["random_ratio"] for row in rows)
     for level, colour, dash in ((1.0, INK_LIGHT, "7 4"), (floor, GREY, "2 4")):
         parts.append(_line(_LEFT, y(level), _WIDTH - _RIGHT, y(level), colour, dash, 1.5))
+    if target is not None:
+        parts += [
+            _line(_LEFT, y(target), _WIDTH - _RIGHT, y(target), INK_LIGHT, width=1.5),
+            _text(_LEFT + 6, y(target) - 5, f"target: {target:.0%}", anchor="start"),
+        ]
     legend: float = _LEFT
     for key in dict.fromkeys(row["protocol"] for row in rows):
         own = [row for row in rows if row["protocol"] == key]
