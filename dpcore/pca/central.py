@@ -32,14 +32,9 @@ from dpcore.privacy import (
 class NoisyMoment:
     """A released second moment.
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (n_features, n_features)
-        Not symmetric for SuLQ. In general not positive either.
-    sigma : float
-        Standard deviation of the noise, in units of the second moment.
-    guarantee : Guarantee
-        `asked` is what the source claims for this noise, `epsilon` what holds.
+    matrix: shape (n_features, n_features). Not symmetric for SuLQ. In general not positive either.
+    sigma: Standard deviation of the noise, in units of the second moment.
+    guarantee: `asked` is what the source claims for this noise, `epsilon` what holds.
     """
 
     matrix: FloatArray
@@ -72,10 +67,7 @@ def modsulq_sigma(
 
     Their theorem 1: the release is (epsilon, delta)-differentially private.
 
-    Raises
-    ------
-    ParameterError
-        If delta is 0, or so large that the logarithm is negative.
+    Raises `ParameterError` if delta is 0, or so large that the logarithm is negative.
     """
     if budget.is_noiseless:
         return 0.0
@@ -102,20 +94,10 @@ def sulq_moment(
     paper sets SuLQ aside. Use `symmetric_part` first. tr(V^T M V) depends on the symmetric part
     alone, so its leading eigenvectors are the frame with the most energy in M.
 
-    Parameters
-    ----------
-    second_moment : ndarray of shape (n_features, n_features), symmetric
-        X^T X / n over rows of norm at most `row_norm_bound`.
-    n_samples : int
-    budget : PrivacyBudget
-        With a positive delta.
-    row_norm_bound : float
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    ParameterError
-        If delta is 0.
+    second_moment: shape (n_features, n_features), symmetric. X^T X / n over rows of norm at most
+        `row_norm_bound`.
+    budget: With a positive delta.
+    Raises `ParameterError` if delta is 0.
     """
     n_features = len(second_moment)
     sigma = sulq_sigma(n_features, n_samples, budget, row_norm_bound=row_norm_bound)

@@ -20,17 +20,13 @@ _OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)
 class PpcaRelease:
     """Private components, how they were drawn and what is promised.
 
-    Attributes
-    ----------
-    components : ndarray of shape (n_components, n_features), orthonormal rows
-        Only their span means anything: within it the rows are uniform.
-    draw : BinghamDraw
-        Diagnostics. Traces, states, R-hat, sample sizes, the number of sweeps and `converged`
-        are functions of the rows that epsilon does not cover: for the aggregator's eyes, unless
-        the data are public.
-    guarantee : Guarantee
-        Pure epsilon, or nothing (infinite epsilon) where the chains did not converge: which of
-        the two it says depends on the rows as well.
+    components: shape (n_components, n_features), orthonormal rows. Only their span means anything:
+        within it the rows are uniform.
+    draw: Diagnostics. Traces, states, R-hat, sample sizes, the number of sweeps and `converged` are
+        functions of the rows that epsilon does not cover: for the aggregator's eyes, unless the
+        data are public.
+    guarantee: Pure epsilon, or nothing (infinite epsilon) where the chains did not converge: which
+        of the two it says depends on the rows as well.
     """
 
     components: np.ndarray
@@ -60,25 +56,13 @@ def ppca(
     floating point; otherwise the draw is the end of a Markov chain whose convergence is
     diagnosed, not proven, and the promise holds as far as that goes.
 
-    Parameters
-    ----------
-    second_moment : ndarray of shape (n_features, n_features), or (n_features,) if diagonal
-        A = X^T X / n over rows of norm at most `row_norm_bound`.
-    n_samples : int
-    epsilon : float
-        Positive and finite.
-    n_components : int
-    row_norm_bound : float
-        c, public.
-    rng : numpy.random.Generator
-    **sampler
-        Passed on to `sample_matrix_bingham`: `method`, `n_chains`, `max_r_hat`, `min_ess`,
+    second_moment: shape (n_features, n_features), or (n_features,) if diagonal. A = X^T X / n over
+        rows of norm at most `row_norm_bound`.
+    epsilon: Positive and finite.
+    row_norm_bound: c, public.
+    **sampler: Passed on to `sample_matrix_bingham`: `method`, `n_chains`, `max_r_hat`, `min_ess`,
         `max_sweeps`.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its range.
+    Raises `ParameterError` if an argument is outside its range.
     """
     budget = PrivacyBudget(epsilon)
     if budget.is_noiseless:

@@ -26,19 +26,11 @@ def noise_edge(sigma: np.ndarray, weights: np.ndarray, n_features: int, *, noise
     not matter in the limit). Eigenvalues of a noisy second moment that don't rise above it say
     nothing about the data.
 
-    Parameters
-    ----------
-    sigma : ndarray of shape (n_sites,)
-        Noise standard deviation of each matrix that went into the average; one for central.
-    weights : ndarray of shape (n_sites,)
-        Weights of the average.
-    n_features : int
-    noise : {"triangle", "isometric", "wishart"}
-
-    Returns
-    -------
-    float
-        In units of the second moment.
+    sigma: shape (n_sites,). Noise standard deviation of each matrix that went into the average; one
+        for central.
+    weights: shape (n_sites,). Weights of the average.
+    noise: {"triangle", "isometric", "wishart"}
+    Returns: In units of the second moment.
     """
     together = math.sqrt(float(np.sum((weights * sigma) ** 2)))
     return _EDGES[noise] * math.sqrt(n_features) * together
@@ -59,12 +51,9 @@ def n_above_noise(eigenvalues: FloatArray, sigma: float, *, noise: str) -> int:
     large with at most that chance. It is measured from the mean of the eigenvalues that are left,
     if that is above 0: variance that is the same in every direction singles out none.
 
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (n_features,)
-    sigma : float
-    noise : {"triangle", "isometric"}
-        The quantile is above the exact one at every size, for triangle noise by more.
+    eigenvalues: shape (n_features,)
+    noise: {"triangle", "isometric"}. The quantile is above the exact one at every size, for
+        triangle noise by more.
     """
     descending = np.sort(eigenvalues)[::-1]
     left = np.arange(len(descending), 0, -1)

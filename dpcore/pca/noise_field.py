@@ -22,12 +22,8 @@ _SMOOTHED = 0.1
 class NoisyMean:
     """A released mean whose outer product was subtracted from the second moment.
 
-    Parameters
-    ----------
-    value : ndarray of shape (n_features,)
-        As released.
-    sigma : float
-        Standard deviation of the noise in each of its entries.
+    value: shape (n_features,). As released.
+    sigma: Standard deviation of the noise in each of its entries.
     """
 
     value: FloatArray

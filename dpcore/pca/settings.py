@@ -149,10 +149,7 @@ def sites_that_answer(
 ) -> tuple[int, ...]:
     """Numbers of the sites that do not drop out, in order; the more drop out, the same and others.
 
-    Raises
-    ------
-    ParameterError
-        If nobody would be left.
+    Raises `ParameterError` if nobody would be left.
     """
     settings.check_sites(n_sites)
     if settings.dropped_sites == 0:

@@ -15,10 +15,7 @@ _STOOD = "_stood"
 def drawn(name: str, progress: SweepProgress, draw: Callable[[SweepProgress], None]) -> None:
     """Draw what has arrived of a figure; while that is less than half, what stood there before.
 
-    Parameters
-    ----------
-    name : str
-        Of the figure, by which what it showed last is kept for this visitor.
+    name: Of the figure, by which what it showed last is kept for this visitor.
     """
     is_there = 2 * progress.done >= max(progress.total, 1)
     if not is_there and (progress.goes_on or not progress.done) and stands(name):

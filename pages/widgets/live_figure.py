@@ -24,17 +24,11 @@ def live_figure(
     They begin by themselves and go on where they were, from the rows on disk. What the figure of
     this name showed before stays, greyed, until half of the new one is there.
 
-    Parameters
-    ----------
-    name : str
-        Of the figure; one of a name on a server. A page's figures share the first word, up to an
+    name: Of the figure; one of a name on a server. A page's figures share the first word, up to an
         underscore: those of the page that was looked at before give way.
-    sweeps : tuple of Sweep or Points
-        The first comes first.
-    draw : callable
-        Draws what is there, all or a part or nothing yet.
-    noun : str
-        What is counted.
+    sweeps: The first comes first.
+    draw: Draws what is there, all or a part or nothing yet.
+    noun: What is counted.
     """
     try:
         job = visitors_jobs.live(name, sweeps)

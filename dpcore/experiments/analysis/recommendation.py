@@ -28,13 +28,8 @@ class Round:
 class Found:
     """A way that reaches the target, and the cheapest value at which it does.
 
-    Parameters
-    ----------
-    value : float or int
-    spec : RunSpec
-        What it runs there.
-    ranked : Ranked
-        Its draws in the search.
+    spec: What it runs there.
+    ranked: Its draws in the search.
     """
 
     value: float
@@ -46,22 +41,13 @@ class Found:
 class Recommendation:
     """What a target costs at least.
 
-    Parameters
-    ----------
-    base : RunSpec
-        What was held.
-    field : str
-    target : float
-    best, runner_up : Found or None
-        The cheapest, and the cheapest of the others; None if no way reaches the target.
-    untrusting : Found or None
-        The cheapest that needs nobody trusted.
-    most : Round
-        Where nothing reaches the target: the way that comes closest, and where.
-    fresh : tuple of dict
-        As many further draws of the best, which had no part in the search.
-    skipped : tuple of dict
-        Settings that could not be run, with reasons.
+    base: What was held.
+    best, runner_up: The cheapest, and the cheapest of the others; None if no way reaches the
+        target.
+    untrusting: The cheapest that needs nobody trusted.
+    most: Where nothing reaches the target: the way that comes closest, and where.
+    fresh: As many further draws of the best, which had no part in the search.
+    skipped: Settings that could not be run, with reasons.
     """
 
     base: RunSpec

@@ -18,10 +18,7 @@ def chance_of_mean_above(values: Sequence[float], level: float) -> float | None:
     for location and log scale), the mean is Student's t around theirs: of n draws with mean m and
     standard deviation s, the chance is T_{n-1}((m - level) sqrt(n) / s).
 
-    Returns
-    -------
-    float or None
-        None for fewer than two draws, which say nothing of their spread.
+    Returns: None for fewer than two draws, which say nothing of their spread.
     """
     if len(values) < 2:
         return None
@@ -42,10 +39,7 @@ def chance_ahead(first: Sequence[float], second: Sequence[float]) -> float | Non
 def least_share(successes: int, draws: int, *, confidence: float = 0.95) -> float:
     """A lower confidence limit of how often a single draw succeeds (Clopper & Pearson 1934).
 
-    Raises
-    ------
-    ParameterError
-        Unless there are draws, and no more successes than draws.
+    Raises `ParameterError` unless there are draws, and no more successes than draws.
     """
     if not 0 <= successes <= draws or draws < 1:
         raise ParameterError("successes", f"in [0, draws={draws}], of at least one", successes)

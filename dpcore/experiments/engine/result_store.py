@@ -49,10 +49,7 @@ def cache_folder() -> Path:
 def size_in_bytes(text: str) -> int:
     """ "500 MB" as a number of bytes.
 
-    Raises
-    ------
-    ParameterError
-        If it is no size.
+    Raises `ParameterError` if it is no size.
     """
     found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d*)?)\s*([kmg]?)b?\s*", text, re.IGNORECASE)
     if found is None:
@@ -91,17 +88,9 @@ class Claim:
 class Store:
     """Finished units in a folder.
 
-    Parameters
-    ----------
-    folder : path, optional
-        `cache_folder()` by default; made when something is kept.
-
-    Attributes
-    ----------
-    trouble : str
-        One sentence for a person if results cannot be kept, else empty.
-    damaged : int
-        Entries found unreadable so far; they are computed again.
+    folder: path. `cache_folder()` by default; made when something is kept.
+    trouble: One sentence for a person if results cannot be kept, else empty.
+    damaged: Entries found unreadable so far; they are computed again.
     """
 
     def __init__(self, folder: str | Path | None = None):
@@ -157,14 +146,9 @@ class Store:
     ) -> Iterator[Row]:
         """Rows that are always made together: found here, or made and kept once all are there.
 
-        Parameters
-        ----------
-        dataset : str
-            Whose rows they are computed from.
-        identity : sequence
-            Everything else they depend on, as JSON has it.
-        make : callable
-            Gives the rows, one after the other. Those of a held table are never kept.
+        dataset: Whose rows they are computed from.
+        identity: Everything else they depend on, as JSON has it.
+        make: Gives the rows, one after the other. Those of a held table are never kept.
         """
         if is_held(dataset):
             yield from make()

@@ -33,19 +33,12 @@ _SEPARATORS = re.compile(r"[\s,;]+")
 class StatisticSpec:
     """What is released about one column.
 
-    Parameters
-    ----------
-    kind : {"mean", "variance", "histogram"}
-    low, high : float
-        Public bounds; the histogram's outermost edges.
-    epsilon, delta : float
-        Asked of this one release.
-    mechanism : {"laplace", "gaussian"}
-    bins : int
-        Of the histogram, equally wide.
-    seed : int
-    column : str
-        Public name of what the values are. Columns of one name share their noise.
+    kind: {"mean", "variance", "histogram"}
+    low, high: Public bounds; the histogram's outermost edges.
+    epsilon, delta: Asked of this one release.
+    mechanism: {"laplace", "gaussian"}
+    bins: Of the histogram, equally wide.
+    column: Public name of what the values are. Columns of one name share their noise.
     """
 
     kind: str = MEAN
@@ -92,10 +85,8 @@ def usual_bounds(dataset: str | None) -> tuple[float, float]:
 def numbers_in(text: str) -> np.ndarray:
     """The numbers in a text, separated by blanks, commas, semicolons or lines.
 
-    Raises
-    ------
-    ParameterError
-        Naming the first thing that is no finite number, or if there are fewer than two.
+    Raises `ParameterError` naming the first thing that is no finite number, or if there are fewer
+        than two.
     """
     numbers = []
     for word in filter(None, _SEPARATORS.split(text.strip())):

@@ -31,11 +31,7 @@ def kept_or_made(key: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
     Only of data sets that are read from files: the others are made in no time. What is damaged is
     made again.
 
-    Parameters
-    ----------
-    key : ProblemKey
-    make : callable
-        Reads the rows.
+    make: Reads the rows.
     """
     identity = _identity(key)
     if identity is None:

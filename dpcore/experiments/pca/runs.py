@@ -80,16 +80,9 @@ def draw_subspaces(
 ) -> list[dict[str, Subspace]]:
     """Subspaces of several specs on one draw of the noise, the same as each alone gives.
 
-    Parameters
-    ----------
-    specs : sequence of RunSpec
-        Equal but for K, R, truncation and encoding.
-    problem : Problem
-    repetition : int
-    threads : int, optional
-        Sites worked on at the same time; one a processor by default, and protocols too.
-    checkpoint : callable
-        Called before each site; what it raises ends the draw.
+    specs: Equal but for K, R, truncation and encoding.
+    threads: Sites worked on at the same time; one a processor by default, and protocols too.
+    checkpoint: Called before each site; what it raises ends the draw.
     """
     protocols = [protocol(key) for key in specs[0].protocols]
     settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
@@ -227,12 +220,8 @@ def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
 def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaRow]:
     """Rows of a spec, as they are finished.
 
-    Raises
-    ------
-    ParameterError
-        If the spec cannot run on its data set; before anything is drawn.
-    DataUnavailable
-        If the data set's files are not there.
+    Raises `ParameterError` if the spec cannot run on its data set; before anything is drawn.
+    Raises `DataUnavailable` if the data set's files are not there.
     """
     for repetition in range(spec.repetitions):
         problem = problems(spec.problem_key(repetition))

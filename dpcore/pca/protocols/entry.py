@@ -38,16 +38,10 @@ class NoiseIdentity:
     """Which noisy thing a protocol reads. Protocols with one identity read one draw: for the
     ledger they are one release, and estimators with one seed draw it once.
 
-    Parameters
-    ----------
-    name : str
-        Part of the root of a release's streams: never renamed.
-    words : str
-        What it is; "{sites}" stands for their number.
-    settings : tuple of str
-        Fields of a row that shape the noise besides the people and epsilon.
-    on_sphere : NoiseIdentity, optional
-        The same where rows get length 1 around a mean, if that makes it another.
+    name: Part of the root of a release's streams: never renamed.
+    words: What it is; "{sites}" stands for their number.
+    settings: Fields of a row that shape the noise besides the people and epsilon.
+    on_sphere: The same where rows get length 1 around a mean, if that makes it another.
     """
 
     name: str
@@ -74,17 +68,10 @@ class Look:
 class Neighbours:
     """Where an audit attacks a protocol: on how many sites, and under which settings.
 
-    Parameters
-    ----------
-    n_sites : int
-    epsilon : float, optional
-        Asked, where the audit's own would leave nothing to be found.
-    settings : tuple of (name, value)
-        Fields of `ReleaseSettings` that differ from the audit's.
-    noisy_mean : callable, optional
-        Draw -> the private mean that is seen beside the matrix, for protocols that buy one.
-    has_own_cases : bool
-        Whether sites and aggregators attack in cases written for this protocol.
+    epsilon: Asked, where the audit's own would leave nothing to be found.
+    settings: tuple of (name, value). Fields of `ReleaseSettings` that differ from the audit's.
+    noisy_mean: Draw -> the private mean that is seen beside the matrix, for protocols that buy one.
+    has_own_cases: Whether sites and aggregators attack in cases written for this protocol.
     """
 
     n_sites: int = 1
@@ -98,34 +85,19 @@ class Neighbours:
 class Protocol:
     """A protocol: a draw in, a subspace out, and what everybody has to know about it.
 
-    Parameters
-    ----------
-    key, title : str
-        The name in specs, addresses and on the command line; the name on a page.
-    summary : str
-        One sentence: who adds noise where, and what is sent.
-    release : callable
-        Draw -> Subspace.
-    promise : callable
-        (ReleaseSettings, people at each site, n_features) -> the Guarantee that `release` comes
-        with, no row being read. Raises `ParameterError` where the protocol cannot run.
-    kind : Kind
-    where : Where
-    noise : NoiseIdentity or None
-        None where nothing noisy is read.
-    average : callable, optional
-        Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
+    key, title: The name in specs, addresses and on the command line; the name on a page.
+    summary: One sentence: who adds noise where, and what is sent.
+    release: Draw -> Subspace.
+    promise: (ReleaseSettings, people at each site, n_features) -> the Guarantee that `release`
+        comes with, no row being read. Raises `ParameterError` where the protocol cannot run.
+    noise: None where nothing noisy is read.
+    average: Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
         directions. From it a release can tell how good it is (`assess`); None where there is none.
-    silent_because : str
-        Where there is none: why, as half a sentence.
-    wants_proxies, wants_average : bool
-        Which products of the sites `release` reads.
-    is_chain : bool
-        Whether sites hand on from one to the next, and there is no aggregator.
-    look : Look, optional
-        The next free one where there is none.
-    neighbours : Neighbours
-        Of the audit.
+    silent_because: Where there is none: why, as half a sentence.
+    wants_proxies, wants_average: Which products of the sites `release` reads.
+    is_chain: Whether sites hand on from one to the next, and there is no aggregator.
+    look: The next free one where there is none.
+    neighbours: Of the audit.
     """
 
     key: str

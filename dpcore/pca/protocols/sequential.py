@@ -43,10 +43,7 @@ def promised_in_a_chain(
 ) -> Guarantee:
     """As DPdisPCA, whose noise it reads; there is no aggregator to promise anything against.
 
-    Raises
-    ------
-    ParameterError
-        If K is above R: the last site holds R directions and no more.
+    Raises `ParameterError` if K is above R: the last site holds R directions and no more.
     """
     if settings.n_components > settings.intermediate_dim:
         raise ParameterError(
