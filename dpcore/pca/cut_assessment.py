@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.pca.noise_edge import off_diagonal_sigma
-from dpcore.pca.noise_field import OfGroup, inverse_gaps
+from dpcore.pca.noise_field import OfGroup, inverse_gaps, off_diagonal_sigma
 from dpcore.pca.self_assessment import Assessment, assessment_of
 from dpcore.pca.site import NoisySite
 from dpcore.spectra import Spectrum

@@ -26,8 +26,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.noise_edge import n_above_noise
-from dpcore.pca.noise_field import NoiseField, NoisyMean, OfGroup
+from dpcore.pca.noise_field import NoiseField, NoisyMean, OfGroup, n_above_noise
 from dpcore.spectra import Spectrum
 
 LEVEL = 0.9

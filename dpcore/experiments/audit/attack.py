@@ -268,7 +268,7 @@ def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
     from dpcore.experiments.audit.cca_cases import cca_cases
     from dpcore.experiments.audit.classification_cases import classification_cases
     from dpcore.experiments.audit.composed_cases import composed_cases
-    from dpcore.experiments.audit.statistics_cases import statistics_cases
+    from dpcore.experiments.audit.noise_cases import statistics_cases
 
     return (
         *second_moment_cases(),

@@ -20,6 +20,7 @@ from dpcore.experiments.engine.experiment import Experiment
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.experiment import PCA
+from dpcore.experiments.pca.kept_moments import About, SiteData
 from dpcore.experiments.pca.problem import (
     Problem,
     build_problem,
@@ -29,10 +30,9 @@ from dpcore.experiments.pca.problem import (
 )
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
-from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
-from dpcore.pca.exponential import ppca
+from dpcore.pca.central import ppca
 from dpcore.spectra import SiteRows, captured_energy, site_moments
 from dpcore.streams import Purpose, Repetition
 

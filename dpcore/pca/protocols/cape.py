@@ -18,9 +18,9 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
+from dpcore.pca.protocols.entry import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
 from dpcore.pca.protocols.pooling import AddedOnce
-from dpcore.pca.protocols.traffic import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
 from dpcore.pca.subspace import Subspace

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dpcore.arrays import FloatArray
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.cut_assessment import assess_cut
 from dpcore.pca.draw import Draw
+from dpcore.pca.messages.encoding import message_length
 from dpcore.pca.messages.names import rounding_step
 from dpcore.pca.protocols.guarantees import Promise
 from dpcore.pca.self_assessment import Assessment
@@ -172,3 +175,27 @@ class Protocol:
             intermediate_dim=settings.intermediate_dim,
             sigma_left=average.sigma_left,
         )
+
+
+def whole_matrix_bytes(draw: Draw) -> IntArray:
+    """(S,) bytes of each site's message when it sends its whole noisy matrix as it is."""
+    n_features, itemsize = draw.moments.n_features, draw.moments.dtype.itemsize
+    length = message_length(n_features, n_features, itemsize, whole=True)
+    return np.full(draw.moments.n_sites, length + traffic_of_means(draw)[0])
+
+
+def raw_row_bytes(draw: Draw) -> IntArray:
+    """(S,) bytes of each site's rows, sent as they are."""
+    return draw.moments.n_samples * draw.moments.n_features * draw.moments.dtype.itemsize
+
+
+def traffic_of_means(draw: Draw, *, come_back: bool = False) -> tuple[int, int]:
+    """Bytes that a site's private mean takes, and messages that go before the site's own.
+
+    The average of all means comes back to where it is needed for what is sent next: to sites
+    that cut their matrix, and on the sphere to all.
+    """
+    if draw.of_sites.mean_share == 0:
+        return 0, 0
+    one_way = draw.moments.n_features * draw.moments.dtype.itemsize
+    return (2 * one_way, 2) if come_back or draw.settings.on_sphere else (one_way, 0)
