@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpcore.arrays import FloatArray
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms.bingham_chains import ChainRun, orthonormalize, run_chains, uniform_frames
 
 
@@ -205,8 +205,7 @@ def sample_matrix_bingham(
 
 
 def _require_settings(method: str, n_chains: int, max_sweeps: int) -> None:
-    if method not in METHODS:
-        raise ParameterError("method", f"one of {', '.join(METHODS)}", method)
+    require_one_of("method", method, METHODS)
     if n_chains < 2:
         raise ParameterError("n_chains", "at least 2", n_chains)
     if max_sweeps < 8:

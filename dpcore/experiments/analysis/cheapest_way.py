@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 from dpcore.data import dataset_status
 from dpcore.data.sites import MOST_SITES
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.analysis.ranking import (
     FEW_DRAWS,
     Ranked,
@@ -64,8 +64,7 @@ def recommend(
     Raises `ParameterError` if the field or the target is unknown, no protocol has what is looked
         for, or none of its values can run.
     """
-    if field not in AXES:
-        raise ParameterError("field", f"one of {', '.join(AXES)}", field)
+    require_one_of("field", field, AXES)
     if not 0 < target < 1:
         raise ParameterError("target", "between 0 and 1", target)
     ways = [way for way in ways_for(base.dataset, protocols) if has_field(way.protocol, field)]

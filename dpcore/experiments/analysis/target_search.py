@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any, Unpack
 
 from dpcore.data import dataset_status
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import RunOptions, Sweep, collect
 from dpcore.experiments.pca.sentences import counted, percent
@@ -112,8 +112,7 @@ def search(
     Yields `Answer`: Last, unless stopped.
     Raises `ParameterError` if the field or target is unknown or no value can run.
     """
-    if field not in AXES:
-        raise ParameterError("field", f"one of {', '.join(AXES)}", field)
+    require_one_of("field", field, AXES)
     if not 0 < target < 1:
         raise ParameterError("target", "between 0 and 1", target)
     base = replace(spec, protocols=(protocol,))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypedDict, Unpack
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.executor import results
 from dpcore.experiments.engine.experiment import ProblemSource, Row, Spec, experiment_of
 from dpcore.experiments.engine.result_store import Store
@@ -68,8 +68,7 @@ class Sweep:
         known = experiment_of(self.base).variable_fields(self.base)
         seen: set[str] = set()
         for field, values in self.vary:
-            if field not in known:
-                raise ParameterError("vary", f"one of {', '.join(known)}", field)
+            require_one_of("vary", field, known)
             if field in seen:
                 raise ParameterError("vary", "a field at most once", field)
             if not values:

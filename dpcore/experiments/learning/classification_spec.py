@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from dpcore.data.preparation import RENAMED
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.experiments.pca.spec import BUYING, PREPARATIONS
 from dpcore.pca.protocols.entry import Kind
@@ -96,8 +96,7 @@ class ClassificationSpec:
             ("model", MODELS),
             ("preparation", PREPARATIONS),
         ):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         for name in ("pca_share", "centring_share"):
             if not 0 <= (getattr(self, name) or 0.0) <= 1:
                 raise ParameterError(name, "in [0, 1]", getattr(self, name))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.control_ranges import LARGEST_BOUND, require_counts
 from dpcore.privacy import PrivacyBudget
 from dpcore.statistics import MECHANISMS
@@ -54,8 +54,7 @@ class StatisticSpec:
     def __post_init__(self) -> None:
         PrivacyBudget(self.epsilon, self.delta)
         for name, choices in (("kind", KINDS), ("mechanism", MECHANISMS)):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         if not self.low < self.high < math.inf:
             raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
         for name, bound in (("lower bound", self.low), ("upper bound", self.high)):

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.errors import ParameterError
+from dpcore.errors import require_one_of
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims
@@ -171,6 +171,5 @@ def paper_figure(name: str) -> PaperFigure:
 
     Raises `ParameterError` naming the known ones.
     """
-    if name not in FIGURES:
-        raise ParameterError("figure", f"one of {', '.join(FIGURES)}", name)
+    require_one_of("figure", name, FIGURES)
     return FIGURES[name]

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from dpcore.data.catalog import CATALOG
 from dpcore.data.column_limits import read_limits
 from dpcore.data.preparation import MODES, RENAMED
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.control_ranges import (
     LARGEST_CONCENTRATION,
     SMALLEST_CONCENTRATION,
@@ -152,8 +152,7 @@ class RunSpec(TwoWorlds):
             ("split", SPLITS),
             ("reference", REFERENCES),
         ):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         check_knowledge(self.knowledge, self.dataset)
         _check_limits(self.limits, self.dataset)
         if not self.protocols:

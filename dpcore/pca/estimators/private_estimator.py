@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from dpcore.errors import ParameterError, PreparationWarning
+from dpcore.errors import ParameterError, PreparationWarning, require_one_of
 from dpcore.streams import root_of_release
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -45,8 +45,7 @@ def check_long_rows(on_long_rows: str, n_long: int, bound: str) -> None:
     Raises `ParameterError` if `on_long_rows` is unknown, or there are long rows and they are to be
         refused.
     """
-    if on_long_rows not in ON_LONG_ROWS:
-        raise ParameterError("on_long_rows", f"one of {', '.join(ON_LONG_ROWS)}", on_long_rows)
+    require_one_of("on_long_rows", on_long_rows, ON_LONG_ROWS)
     if n_long and on_long_rows == "refuse":
         raise ParameterError(
             "X", f"of row norms at most row_norm_bound={bound}", f"{n_long} longer rows"

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.data.row_norms import check_norm_bound, shorten
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows
 from dpcore.pca.self_assessment import Assessment
@@ -34,8 +34,7 @@ PREPARATIONS = ("sphere", "bounded", "none")
 
 def check_preparation(preparation: str) -> None:
     """Refuse one that no estimator has."""
-    if preparation not in PREPARATIONS:
-        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
+    require_one_of("preparation", preparation, PREPARATIONS)
 
 
 def bounded_rows(X: FloatArray, bound: float, *, on_long_rows: str) -> tuple[FloatArray, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.protocols.cape import (
     cape,
     masked_average,
@@ -70,8 +70,7 @@ def protocol(key: str) -> Protocol:
 
     Raises `ParameterError` naming the known ones.
     """
-    if key not in PROTOCOLS:
-        raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", key)
+    require_one_of("protocol", key, PROTOCOLS)
     return PROTOCOLS[key]
 
 

@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.resources import files
 from textwrap import dedent
 
-from dpcore.errors import ParameterError
+from dpcore.errors import require_one_of
 from dpcore.experiments.pca.export import notebook
 from dpcore.privacy import Guarantee
 
@@ -102,8 +102,7 @@ def tutorial(key: str) -> Tutorial:
 
     Raises `ParameterError` naming the known ones.
     """
-    if key not in TUTORIALS:
-        raise ParameterError("tutorial", f"one of {', '.join(TUTORIALS)}", key)
+    require_one_of("tutorial", key, TUTORIALS)
     return TUTORIALS[key]
 
 
