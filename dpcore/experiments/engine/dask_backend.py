@@ -12,7 +12,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.software import software_fingerprint
+from dpcore.experiments.engine.result_store import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit, run_unit
 
 if TYPE_CHECKING:

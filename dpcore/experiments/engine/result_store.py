@@ -16,18 +16,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from filelock import BaseFileLock, FileLock, Timeout
 from platformdirs import user_cache_path
 
+import dpcore
 from dpcore.data import dataset_status
 from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.bounded_folder import CLAIMS, bounded_folder
 from dpcore.experiments.engine.experiment import Row, Spec, experiment_of
-from dpcore.experiments.engine.software import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit
 
 T = TypeVar("T")
@@ -38,6 +40,29 @@ _USUAL_SIZE = "2 GB"
 # Of the folder's bound: what a visitor's moving sliders may put there at once.
 _LARGEST_SHARE = 0.01
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_PACKAGE = Path(dpcore.__file__).parent
+_NUMERICAL = ("numpy", "scipy")
+# Parts of the package that only show what others computed.
+_SHOWING = ("figures", "command_line")
+
+
+@cache
+def software_fingerprint() -> str:
+    """Digest of the source that computes rows and of the versions under it."""
+    digest = hashlib.sha256()
+    for name in _NUMERICAL:
+        digest.update(f"{name} {version(name)}\n".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        if path.relative_to(_PACKAGE).parts[0] not in _SHOWING:
+            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def versions() -> str:
+    """The same for a cell of a table: "dpcore 3f2a9c01, numpy 2.4.6, scipy 1.17.1"."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in _NUMERICAL)
+    return f"dpcore {software_fingerprint()[:8]}, {libraries}"
 
 
 def cache_folder() -> Path:

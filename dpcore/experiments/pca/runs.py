@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
-from dpcore.experiments.engine.software import versions
+from dpcore.experiments.engine.result_store import versions
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
