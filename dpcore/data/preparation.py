@@ -11,7 +11,7 @@ from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.data.column_limits import half_diagonal
 from dpcore.data.dataset import Dataset
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 
 MODES = ("sphere", "bounded", "none", "published")
 # What a mode was called before.
@@ -125,8 +125,7 @@ def prepare(
         "sphere" or "bounded" fail.
     """
     mode = RENAMED.get(mode, mode)
-    if mode not in MODES:
-        raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
+    require_one_of("mode", mode, MODES)
     X = dataset.X
     _refuse_non_finite(X)
     mean: FloatArray = np.zeros(X.shape[1])
