@@ -21,6 +21,8 @@ from dpcore.spectra.moments import (
     site_moments,
 )
 
+# Asked once: the system takes longer to say it than a small site's moment takes.
+PROCESSORS = os.cpu_count() or 1
 # Nearer to the centre than this, in units of the bound, a row has no direction: its square may
 # have lost digits.
 _NOWHERE = 1e-15
@@ -188,7 +190,7 @@ class SiteRows:
         product = partial(_product_of_directions, centre=centre, parts=self.parts)
         total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
-        workers = min(threads or os.cpu_count() or 1, -(-n_rows // BLOCK_ROWS))
+        workers = min(threads or PROCESSORS, -(-n_rows // BLOCK_ROWS))
         for each in mapped(product, blocks, workers):
             total += each
         return (total / n_rows).astype(self.dtype)

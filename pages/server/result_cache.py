@@ -236,10 +236,7 @@ def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seco
 class Counting:
     """A bar that appears on a page if something takes longer than a moment.
 
-    Parameters
-    ----------
-    noun : str
-        What is counted.
+    noun: What is counted.
     """
 
     def __init__(self, noun: str):

@@ -16,18 +16,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from filelock import BaseFileLock, FileLock, Timeout
 from platformdirs import user_cache_path
 
+import dpcore
 from dpcore.data import dataset_status
 from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.bounded_folder import CLAIMS, BoundedFolder, bounded_folder
 from dpcore.experiments.engine.experiment import Row, Spec, experiment_of
-from dpcore.experiments.engine.software import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit
 
 T = TypeVar("T")
@@ -39,6 +41,29 @@ _USUAL_SIZE = "2 GB"
 # they push out no sweep.
 _LARGEST_SHARE, _CONTENTS_SHARE = 0.01, 0.1
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_PACKAGE = Path(dpcore.__file__).parent
+_NUMERICAL = ("numpy", "scipy")
+# Parts of the package that only show what others computed.
+_SHOWING = ("figures", "command_line")
+
+
+@cache
+def software_fingerprint() -> str:
+    """Digest of the source that computes rows and of the versions under it."""
+    digest = hashlib.sha256()
+    for name in _NUMERICAL:
+        digest.update(f"{name} {version(name)}\n".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        if path.relative_to(_PACKAGE).parts[0] not in _SHOWING:
+            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def versions() -> str:
+    """The same for a cell of a table: "dpcore 3f2a9c01, numpy 2.4.6, scipy 1.17.1"."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in _NUMERICAL)
+    return f"dpcore {software_fingerprint()[:8]}, {libraries}"
 
 
 def cache_folder() -> Path:
@@ -50,10 +75,7 @@ def cache_folder() -> Path:
 def size_in_bytes(text: str) -> int:
     """ "500 MB" as a number of bytes.
 
-    Raises
-    ------
-    ParameterError
-        If it is no size.
+    Raises `ParameterError` if it is no size.
     """
     found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d*)?)\s*([kmg]?)b?\s*", text, re.IGNORECASE)
     if found is None:
@@ -92,17 +114,9 @@ class Claim:
 class Store:
     """Finished units in a folder.
 
-    Parameters
-    ----------
-    folder : path, optional
-        `cache_folder()` by default; made when something is kept.
-
-    Attributes
-    ----------
-    trouble : str
-        One sentence for a person if results cannot be kept, else empty.
-    damaged : int
-        Entries found unreadable so far; they are computed again.
+    folder: path. `cache_folder()` by default; made when something is kept.
+    trouble: One sentence for a person if results cannot be kept, else empty.
+    damaged: Entries found unreadable so far; they are computed again.
     """
 
     def __init__(self, folder: str | Path | None = None):
@@ -156,14 +170,9 @@ class Store:
     ) -> Iterator[Row]:
         """Rows that are always made together: found here, or made and kept once all are there.
 
-        Parameters
-        ----------
-        dataset : str
-            Whose rows they are computed from.
-        identity : sequence
-            Everything else they depend on, as JSON has it.
-        make : callable
-            Gives the rows, one after the other. Those of a held table are never kept.
+        dataset: Whose rows they are computed from.
+        identity: Everything else they depend on, as JSON has it.
+        make: Gives the rows, one after the other. Those of a held table are never kept.
         """
         if is_held(dataset):
             yield from make()

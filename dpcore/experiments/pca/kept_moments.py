@@ -39,11 +39,7 @@ def kept_or_made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     Only of data sets that are read from files: the others are made in no time. What is damaged is
     made again. Rows that wait for a centre are read when a moment is asked for that is not there.
 
-    Parameters
-    ----------
-    key : ProblemKey
-    read : callable
-        Reads the rows.
+    read: Reads the rows.
     """
     digests = _digests(key.dataset)
     if not digests:

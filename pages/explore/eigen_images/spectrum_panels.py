@@ -22,7 +22,7 @@ from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
 from dpcore.figures.tradeoffs.knowledge import knowledge_cost_curves
 from dpcore.pca import Subspace
-from dpcore.pca.noise_edge import noise_edge
+from dpcore.pca.noise_field import noise_edge
 from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
