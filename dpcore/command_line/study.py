@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 def _add_init(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", type=Path, help="new or empty")
-    add("--name", default="study")
+    add("--name", help="what sites' ledgers call it (default: the folder's)")
     add("--dictionary", type=Path, required=True, help="TOML: the columns' public limits")
     add("--sites", required=True, help="names, separated by commas")
     add("--address", required=True, help="of the hub as sites reach it: https://host:port")
@@ -75,7 +75,7 @@ def _init(arguments: argparse.Namespace) -> int:
     from dpcore.study.plan import StudyPlan
 
     plan = StudyPlan(
-        arguments.name,
+        arguments.name or arguments.folder.resolve().name,
         read_dictionary(arguments.dictionary),
         tuple(arguments.sites.split(",")),
         **_settings(arguments),
@@ -240,7 +240,7 @@ def _listen(desk: Desk) -> None:
 def _add_demo(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--sites", type=int, default=5)
-    add("--folder", type=Path, help="new or empty; a temporary one if not given")
+    add("--folder", type=Path, help="new or empty (default: a new temporary one)")
     _add_settings(parser)
     parser.set_defaults(command=_demo)
 
@@ -249,9 +249,6 @@ def _demo(arguments: argparse.Namespace) -> int:
     from dpcore.study.demo import demo_study, digits_plan
 
     plan = digits_plan(arguments.sites, **_settings(arguments))
-    given = arguments.folder
-    with (
-        nullcontext(given) if given else tempfile.TemporaryDirectory() as folder,
-        demo_study(plan, folder) as demo,
-    ):
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="dpcore-study-"))
+    with demo_study(plan, folder) as demo:
         return _watched(demo.hub)

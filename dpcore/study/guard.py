@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import Any
 
@@ -33,7 +35,8 @@ from dpcore.study.frames import SUM, FrameError, Request, frame, handed_on, refu
 from dpcore.study.masks import masked, public_key
 from dpcore.study.plan import Spent, StudyPlan
 
-_MESSAGE, _ASKED, _LOG, _KEY = "message.bin", "request.json", "requests.log", "key.bin"
+_MESSAGE, _ASKED, _LOG = "message.bin", "request.json", "requests.log"
+_KEY, _PLAN = "key.bin", "plan.json"
 LONGEST_LOG = 1 << 24
 # Blocks of rows are so much smaller than a release's: a guard runs beside what else a site runs.
 _SMALLER = 4
@@ -63,6 +66,12 @@ class Guard:
         Public keys of other sites, come by another way than the hub: no others are then accepted.
     approve : callable
         Request -> whether the owner lets it be answered.
+
+    Raises
+    ------
+    ParameterError
+        If the site or its table is not the plan's, or the project has met another study of its
+        name.
     """
 
     def __init__(
@@ -81,7 +90,13 @@ class Guard:
         self._table = Table(data, plan.dictionary.keys, _SMALLER * plan.n_features)
         self._peers, self._approve = dict(peers or {}), approve
         self._lock = Lock()
-        self._key = _kept_key(project.folder / f"{plan.name}-{_KEY}")
+        # Charges and messages are kept by the study's name: it has to mean one plan.
+        agreed = plan.json().encode()
+        if _first(project.folder / f"{plan.name}-{_PLAN}", agreed) != agreed:
+            raise ParameterError("name", "of no other study that this project has met", plan.name)
+        fresh = X25519PrivateKey.generate().private_bytes_raw()
+        kept = _first(project.folder / f"{plan.name}-{_KEY}", fresh)
+        self._key = X25519PrivateKey.from_private_bytes(kept)
 
     @property
     def public_key(self) -> str:
@@ -227,13 +242,12 @@ def kept_message(project: Project, plan: StudyPlan, request_id: str) -> tuple[by
     return (folder / _ASKED).read_bytes(), (folder / _MESSAGE).read_bytes()
 
 
-def _kept_key(path: Path) -> X25519PrivateKey:
-    """The site's key for this study, made when it is first needed; its owner's alone to read."""
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return X25519PrivateKey.from_private_bytes(path.read_bytes())
-    own = X25519PrivateKey.generate()
-    with os.fdopen(file, "wb") as opened:
-        opened.write(own.private_bytes_raw())
-    return own
+def _first(path: Path, content: bytes) -> bytes:
+    """What a file holds: this, where there was none. Its owner's alone, and never half of it."""
+    with NamedTemporaryFile(dir=path.parent) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(file.name, path)
+    return path.read_bytes()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from parties import NAMES, serve
 from scipy import stats
 
+from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact.integer_rows import GRID
 from dpcore.releases.project import Project
@@ -190,3 +191,12 @@ def test_rows_never_leave(plan_with, joined, rows, tmp_path):
         if path.is_file():
             content = path.read_bytes()
             assert not any(mark in content for mark in marks), path
+
+
+def test_another_study_of_the_same_name_is_not_answered_on_the_first_one_s_charge(
+    plan_with, guard_of
+):
+    guard_of(plan_with(epsilon=0.5), "one")
+    with pytest.raises(ParameterError, match="name must be of no other study"):
+        guard_of(plan_with(), "one")
+    assert guard_of(plan_with(epsilon=0.5), "one").log() == []

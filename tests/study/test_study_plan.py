@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
+from dpcore.command_line import main
 from dpcore.errors import ParameterError
 from dpcore.privacy import Adversary, CapeScales, cape_mu
-from dpcore.study.identity import read_peers
+from dpcore.study.identity import hub_identity, read_peers
 from dpcore.study.plan import PROTOCOLS, plan_from
 
 
@@ -81,3 +84,25 @@ def test_a_file_that_is_no_plan(plan_with):
     for text in wrong:
         with pytest.raises(ParameterError):
             plan_from(text)
+
+
+def test_a_study_is_called_what_its_folder_is(tmp_path, capsys):
+    (tmp_path / "limits.toml").write_text("[columns.age]\nlower = 0\nupper = 120\n")
+    asked = ["--dictionary", str(tmp_path / "limits.toml"), "--sites", "oslo,porto",
+             "--components", "1", "--address", "https://127.0.0.1:1"]  # fmt: skip
+    assert main(["study", "init", str(tmp_path / "heart"), *asked]) == 0
+    assert hub_identity(tmp_path / "heart").plan.name == "heart"
+    capsys.readouterr()
+
+
+def test_what_a_demo_leaves_stays(monkeypatch):
+    seen = []
+
+    @contextmanager
+    def demo_study(_, folder):
+        yield SimpleNamespace(hub=folder)
+
+    monkeypatch.setattr("dpcore.study.demo.demo_study", demo_study)
+    monkeypatch.setattr("dpcore.command_line.study._watched", lambda hub: seen.append(hub) or 0)
+    assert main(["study", "demo", "--sites", "3"]) == 0
+    seen[0].rmdir()  # it is there

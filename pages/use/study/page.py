@@ -14,7 +14,7 @@ study = studies.shown()
 if panels.begins(study):
     with errors_shown():
         studies.begin(*asked)
-        study = studies.shown()
+        st.rerun()  # without the button
 if study is None:
     panels.nothing_yet(asked[0])
 else:

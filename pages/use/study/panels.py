@@ -17,7 +17,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Adversary
 from dpcore.privacy.card import say_delta, say_number
 from dpcore.spectra import captured_energy
-from dpcore.study.certificate import study_certificate
+from dpcore.study.certificate import of_attempts, study_certificate
 from dpcore.study.demo import digits_plan
 from dpcore.study.plan import StudyPlan
 from pages.parameters.table import ask
@@ -85,7 +85,7 @@ def look() -> None:
     elif study.state is not None and study.state.why:
         st.error(f"The study failed: {said(study.state.why)}")
     _sites(study)
-    _promise(study.plan)
+    _promise(study.plan, study.state.attempt if study.state else 0)
     if study.state is not None:
         _events(study)
     if not study.goes_on:
@@ -150,8 +150,8 @@ def _now(study: Shown, site: str) -> str:
     return "joined" if state.phase == "joining" else "is asked"
 
 
-def _promise(plan: StudyPlan) -> None:
-    lines = ["| against | ε | noises it lacks |", "| --- | --- | --- |"]
+def _promise(plan: StudyPlan, n_attempts: int = 0) -> None:
+    lines = ["| against | ε of an attempt | noises it lacks |", "| --- | --- | --- |"]
     lines += [
         f"| {_WHO[who]} | {say_number(plan.epsilon_against(who))} | {plan.unknown(who)} |"
         for who in Adversary
@@ -162,6 +162,12 @@ def _promise(plan: StudyPlan) -> None:
         "attempt is drawn and charged anew.",
     )
     st.markdown("\n".join(lines))
+    if n_attempts > 1:
+        together = say_number(of_attempts(plan, n_attempts))
+        st.markdown(
+            f"**{n_attempts} attempts were drawn**: for people whose hospital answered them all, "
+            f"ε = {together} in all against the strongest of these."
+        )
 
 
 def _events(study: Shown) -> None:

@@ -31,12 +31,15 @@ def test_a_study_is_started_and_watched_to_its_end(open_page, silent):
     assert "What holds" in " ".join(each.value for each in at.markdown)
     at.button(key="study_start").click().run()
     assert not at.exception
+    if studies.shown().goes_on:
+        assert not [button for button in at.button if button.key == "study_start"]
     finished(at)
     study = studies.shown()
     assert study.state.phase == "done", study.state.why
     told = " ".join(each.value for each in at.markdown)
     assert f"from {2 if silent else 3} hospitals" in told
     assert study.state.attempt == (2 if silent else 1)
+    assert ("2 attempts were drawn" in told and "ε = 7.54" in told) is silent
     assert not at.error and at.button(key="study_start").label.startswith("Start it again")
     assert study.result["components"].shape == (10, 64)
 
