@@ -21,9 +21,17 @@ PREFIX = "your-table-"
 class HeldTable:
     """A data set in its holder's hands.
 
-    dataset: Its rows; it gets a name of its own.
-    name: By which `load_dataset` knows it while it is held, in this process.
-    kept: What was computed from it, by whatever computed it.
+    Parameters
+    ----------
+    dataset : Dataset
+        Its rows; it gets a name of its own.
+
+    Attributes
+    ----------
+    name : str
+        By which `load_dataset` knows it while it is held, in this process.
+    kept : dict
+        What was computed from it, by whatever computed it.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -47,7 +55,10 @@ def is_held(name: str | None) -> bool:
 def held_table(name: str) -> HeldTable:
     """The table of this name.
 
-    Raises `ParameterError` if nobody holds it any more.
+    Raises
+    ------
+    ParameterError
+        If nobody holds it any more.
     """
     table = _held.get(name)
     if table is None:
@@ -58,8 +69,10 @@ def held_table(name: str) -> HeldTable:
 def holder_of(key: object) -> HeldTable | None:
     """The table that a cache's key names somewhere in its tuples and specs; None if it names none.
 
-    Raises `ParameterError` if nobody holds it any more: what is left of it must not go to where
-        others look.
+    Raises
+    ------
+    ParameterError
+        If nobody holds it any more: what is left of it must not go to where others look.
     """
     name = held_name(key)
     return None if name is None else held_table(name)

@@ -24,10 +24,14 @@ def take_away(
 ) -> None:
     """Buttons for what there is, made when somebody presses one.
 
-    name: What the files are called after.
-    figures: mapping of str to Figure, or to what makes one. Each by what tells it from the others,
-        "" where it is alone.
-    commands: Command lines that give the same rows.
+    Parameters
+    ----------
+    name : str
+        What the files are called after.
+    figures : mapping of str to Figure, or to what makes one
+        Each by what tells it from the others, "" where it is alone.
+    commands : sequence of str
+        Command lines that give the same rows.
     """
     is_own = is_held(st.session_state.get("dataset"))
     if is_own:

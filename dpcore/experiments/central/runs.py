@@ -20,7 +20,6 @@ from dpcore.experiments.engine.experiment import Experiment
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.pca.experiment import PCA
-from dpcore.experiments.pca.kept_moments import About, SiteData
 from dpcore.experiments.pca.problem import (
     Problem,
     build_problem,
@@ -30,6 +29,7 @@ from dpcore.experiments.pca.problem import (
 )
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
+from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.central import ppca

@@ -11,49 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
-from dpcore.data import Prepared
 from dpcore.data.loading import dataset_files
 from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.spectra import SiteMoments, SiteRows
-
-
-@dataclass(frozen=True)
-class About:
-    """What a page says of the rows; as in `Prepared`."""
-
-    default_components: int | None
-    feature_names: tuple[str, ...]
-    statement: str
-    n_clipped: int = 0
-
-    @classmethod
-    def of(cls, prepared: Prepared) -> About:
-        return cls(
-            prepared.default_components,
-            prepared.feature_names,
-            prepared.statement,
-            prepared.n_clipped,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class SiteData:
-    """All that a problem needs of the rows.
-
-    moments, centre, about: As in `Problem`.
-    """
-
-    moments: SiteMoments | SiteRows
-    centre: FloatArray
-    about: About
-
 
 _KIND = "site moments"
 
@@ -64,7 +31,11 @@ def kept_or_made(key: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
     Only of data sets that are read from files: the others are made in no time. What is damaged is
     made again.
 
-    make: Reads the rows.
+    Parameters
+    ----------
+    key : ProblemKey
+    make : callable
+        Reads the rows.
     """
     identity = _identity(key)
     if identity is None:

@@ -13,8 +13,8 @@ from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
-from dpcore.experiments.pca.kept_moments import About, SiteData
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, Knowledge, public_basis
+from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import GIVEN, ProblemKey
 from dpcore.pca import Subspace
 from dpcore.spectra import (
