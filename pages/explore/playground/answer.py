@@ -15,7 +15,6 @@ from pages.explore.playground import as_printed
 from pages.explore.playground.limits_table import limits_table
 from pages.explore.playground.message_sizes import travelled
 from pages.explore.playground.own_estimate import own_estimate
-from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server import page_lock, result_cache
 from pages.sidebar.controls import current, redraw_noise
 from pages.widgets import component_images, session_ledger
@@ -86,4 +85,4 @@ def answer() -> None:
             script=lambda: script_of(spec),
             notebook=lambda: notebook_of(spec),
         )
-        how_computed("playground", HOW_IT_IS_COMPUTED)
+        how_computed("playground", "pca")
