@@ -28,12 +28,7 @@ def files_of(
 ) -> dict[str, bytes]:
     """All files of a release by name; the certificate gets the hashes of the others.
 
-    Parameters
-    ----------
-    certificate : dict
-        From `certificate_of`.
-    dictionary : Dictionary
-    measured : Measured
+    certificate: From `certificate_of`.
     """
     files = {
         COMPONENTS: _npz(dictionary, measured),

@@ -55,12 +55,7 @@ def script() -> str:
 
 
 def notebook(certificate: dict[str, Any]) -> dict[str, Any]:
-    """The content of `use.ipynb`, to be opened where it lies.
-
-    Parameters
-    ----------
-    certificate : dict
-    """
+    """The content of `use.ipynb`, to be opened where it lies."""
     title = escape(certificate["title"] or certificate["name"])
     cells = (
         ("title", "markdown", f"# {title}\n\n{escape(certificate['promise'])}"),
