@@ -92,8 +92,9 @@ def load_halves(
         dataset.label_names,
         dataset.default_components,
     )
-    if labels is None or label_names is None or n_components is None:
-        raise ParameterError("dataset", "one with labels, such as digits or mnist", name)
+    if labels is None or label_names is None or n_components is None or len(label_names) < 2:
+        wanted = "one with labels of two kinds or more, as digits or mnist"
+        raise ParameterError("dataset", wanted, dataset.title)
     dataset, left_out = _without_label_columns(dataset)
     official = _official_test_half(name, data_home)
     if official is not None:

@@ -15,6 +15,7 @@ from dpcore.privacy import BeyondCap
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Parts, View
 from pages.widgets import session_ledger
+from pages.widgets.charts import is_presented
 from pages.widgets.plain_text import said
 
 # Nobody is asked about a minute. Two hours of everybody's server are for the command line, and so
@@ -112,7 +113,9 @@ def start_unasked(page: str, question: Hashable, parts: Callable[[], Parts], cos
     Whoever has a cap spends by hand, and a run that goes on elsewhere does not give way to one
     that nobody asked for, unless nobody asked for it either.
     """
-    is_short = _seconds(cost) <= _UNASKED_SECONDS and not too_much(cost)
+    # In presenter mode there is no button to press.
+    most = _ASKED_SECONDS if is_presented() else _UNASKED_SECONDS
+    is_short = _seconds(cost) <= most and not too_much(cost)
     before = st.session_state.get(_UNASKED)
     if is_short and session_ledger.cap() is None and not session_ledger.is_going_on(before):
         st.session_state[_UNASKED] = question

@@ -28,7 +28,7 @@ import dpcore
 from dpcore.data import dataset_status
 from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.bounded_folder import CLAIMS, bounded_folder
+from dpcore.experiments.engine.bounded_folder import CLAIMS, BoundedFolder, bounded_folder
 from dpcore.experiments.engine.experiment import Row, Spec, experiment_of
 from dpcore.experiments.engine.work_units import Finished, Unit
 
@@ -37,8 +37,9 @@ T = TypeVar("T")
 FOLDER_VARIABLE = "DPCORE_CACHE"
 SIZE_VARIABLE = "DPCORE_CACHE_SIZE"
 _USUAL_SIZE = "2 GB"
-# Of the folder's bound: what a visitor's moving sliders may put there at once.
-_LARGEST_SHARE = 0.01
+# Of the folder's bound: what a visitor's moving sliders may put there at once, and in all, so that
+# they push out no sweep.
+_LARGEST_SHARE, _CONTENTS_SHARE = 0.01, 0.1
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _PACKAGE = Path(dpcore.__file__).parent
 _NUMERICAL = ("numpy", "scipy")
@@ -127,16 +128,14 @@ class Store:
         except ParameterError as error:
             most_bytes = size_in_bytes(_USUAL_SIZE)
             self._misset = f"{error}: {_USUAL_SIZE} it is."
-        self._files = bounded_folder(self.folder / "sweeps", most_bytes)
-
-    @property
-    def most_bytes(self) -> int:
-        """What the folder may grow to."""
-        return self._files.most_bytes
+        self.most_bytes = most_bytes
+        contents = int(_CONTENTS_SHARE * most_bytes)
+        self._contents = bounded_folder(self.folder / "contents", contents)
+        self._files = bounded_folder(self.folder / "sweeps", most_bytes - contents)
 
     @property
     def trouble(self) -> str:
-        return self._misset or self._files.trouble
+        return self._misset or self._files.trouble or self._contents.trouble
 
     @property
     def damaged(self) -> int:
@@ -178,7 +177,7 @@ class Store:
         if is_held(dataset):
             yield from make()
             return
-        path = self._path_of([*identity, _rows_here(dataset)])
+        path = self._path_of([*identity, _rows_here(dataset)], self._files)
         found = self._read(path, "rows", list)
         if found and all(isinstance(row, dict) for row in found):
             yield from found
@@ -191,12 +190,12 @@ class Store:
 
     def content(self, identity: Sequence[object]) -> bytes | None:
         """Bytes that were kept under an identity; None if there are none that can be read."""
-        return self._checked(self._path_of(identity, "bin"))
+        return self._checked(self._path_of(identity, self._contents), self._contents)
 
     def keep_content(self, identity: Sequence[object], content: bytes) -> None:
         """Keep bytes under everything they depend on, unless they would push out much else."""
         if len(content) <= _LARGEST_SHARE * self.most_bytes:
-            self._keep(self._path_of(identity, "bin"), content)
+            self._keep(self._path_of(identity, self._contents), content, self._contents)
 
     def claim(self, unit: Unit) -> Claim | None:
         """The right to compute a unit; None while another session has it.
@@ -218,26 +217,28 @@ class Store:
 
     def summary(self) -> StoreSummary:
         """How many entries there are and what they take, of every version."""
-        files = list(self._files.files())
+        files = [*self._files.files(), *self._contents.files()]
         entries = sum(file.path.endswith(".json") for file in files)
         return StoreSummary(self.folder, entries, sum(file.size for file in files))
 
     def clear(self) -> None:
         """Delete every entry, and nothing else that may be in the folder."""
         self._files.clear()
+        self._contents.clear()
 
     def _path(self, unit: Unit) -> Path:
         dataset = unit.experiment.dataset(unit.specs[0])
         here = None if dataset is None else _rows_here(dataset)
-        return self._path_of([_draw_of(unit), unit.repetition, here])
+        return self._path_of([_draw_of(unit), unit.repetition, here], self._files)
 
-    def _path_of(self, identity: Sequence[object], ending: str = "json") -> Path:
+    def _path_of(self, identity: Sequence[object], files: BoundedFolder) -> Path:
         digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
-        return self._files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.{ending}"
+        ending = "json" if files is self._files else "bin"
+        return files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.{ending}"
 
     def _read(self, path: Path, part: str, kind: type[T]) -> T | None:
         """One part of an entry; None if there is none of its kind, which is noted."""
-        body = self._checked(path)
+        body = self._checked(path, self._files)
         if body is None:
             return None
         with suppress(ValueError, RecursionError):
@@ -249,11 +250,11 @@ class Store:
         return None
 
     def _write(self, path: Path, document: dict[str, object]) -> None:
-        self._keep(path, json.dumps(document).encode())
+        self._keep(path, json.dumps(document).encode(), self._files)
 
-    def _checked(self, path: Path) -> bytes | None:
+    def _checked(self, path: Path, files: BoundedFolder) -> bytes | None:
         """What stands in a file after its checksum; None if it does not fit, which is noted."""
-        content = self._files.read(path)
+        content = files.read(path)
         if content is None:
             return None
         checksum, _, body = content.partition(b"\n")
@@ -262,8 +263,8 @@ class Store:
         self._unread.add(path)
         return None
 
-    def _keep(self, path: Path, body: bytes) -> None:
-        self._files.write(path, _checksum(body) + b"\n" + body)
+    def _keep(self, path: Path, body: bytes, files: BoundedFolder) -> None:
+        files.write(path, _checksum(body) + b"\n" + body)
 
 
 def _draw_of(unit: Unit) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Prepared, load_dataset, prepare, split_sites
+from dpcore.data.held_tables import is_held
 from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
@@ -31,12 +32,8 @@ from dpcore.streams import Purpose, stream
 _MOST_BYTES = 1024**3
 
 
-# From a key, and what makes its site data, to these: where they are kept between two starts.
-Shelf = Callable[[ProblemKey, Callable[[], SiteData]], SiteData]
-
-
-def _no_shelf(_: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
-    return make()
+# From a key, and what reads its rows, to its site data: where they are kept between two starts.
+Shelf = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +108,9 @@ def load_prepared(
 ) -> Prepared:
     """A data set ready for a private algorithm; the slow and large part of a problem."""
     dataset = load_dataset(name, limits=limits, download=download)
-    return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=True)
+    # The rows of a table in somebody's hands are its holder's, and are prepared again and again.
+    in_place = not is_held(name)
+    return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=in_place)
 
 
 def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
@@ -155,6 +154,10 @@ def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
         # The authors centre the people drawn once more, with their own mean.
         moments = moments.centred(centre, in_place=True)
     return SiteData(moments, centre, About.of(prepared))
+
+
+def _made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
+    return site_data(key, read())
 
 
 def build_problem(
@@ -244,7 +247,7 @@ class Problems:
         *,
         keep_data: int = 1,
         keep: int = 1,
-        shelf: Shelf = _no_shelf,
+        shelf: Shelf = _made,
     ):
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
@@ -264,14 +267,14 @@ class Problems:
 
         The many problems of a sweep then push out none of these.
         """
-        own = OnceCache(self._build, keep, _MOST_BYTES)
+        own = OnceCache(lambda key: self._build(key, _made), keep, _MOST_BYTES)
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
-    def _build(self, key: ProblemKey, shelf: Shelf = _no_shelf) -> Problem:
+    def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
         with one_blas_thread():
             if key.knowledge != NO_KNOWLEDGE:
                 return build_problem(key, self.prepared(*key.data), lambda: self._whole(*key.data))
-            data = shelf(key, lambda: site_data(key, self.prepared(*key.data)))
+            data = shelf(key, lambda: self.prepared(*key.data))
             return _problem_on(key, data, lambda: self._whole(*key.data))
 
 

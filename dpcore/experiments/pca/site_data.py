@@ -32,7 +32,10 @@ class About:
 class SiteData:
     """All that a problem needs of the rows.
 
-    moments, centre, about: As in `Problem`.
+    Parameters
+    ----------
+    moments, centre, about
+        As in `Problem`.
     """
 
     moments: SiteMoments | SiteRows

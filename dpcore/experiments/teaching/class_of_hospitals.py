@@ -63,6 +63,12 @@ class ClassOfHospitals:
         """(n_components, n_features) without noise: for this hospital's eyes alone."""
         return leading_eigenpairs(self.moments.second_moments[hospital], N_COMPONENTS)[1]
 
+    @property
+    def chance(self) -> float:
+        """What a random subspace keeps on average, as a share of what `exact` keeps."""
+        kept = N_COMPONENTS / len(self.reference) * np.trace(self.reference)
+        return float(kept / captured_energy(self.exact, self.reference))
+
     def energy(self, components: FloatArray) -> float:
         """What components keep, as a share of what `exact` keeps."""
         kept = captured_energy(components, self.reference)

@@ -121,9 +121,11 @@ def _say_answer(question: Question, answer: Recommendation, best: Found) -> None
 
 def trust_and_bytes(each: Ranked) -> str:
     """Who has to be trusted for a way, and what a site sends."""
-    need = "Nobody need" if each.trusted is Trusted.NOBODY else f"{each.trusted} must".capitalize()
+    need = (
+        "Nobody need be trusted" if each.trusted is Trusted.NOBODY else f"Trusted: {each.trusted}"
+    )
     sent = bytes_in_words(each.bytes_per_site)
-    return f"{need} be trusted; {sent} a site in {counted(each.n_rounds, 'round')}."
+    return f"{need}; {sent} a site in {counted(each.n_rounds, 'round')}."
 
 
 def how_sure(answer: Recommendation) -> str:
@@ -133,8 +135,8 @@ def how_sure(answer: Recommendation) -> str:
     words = (
         f"In {counted(draws, 'fresh draw')} that had no part in the search it keeps "
         f"{percent(fmean(energies))} on average, {percent(min(energies))} to "
-        f"{percent(max(energies))}, and {hits} of them reach the target: so do at least "
-        f"{percent(least_share(hits, draws))} of all releases, at 95 % confidence."
+        f"{percent(max(energies))}, and {hits} of them reach{'es' * (hits == 1)} the target: so do "
+        f"at least {percent(least_share(hits, draws))} of all releases, at 95 % confidence."
     )
     chance = chance_of_mean_above(energies, answer.target)
     if chance is not None:
