@@ -71,24 +71,12 @@ def grid_blocks(
 ) -> Iterator[FloatArray]:
     """The rows of a table on the grid, in blocks; some are made while one is worked with.
 
-    Parameters
-    ----------
-    table : Table
-    dictionary : Dictionary
-    reading : Reading, optional
-        Counts what is met.
-    then : callable
-        What becomes of some rows on the grid, each by itself, while they are in the processor's
+    reading: Counts what is met.
+    then: What becomes of some rows on the grid, each by itself, while they are in the processor's
         cache; it may write over them.
-
-    Yields
-    ------
-    ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for `then`
-
-    Raises
-    ------
-    ParameterError
-        If a column is of a type that is neither number nor text.
+    Yields: ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for
+        `then`
+    Raises `ParameterError` if a column is of a type that is neither number nor text.
     """
     limits = _limits(dictionary)
 
@@ -105,10 +93,7 @@ def grid_sums(
 ) -> Iterator[tuple[IntArray, int]]:
     """The exact sum of each of the blocks that `grid_blocks` would give, and its number of rows.
 
-    Parameters
-    ----------
-    table, dictionary, reading, then
-        As in `grid_blocks`.
+    table, dictionary, reading, then: As in `grid_blocks`.
     """
     limits = _limits(dictionary)
 
