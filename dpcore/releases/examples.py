@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from dpcore.arrays import AnyArray
-from dpcore.errors import ParameterError
+from dpcore.errors import require_one_of
 from dpcore.releases.dictionary import Dictionary, read_dictionary
 from dpcore.releases.planning import look_alike
 
@@ -21,8 +21,7 @@ def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
         public since 1995; or 440 made-up answers of pupils, about half of whom answer twice.
     Raises `ParameterError` if there is no such example.
     """
-    if name not in EXAMPLES:
-        raise ParameterError("name", f"one of {', '.join(EXAMPLES)}", name)
+    require_one_of("name", name, EXAMPLES)
     dictionary = read_dictionary(Path(__file__).with_name(f"{name}.toml"))
     return (
         _breast_cancer()

@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.privacy import Adversary, gaussian_epsilon
 from dpcore.releases.calibration import Scales, calibrated, delta_of_distance
 from dpcore.releases.dictionary import Dictionary, dictionary_from
@@ -122,8 +122,7 @@ class StudyPlan:
         if len({site.lower() for site in self.sites}) < len(self.sites):
             raise ParameterError("sites", "all of different names", list(self.sites))
         for name, choices in (("protocol", PROTOCOLS), ("preparation", PREPARATIONS)):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         for name in ("round_seconds", "join_seconds"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 < value <= _LONGEST:

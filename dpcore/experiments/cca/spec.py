@@ -12,7 +12,7 @@ from dpcore.cca import PROTOCOLS, bound_views, canonical_pairs, measured_correla
 from dpcore.data import split_sites
 from dpcore.data.preparation import MODES, RENAMED
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.experiments.pca.spec import RECOMMENDED, TwoWorlds, prepared_settings
@@ -84,8 +84,7 @@ class CcaSpec(TwoWorlds):
         if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
             raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
         object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
-        if self.preparation not in MODES:
-            raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
+        require_one_of("preparation", self.preparation, MODES)
         PrivacyBudget(self.epsilon, self.delta)
         require_counts(self, sites=1, repetitions=1, seed=0)
         if self.floor != "auto" and not (
