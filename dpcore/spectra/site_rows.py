@@ -36,7 +36,6 @@ Shelf = Callable[[tuple[IntArray, ...], FloatArray, Callable[[], FloatArray]], F
 
 
 def _no_shelf(_: object, __: object, make: Callable[[], FloatArray]) -> FloatArray:
-    """Takes the moment anew."""
     return make()
 
 
