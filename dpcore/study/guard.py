@@ -51,11 +51,18 @@ class Guard:
     attempts and other releases of the project together keep its cap. Nothing else leaves but
     refusals, which are made of the request and the ledger.
 
-    data: path, mapping, DataFrame or ndarray. As in `Table`: the site's rows.
-    project: With the ledger of everything released about these people.
-    peers: Public keys of other sites, come by another way than the hub: no others are then
-        accepted.
-    approve: Request -> whether the owner lets it be answered.
+    Parameters
+    ----------
+    plan : StudyPlan
+    site : str
+    data : path, mapping, DataFrame or ndarray
+        As in `Table`: the site's rows.
+    project : Project
+        With the ledger of everything released about these people.
+    peers : mapping of str to str, optional
+        Public keys of other sites, come by another way than the hub: no others are then accepted.
+    approve : callable
+        Request -> whether the owner lets it be answered.
     """
 
     def __init__(
@@ -84,8 +91,15 @@ class Guard:
     def answer(self, raw: bytes) -> bytes:
         """The message that was asked for.
 
-        raw: As a hub sent it; nothing in it is trusted.
-        Raises `Refused` with the sentence that may be sent back.
+        Parameters
+        ----------
+        raw : bytes
+            As a hub sent it; nothing in it is trusted.
+
+        Raises
+        ------
+        Refused
+            With the sentence that may be sent back.
         """
         with self._lock:
             request_id = ""
@@ -185,7 +199,11 @@ class Guard:
 def log_of(project: Project, most_bytes: int = LONGEST_LOG) -> list[dict[str, Any]]:
     """What was asked of a project's guards and what left, oldest first: for the owner.
 
-    most_bytes: So much of the end of the log is read.
+    Parameters
+    ----------
+    project : Project
+    most_bytes : int
+        So much of the end of the log is read.
     """
     path = project.folder / _LOG
     if not path.exists():
@@ -200,7 +218,10 @@ def log_of(project: Project, most_bytes: int = LONGEST_LOG) -> list[dict[str, An
 def kept_message(project: Project, plan: StudyPlan, request_id: str) -> tuple[bytes, bytes]:
     """A request that was answered, and the answer, byte for byte.
 
-    Raises `OSError` if there is none.
+    Raises
+    ------
+    OSError
+        If there is none.
     """
     folder = project.path_of(f"{plan.name}-{request_id}")
     return (folder / _ASKED).read_bytes(), (folder / _MESSAGE).read_bytes()
