@@ -133,10 +133,7 @@ def noisy_joint_moment(
 ) -> NoisyAverage:
     """All that `distributed_cca` reads of the data, with its guarantee; the rest follows from it.
 
-    Raises
-    ------
-    ParameterError
-        If the protocol is unknown or a setting outside its range.
+    Raises `ParameterError` if the protocol is unknown or a setting outside its range.
     """
     average = REGISTERED[protocol].average if protocol in PROTOCOLS else None
     if average is None:

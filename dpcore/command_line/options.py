@@ -143,10 +143,7 @@ def _limits(written: str) -> str:
 def spec_from(arguments: argparse.Namespace) -> RunSpec:
     """The spec the options describe.
 
-    Raises
-    ------
-    ParameterError
-        If a value breaks its constraint.
+    Raises `ParameterError` if a value breaks its constraint.
     """
     values = {name: getattr(arguments, name) for name in RunSpec.__dataclass_fields__}
     values["limits"] = _limits(arguments.limits)

@@ -67,10 +67,7 @@ def _add_release(commands: Commands) -> None:
 def held_table(arguments: argparse.Namespace) -> HeldTable | None:
     """A table of one's own in place of the data set, which it is for as long as it is held.
 
-    Raises
-    ------
-    ParameterError
-        If it does not fit its dictionary, or there is none.
+    Raises `ParameterError` if it does not fit its dictionary, or there is none.
     """
     given = getattr(arguments, "data", None), getattr(arguments, "dictionary", None)
     if not hasattr(arguments, "dataset") or given == (None, None):

@@ -147,12 +147,8 @@ def _figure(
 ) -> tuple[Sequence[Row], dict[str, object], list[Row]]:
     """Rows, JSON document and lines of the summary of one figure; its files, if they are asked for.
 
-    Raises
-    ------
-    ParameterError
-        If no figure has this name.
-    DataUnavailable
-        If its data set is not here and cannot be fetched.
+    Raises `ParameterError` if no figure has this name.
+    Raises `DataUnavailable` if its data set is not here and cannot be fetched.
     """
     figure = _asked(name, arguments)
     result = collect_with_progress(figure.sweep, name, run_options(arguments))

@@ -93,10 +93,7 @@ def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> Sweep
 def parse_vary(texts: Sequence[str]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """ "epsilon=0.1,1,10" as a field and its values.
 
-    Raises
-    ------
-    ParameterError
-        If the field is unknown or a value is not of its kind.
+    Raises `ParameterError` if the field is unknown or a value is not of its kind.
     """
     varied = []
     for text in texts:
@@ -126,10 +123,7 @@ def _value(field: str, text: str) -> object:
 def check_file(parameter: str, path: Path | None) -> None:
     """Refuse, before anything is computed, a file that cannot be written.
 
-    Raises
-    ------
-    ParameterError
-        Saying why not.
+    Raises `ParameterError`: saying why not.
     """
     if path is None or stat.S_ISFIFO(_mode(path)):  # a pipe waits for its reader
         return

@@ -218,10 +218,7 @@ CATALOG = {entry.name: entry for entry in _ENTRIES}
 def entry_of(name: str) -> Entry:
     """The row of the catalogue, or one for a table that somebody holds.
 
-    Raises
-    ------
-    ParameterError
-        If there is no such data set.
+    Raises `ParameterError` if there is no such data set.
     """
     if is_held(name):
         table = held_table(name).dataset

@@ -121,11 +121,8 @@ class Dataset:
 def checked_limits(limits: FloatArray, feature_names: tuple[str, ...]) -> FloatArray:
     """Limits of columns, lower before upper; a column of one value may stand among others.
 
-    Raises
-    ------
-    ParameterError
-        If there is not one finite pair a column, a pair is in the wrong order, or all columns
-        hold one value only.
+    Raises `ParameterError` if there is not one finite pair a column, a pair is in the wrong order,
+        or all columns hold one value only.
     """
     found = np.array(limits, dtype=np.float64)
     shape = len(feature_names), 2

@@ -46,11 +46,7 @@ def dataset_status(name: str, data_home: str | os.PathLike[str] | None = None) -
 def dataset_files(name: str, data_home: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
     """The files on this machine that `load_dataset` would read; none where they come with us.
 
-    Parameters
-    ----------
-    name : str
-    data_home : path-like, optional
-        As in `load_dataset`.
+    data_home: As in `load_dataset`.
     """
     found = entry_of(name).find(find_data_home(data_home))
     return tuple(file.path for file in found[1]) if found else ()

@@ -67,20 +67,13 @@ def tame(X: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
 def shorten(X: FloatArray, bound: float) -> tuple[FloatArray, int]:
     """Rows of Euclidean norm at most `bound`, in exact arithmetic, and how many were longer.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64
-        Finite.
-    bound : float
-        Public: chosen without looking at the rows.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_samples, n_features)
-        X itself if no row comes near the bound. Rows that could exceed it by the rounding of
-        their own normalisation alone are shortened with the others, by a few roundings.
-    n_long : int
-        Rows longer than the bound by more than that rounding. Exact: not for publication.
+    X: shape (n_samples, n_features), float32 or float64. Finite.
+    bound: Public: chosen without looking at the rows.
+    Returns rows: shape (n_samples, n_features). X itself if no row comes near the bound. Rows that
+        could exceed it by the rounding of their own normalisation alone are shortened with the
+        others, by a few roundings.
+    Returns n_long: Rows longer than the bound by more than that rounding. Exact: not for
+        publication.
     """
     slack = rounding(X)
     X, norms = tame(X, row_norms(X))

@@ -101,11 +101,7 @@ class Scales:
 def delta_of_distance(distance: float, epsilon: float) -> float:
     """(1 + e^epsilon) tau, rounded up: what a total variation of tau adds to delta.
 
-    Parameters
-    ----------
-    distance : float
-        tau.
-    epsilon : float
+    distance: tau.
     """
     return (1 + math.exp(min(epsilon, 700))) * distance * (1 + 1e-12)
 

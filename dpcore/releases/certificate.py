@@ -58,19 +58,9 @@ def certificate_of(
 ) -> dict[str, Any]:
     """The certificate of a release, but for the hashes of its files.
 
-    Parameters
-    ----------
-    name : str
-    dictionary : Dictionary
-    scales : Scales
-    measured : Measured
-    preparation : str
-    mean_share : float
-    asked : (epsilon, delta)
-    epsilon : float
-        What holds at the asked delta.
-    total : Total
-        Of the project, with this release.
+    asked: (epsilon, delta)
+    epsilon: What holds at the asked delta.
+    total: Of the project, with this release.
     """
     noise = {each.name: getattr(scales, each.name) for each in fields(scales)}
     return {

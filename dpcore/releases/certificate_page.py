@@ -22,12 +22,7 @@ th { font-weight: 500; width: 16rem; }
 
 
 def certificate_page(certificate: dict[str, Any]) -> str:
-    """The page of a certificate.
-
-    Parameters
-    ----------
-    certificate : dict
-    """
+    """The page of a certificate."""
     title = escape(certificate["title"] or certificate["name"])
     assumptions = "".join(f"<li>{escape(each)}</li>" for each in certificate["assumptions"])
     return f"""<!doctype html>

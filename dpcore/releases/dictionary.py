@@ -251,10 +251,7 @@ def read_dictionary(path: Path | str) -> Dictionary:
 def parsed_dictionary(text: bytes, where: str) -> Dictionary:
     """The dictionary in the text of a TOML file, and where it comes from, for the sentence.
 
-    Raises
-    ------
-    ParameterError
-        If it is no TOML or too long, or as in `dictionary_from`.
+    Raises `ParameterError` if it is no TOML or too long, or as in `dictionary_from`.
     """
     if len(text) > _LARGEST_FILE:
         raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", where)

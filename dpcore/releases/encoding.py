@@ -74,15 +74,9 @@ def grid_blocks(
     reading: Counts what is met.
     then: What becomes of some rows on the grid, each by itself, while they are in the processor's
         cache; it may write over them.
-
-    Yields
-    ------
-    ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for `then`
-
-    Raises
-    ------
-    ParameterError
-        If a column is of a type that is neither number nor text.
+    Yields: ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for
+        `then`
+    Raises `ParameterError` if a column is of a type that is neither number nor text.
     """
     limits = _limits(dictionary)
 

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from dpcore.arrays import AnyArray
-from dpcore.errors import ParameterError
+from dpcore.errors import require_one_of
 from dpcore.releases.dictionary import Dictionary, read_dictionary
 from dpcore.releases.planning import look_alike
 
@@ -17,19 +17,11 @@ SURVEYED = 440
 def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
     """A table, as a mapping of its columns, and its dictionary.
 
-    Parameters
-    ----------
-    name : {"breast-cancer", "class-survey"}
-        scikit-learn's table of 569 tumours, which has been public since 1995; or 440 made-up
-        answers of pupils, about half of whom answer twice.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such example.
+    name: {"breast-cancer", "class-survey"}. scikit-learn's table of 569 tumours, which has been
+        public since 1995; or 440 made-up answers of pupils, about half of whom answer twice.
+    Raises `ParameterError` if there is no such example.
     """
-    if name not in EXAMPLES:
-        raise ParameterError("name", f"one of {', '.join(EXAMPLES)}", name)
+    require_one_of("name", name, EXAMPLES)
     dictionary = read_dictionary(Path(__file__).with_name(f"{name}.toml"))
     return (
         _breast_cancer()
@@ -41,17 +33,9 @@ def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
 def write_example(name: str, folder: Path) -> Dictionary:
     """The same as `table.csv` and `dictionary.toml` in a folder, which is made.
 
-    Parameters
-    ----------
-    name : str
-    folder : path
-
-    Raises
-    ------
-    ParameterError
-        If there is no such example.
-    OSError
-        If the files are there, or cannot be written.
+    folder: path
+    Raises `ParameterError` if there is no such example.
+    Raises `OSError` if the files are there, or cannot be written.
     """
     table, dictionary = example(name)
     folder.mkdir(parents=True, exist_ok=True)

@@ -30,20 +30,12 @@ _USUAL_COMPONENTS = 5
 def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None = None) -> Dataset:
     """The rows that a release would read, as the laboratory wants them.
 
-    Parameters
-    ----------
-    data : path, mapping of str to arrays, DataFrame or ndarray
-        As in `Table`.
-    dictionary : Dictionary
-        Its label column becomes the labels, its site column the sites.
-    reading : Reading, optional
-        Filled with what was met.
-
-    Raises
-    ------
-    ParameterError
-        If the table does not fit the dictionary, has fewer than two rows, more than 2^26 cells,
-        more than 100 labels or 60 sites, fewer than two people at a site, or somebody at two.
+    data: path, mapping of str to arrays, DataFrame or ndarray. As in `Table`.
+    dictionary: Its label column becomes the labels, its site column the sites.
+    reading: Filled with what was met.
+    Raises `ParameterError` if the table does not fit the dictionary, has fewer than two rows, more
+        than 2^26 cells, more than 100 labels or 60 sites, fewer than two people at a site, or
+        somebody at two.
     """
     n_features, blocks, n_rows = dictionary.n_features, [], 0
     label = _column_of_levels(data, "label", dictionary.label, MOST_CLASSES)

@@ -41,19 +41,14 @@ _CELLS_AT_ONCE = 1 << 22
 class Measured:
     """What came out of the noise: everything a release is made of.
 
-    Attributes
-    ----------
-    centre : ndarray of whole float64, shape (n_features,)
-        Around which rows were taken, on the grid.
-    n_rows : float
-        Noisy.
-    components : ndarray of shape (n_components, n_features), orthonormal rows
-    eigenvalues : ndarray of shape (n_components,)
-        Of the noisy moment, where a row has length 1: sums over rows.
-    trace : float
-        Of the noisy moment, alike.
-    told : Assessment or None
-        What the noisy moment says of the exact one; None beyond `MOST_ASSESSED` features.
+    centre: ndarray of whole float64, shape (n_features,). Around which rows were taken, on the
+        grid.
+    n_rows: Noisy.
+    components: shape (n_components, n_features), orthonormal rows
+    eigenvalues: shape (n_components,). Of the noisy moment, where a row has length 1: sums over
+        rows.
+    trace: Of the noisy moment, alike.
+    told: What the noisy moment says of the exact one; None beyond `MOST_ASSESSED` features.
     """
 
     centre: FloatArray
@@ -77,20 +72,9 @@ def sum_and_count(
 ) -> IntArray:
     """The exact sum of rows on the grid and, last, their weighted count. Not for publication.
 
-    Parameters
-    ----------
-    table : Table
-    dictionary : Dictionary
-    scales : Scales
-    reading : Reading
-        Counts what is met.
-    watch : callable
-        Told what share of the table is read, now and then.
-
-    Raises
-    ------
-    ParameterError
-        If the table has no row.
+    reading: Counts what is met.
+    watch: Told what share of the table is read, now and then.
+    Raises `ParameterError` if the table has no row.
     """
     then = _bounded(dictionary, scales)
     total, n_rows = np.zeros(dictionary.n_features, dtype=np.int64), 0
@@ -116,17 +100,9 @@ def measure(
 ) -> Measured:
     """Draw the noise of a release that has been charged.
 
-    Parameters
-    ----------
-    table : Table
-    dictionary : Dictionary
-    scales : Scales
-    total : ndarray of int64, shape (n_features + 1,)
-        From `sum_and_count`.
-    n_components : int
-    preparation : {"sphere", "bounded"}
-    watch : callable
-        As in `sum_and_count`.
+    total: ndarray of int64, shape (n_features + 1,). From `sum_and_count`.
+    preparation: {"sphere", "bounded"}
+    watch: As in `sum_and_count`.
     """
     centre, n_rows = noisy_centre(total, scales)
     exact = moment_around(table, dictionary, scales, centre, preparation, watch)
@@ -150,15 +126,9 @@ def leading_of(
 ) -> Measured:
     """What a noisy second moment gives away of itself.
 
-    Parameters
-    ----------
-    moment : ndarray of shape (n_features, n_features)
-        Where a row has length 1.
-    n_components : int
-    centre : ndarray of shape (n_features,)
-    n_rows : float
-    sigma : float or None
-        Of the noise on its diagonal, where nothing was cut from it since.
+    moment: shape (n_features, n_features). Where a row has length 1.
+    centre: shape (n_features,)
+    sigma: Of the noise on its diagonal, where nothing was cut from it since.
     """
     told = None
     if is_held_once(len(moment), n_components):
@@ -179,11 +149,7 @@ def is_held_once(n_features: int, n_components: int) -> bool:
 def told_of(measured: Measured, name: str) -> FloatArray:
     """An estimate and both ends of its interval, shape (3, n_components); NaN where unknown.
 
-    Parameters
-    ----------
-    measured : Measured
-    name : str
-        One of `TOLD`.
+    name: One of `TOLD`.
     """
     if measured.told is None:
         return np.full((3, len(measured.components)), np.nan)
@@ -195,10 +161,7 @@ def told_of(measured: Measured, name: str) -> FloatArray:
 def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
     """The centre on the grid, and the number of rows, from their noisy sum and count.
 
-    Parameters
-    ----------
-    total : ndarray of int64, shape (n_features + 1,)
-    scales : Scales
+    total: ndarray of int64, shape (n_features + 1,)
     """
     noisy = noisy_sum(total, scales.sum_sigma)
     n_rows = float(noisy[-1]) / scales.count_weight
@@ -215,15 +178,9 @@ def moment_around(
 ) -> IntArray:
     """The exact second moment of the prepared rows around a centre. Not for publication.
 
-    Parameters
-    ----------
-    table : Table
-    dictionary : Dictionary
-    scales : Scales
-    centre : ndarray of whole float64, shape (n_features,)
-    preparation : {"sphere", "bounded"}
-    watch : callable
-        As in `sum_and_count`.
+    centre: ndarray of whole float64, shape (n_features,)
+    preparation: {"sphere", "bounded"}
+    watch: As in `sum_and_count`.
     """
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
     bounded = _bounded(dictionary, scales)

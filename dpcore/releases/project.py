@@ -271,10 +271,7 @@ class Project:
 def folder_name(parameter: str, name: str) -> str:
     """The same name, if it is one for a folder.
 
-    Raises
-    ------
-    ParameterError
-        If it is not.
+    Raises `ParameterError` if it is not.
     """
     if not _NAME.fullmatch(name):
         raise ParameterError(

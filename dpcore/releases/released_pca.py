@@ -133,14 +133,8 @@ def load_release(folder: Path | str) -> ReleasedPCA:
 def read_certificate(folder: Path | str) -> dict[str, Any]:
     """The certificate in a release folder.
 
-    Parameters
-    ----------
-    folder : path
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or it is no JSON.
+    folder: path
+    Raises `ParameterError` if there is none, or it is no JSON.
     """
     try:
         with open(Path(folder) / CERTIFICATE, "rb") as file:

@@ -10,7 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.releases.calibration import calibrated
 from dpcore.releases.certificate import certificate_of
 from dpcore.releases.dictionary import Dictionary, dictionary_from, read_dictionary
@@ -147,8 +147,7 @@ def write_release(
 
 
 def _check(dictionary: Dictionary, preparation: str, n_components: int) -> None:
-    if preparation not in PREPARATIONS:
-        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
+    require_one_of("preparation", preparation, PREPARATIONS)
     if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components

@@ -244,9 +244,8 @@ def _unpacked(path: Path) -> Any:
 def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
     """The arrays of an NPZ file, if they are what it declares, and no more than so many bytes.
 
-    Raises
-    ------
-    ValueError, OSError, zipfile.BadZipFile and what else NumPy raises of a damaged file.
+    Raises `ValueError`, `OSError`, `zipfile.BadZipFile` and what else NumPy raises of a damaged
+        file.
     """
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()

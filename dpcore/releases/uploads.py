@@ -34,12 +34,8 @@ _READABLE = {
 class Upload:
     """A table in memory.
 
-    Attributes
-    ----------
-    name : str
-        Of the file.
-    columns : dict of str to arrays
-        As `Table` takes them.
+    name: Of the file.
+    columns: As `Table` takes them.
     """
 
     name: str
@@ -59,16 +55,9 @@ class Upload:
 def read_upload(name: str, content: bytes) -> Upload:
     """The columns of a file.
 
-    Parameters
-    ----------
-    name : str
-        Ends in .csv, .parquet or .npz.
-    content : bytes
-
-    Raises
-    ------
-    ParameterError
-        If it is no such file, or larger than 50 MB, or more than 500 MB unpacked.
+    name: Ends in .csv, .parquet or .npz.
+    Raises `ParameterError` if it is no such file, or larger than 50 MB, or more than 500 MB
+        unpacked.
     """
     ending = PurePath(name).suffix.lower()
     if ending not in _READABLE:

@@ -34,11 +34,7 @@ _LARGEST_FILE = 1 << 32
 class Verdict:
     """What `verify` found.
 
-    Parameters
-    ----------
-    holds : bool
-    sentence : str
-        What holds, or the first thing that does not.
+    sentence: What holds, or the first thing that does not.
     """
 
     holds: bool
@@ -48,10 +44,7 @@ class Verdict:
 def verify(folder: Path | str) -> Verdict:
     """Check a release folder, offline and without the data.
 
-    Parameters
-    ----------
-    folder : path
-        Of one release.
+    folder: path. Of one release.
     """
     try:
         certificate = read_certificate(folder)

@@ -40,22 +40,12 @@ class TridiagonalForm:
     Reduction by blocked reflections, eigenvalues by the square-root-free QL iteration, vectors
     by inverse iteration (LAPACK sytrd, sterf, stein, ormtr).
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_features, n_features), symmetric, float32 or float64
-        Finite.
-
-    Attributes
-    ----------
-    eigenvalues : ndarray of shape (n_features,), ascending
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the routines are not there (`UnpublishedRoutine`); if the form falls apart into blocks
-        (inverse iteration would then need to know which block each eigenvalue came from), as for
-        zero rows or entries too small or too large to be squared; or if the iteration does not
-        converge.
+    matrix: shape (n_features, n_features), symmetric, float32 or float64. Finite.
+    eigenvalues: shape (n_features,), ascending
+    Raises `LinAlgError` if the routines are not there (`UnpublishedRoutine`); if the form falls
+        apart into blocks (inverse iteration would then need to know which block each eigenvalue
+        came from), as for zero rows or entries too small or too large to be squared; or if the
+        iteration does not converge.
     """
 
     def __init__(self, matrix: np.ndarray):
@@ -76,21 +66,11 @@ class TridiagonalForm:
     def vectors(self, positions: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Eigenvectors of the form itself, orthonormal also to those known already.
 
-        Parameters
-        ----------
-        positions : integer array of shape (n_selected,), ascending
-            Which eigenvalues.
-        known : ndarray of shape (n_known, n_features)
-            Vectors of other eigenvalues, from earlier calls.
-
-        Returns
-        -------
-        ndarray of shape (n_selected, n_features), orthonormal rows
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If an iteration does not converge, or the vectors found are not close to orthonormal.
+        positions: integer array of shape (n_selected,), ascending. Which eigenvalues.
+        known: shape (n_known, n_features). Vectors of other eigenvalues, from earlier calls.
+        Returns: shape (n_selected, n_features), orthonormal rows
+        Raises `LinAlgError` if an iteration does not converge, or the vectors found are not close
+            to orthonormal.
         """
         size, dtype = len(self._diagonal), self._diagonal.dtype
         n_selected = len(positions)
@@ -124,19 +104,10 @@ class TridiagonalForm:
 def all_eigenpairs(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All eigenpairs of a symmetric matrix by divide and conquer (LAPACK syevd).
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_features, n_features), symmetric, finite, float32 or float64
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (n_features,), ascending
-    vectors : ndarray of shape (n_features, n_features), orthonormal rows
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If an iteration does not converge.
+    matrix: shape (n_features, n_features), symmetric, finite, float32 or float64
+    Returns eigenvalues: shape (n_features,), ascending
+    Returns vectors: shape (n_features, n_features), orthonormal rows
+    Raises `LinAlgError` if an iteration does not converge.
     """
     size, dtype = len(matrix), matrix.dtype
     vectors, values = np.array(matrix, order="C"), np.empty(size, dtype)

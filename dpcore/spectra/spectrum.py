@@ -15,7 +15,7 @@ from threading import Lock
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
 
 CRITERIA = ("value", "magnitude")
@@ -87,8 +87,7 @@ class Spectrum:
         n_features = len(self.matrix)
         if not 1 <= n_components <= n_features:
             raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
-        if by not in CRITERIA:
-            raise ParameterError("by", f"one of {', '.join(CRITERIA)}", by)
+        require_one_of("by", by, CRITERIA)
         with self._lock:
             if n_features >= _ALL_BELOW and n_components <= _ALL_ABOVE * n_features:
                 blocks = self._blocks_by(by)

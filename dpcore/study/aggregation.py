@@ -23,10 +23,7 @@ def centre_and_count(
 ) -> tuple[tuple[int, ...], float]:
     """The centre on the grid and the noisy number of rows, from the sums of sites that answered.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    sums : mapping of str to ndarray of int64, shape (n_features + 1,)
+    sums: mapping of str to ndarray of int64, shape (n_features + 1,)
     """
     noisy = added_up(list(sums.values()))
     n_rows = float(noisy[-1]) / plan.scales.count_weight
@@ -40,14 +37,9 @@ def components(
 ) -> Measured:
     """The leading directions of what the sites' moments add up to.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    moments : mapping of str to ndarray
-        Upper triangles of noisy moments, or the directions of `dpdis`, of which P P^T goes with a
-        site's rows.
-    centre, n_rows
-        From `centre_and_count`.
+    moments: Upper triangles of noisy moments, or the directions of `dpdis`, of which P P^T goes
+        with a site's rows.
+    centre, n_rows: From `centre_and_count`.
     """
     received = [_message(plan, each) for each in _together(plan, list(moments.values()))]
     # No n_s of a site is public, and none is needed: its message is a sum over its rows.
@@ -65,12 +57,8 @@ def views(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """For a study of two views: `dpcore.cca.canonical_pairs` of what the moments add up to.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-        With a `first_view`.
-    moments : mapping of str to ndarray
-        As in `components`.
+    plan: With a `first_view`.
+    moments: As in `components`.
     """
     together = _together(plan, list(moments.values()))
     joint = np.sum([_message(plan, each).values for each in together], axis=0)
@@ -85,17 +73,9 @@ def left_out_agreement(
 
     A site that has moved the result by itself stands apart: it lies, or its people are different.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    moments : mapping of str to ndarray
-        As in `components`.
-    components : ndarray of shape (n_components, n_features), orthonormal rows
-        What all gave.
-
-    Returns
-    -------
-    ndarray of shape (n_sites,)
+    moments: As in `components`.
+    components: shape (n_components, n_features), orthonormal rows. What all gave.
+    Returns: shape (n_sites,)
     """
     parts = _of_each_site(plan, moments)
     if not parts:
@@ -114,16 +94,9 @@ def energy_at_sites(
     Their median is what a typical site gets: fewer than half of the sites, whatever they send,
     cannot make a bad result look good for it.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    moments : mapping of str to ndarray
-        As in `components`.
-    components : ndarray of shape (n_components, n_features), orthonormal rows
-
-    Returns
-    -------
-    ndarray of shape (n_sites,)
+    moments: As in `components`.
+    components: shape (n_components, n_features), orthonormal rows
+    Returns: shape (n_sites,)
     """
     parts = _of_each_site(plan, moments)
     if not parts:

@@ -34,12 +34,7 @@ def study_certificate(
 ) -> dict[str, Any]:
     """The certificate of a study that has ended well, as a JSON document.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    state : HubState
-    result : mapping of str to ndarray
-        As the hub keeps it.
+    result: As the hub keeps it.
     """
     scales, n_attempts = plan.scales, max(state.attempt, 1)
     worst = max(plan.epsilon_against(who) for who in Adversary)

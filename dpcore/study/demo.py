@@ -31,12 +31,7 @@ _CAP_EPSILON, _CAP_DELTA = 1.6, 2.0
 class Demo:
     """A study that runs.
 
-    Parameters
-    ----------
-    folder : Path
-        With `sites/<name>.npz`, a project and a log for each.
-    hub : Hub
-    guards : dict of str to Popen
+    folder: With `sites/<name>.npz`, a project and a log for each.
     """
 
     folder: Path
@@ -56,18 +51,9 @@ def digits_plan(n_sites: int, **settings: Any) -> StudyPlan:
 def demo_study(plan: StudyPlan, folder: Path | str) -> Iterator[Demo]:
     """The study of `digits_plan`, its guards started; all ends with the context.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    folder : path
-        New or empty.
-
-    Raises
-    ------
-    ParameterError
-        If the folder is not empty.
-    OSError
-        If it cannot be written, or no port is free.
+    folder: path. New or empty.
+    Raises `ParameterError` if the folder is not empty.
+    Raises `OSError` if it cannot be written, or no port is free.
     """
     folder, port = Path(folder), _free_port()
     joins = init_study(plan, folder, f"https://{LOOPBACK}:{port}")

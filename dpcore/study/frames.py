@@ -39,24 +39,15 @@ class FrameError(ValueError):
 class Request:
     """What a hub asks of a site.
 
-    Parameters
-    ----------
-    study : str
-        Digest of the plan.
-    attempt : int
-        From 1. A new one is drawn and charged anew.
-    round : {"sum", "moment"}
-    roster : tuple of str
-        Sites that take part in this attempt; masks cancel among them.
-    keys : mapping of str to str
-        Public keys of the roster, 64 hexadecimal digits each.
-    centre : tuple of int
-        On the grid, for the moment; empty for the sum.
-    handed : str
-        What the site before this one in a chain has sent, as hexadecimal digits of the numbers in a
-        frame; empty for the first, and where there is no chain.
-    links : int
-        How many sites that is made of.
+    study: Digest of the plan.
+    attempt: From 1. A new one is drawn and charged anew.
+    round: {"sum", "moment"}
+    roster: Sites that take part in this attempt; masks cancel among them.
+    keys: Public keys of the roster, 64 hexadecimal digits each.
+    centre: On the grid, for the moment; empty for the sum.
+    handed: What the site before this one in a chain has sent, as hexadecimal digits of the numbers
+        in a frame; empty for the first, and where there is no chain.
+    links: How many sites that is made of.
     """
 
     study: str
@@ -81,10 +72,7 @@ class Request:
 def request_from(raw: bytes, plan: StudyPlan) -> Request:
     """The request in these bytes, if the plan allows it.
 
-    Raises
-    ------
-    FrameError
-        Naming what it does not allow.
+    Raises `FrameError` naming what it does not allow.
     """
     if len(raw) > longest_request(plan):
         raise FrameError(f"a request of {len(raw):,} bytes, more than this study needs")
@@ -157,10 +145,7 @@ def _check_handed(content: dict[str, Any], plan: StudyPlan) -> None:
 def handed_on(handed: str, plan: StudyPlan) -> AnyArray:
     """The numbers that a request hands on.
 
-    Raises
-    ------
-    FrameError
-        If they are none.
+    Raises `FrameError` if they are none.
     """
     shape, dtype = shape_of(plan, MOMENT)
     try:
@@ -210,10 +195,7 @@ def frame(plan: StudyPlan, request: Request, site: str, values: AnyArray) -> byt
 def values_from(raw: bytes, plan: StudyPlan, request: Request, site: str) -> AnyArray:
     """The numbers in a frame, if it is the one that was asked for.
 
-    Raises
-    ------
-    FrameError
-        Naming the site and what is wrong.
+    Raises `FrameError` naming the site and what is wrong.
     """
     shape, dtype = shape_of(plan, request.round)
     start = len(MARK) + _LENGTH.size

@@ -48,20 +48,10 @@ _MOST_EVENTS = 500
 class Hub:
     """A study's hub.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    folder : path
-        Of its state; made if it is not there, gone on with if it is.
-    now : callable
-        Seconds since the epoch.
-
-    Raises
-    ------
-    ParameterError
-        If the folder holds the state of another study.
-    OSError
-        If the folder cannot be written.
+    folder: path. Of its state; made if it is not there, gone on with if it is.
+    now: Seconds since the epoch.
+    Raises `ParameterError` if the folder holds the state of another study.
+    Raises `OSError` if the folder cannot be written.
     """
 
     def __init__(
@@ -76,10 +66,7 @@ class Hub:
     def join(self, site: str, key: str) -> None:
         """A site is there, with this public key. Joining again changes nothing.
 
-        Raises
-        ------
-        FrameError
-            If it is no site of the study, or comes with another key, or too late.
+        Raises `FrameError` if it is no site of the study, or comes with another key, or too late.
         """
         if site not in self.plan.sites:
             raise FrameError("a site that the study does not know")
@@ -129,10 +116,7 @@ class Hub:
     def receive(self, site: str, request_id: str, raw: bytes) -> None:
         """A site's message. One that was received already changes nothing.
 
-        Raises
-        ------
-        FrameError
-            Naming the site, if it is not what the site was asked for.
+        Raises `FrameError` naming the site, if it is not what the site was asked for.
         """
         with self._lock:
             if self.asks(site) is None or request_id != self.request.id:

@@ -43,13 +43,7 @@ class _Unwelcome(Exception):
 
 
 class HubServer:
-    """A hub's routes.
-
-    Parameters
-    ----------
-    hub : Hub
-    identity : HubIdentity
-    """
+    """A hub's routes."""
 
     def __init__(self, hub: Hub, identity: HubIdentity) -> None:
         self.hub, self.identity = hub, identity
@@ -148,10 +142,7 @@ async def _say(_: HttpRequest, error: Exception) -> Response:
 def serving(hub: Hub, identity: HubIdentity, host: str, port: int) -> Iterator[None]:
     """The hub answers at this address, from a thread, until the context is left.
 
-    Raises
-    ------
-    OSError
-        If the address cannot be listened at.
+    Raises `OSError` if the address cannot be listened at.
     """
     config = uvicorn.Config(
         HubServer(hub, identity).app,

@@ -11,29 +11,17 @@ JOINING, DONE, FAILED = "joining", "done", "failed"
 class HubState:
     """Where a study is.
 
-    Parameters
-    ----------
-    phase : {"joining", "sum", "moment", "done", "failed"}
-    keys : dict of str to str
-        Public keys of the sites that have joined.
-    attempt : int
-        0 before the first.
-    roster : tuple of str
-        Sites of this attempt.
-    answered : tuple of str
-        Those that have sent what this round asks for.
-    refused : dict of str to str
-        Sentences of those that refused it.
-    centre : tuple of int
-    n_rows : float
-        Noisy.
-    deadline : float
-        When this phase ends, in seconds since the epoch.
-    why : str
-        Of a study that failed, in one sentence.
-    sent_bytes : dict of str to int
-        What each site has sent in all.
-    events : tuple of (seconds, sentence)
+    phase: {"joining", "sum", "moment", "done", "failed"}
+    keys: Public keys of the sites that have joined.
+    attempt: 0 before the first.
+    roster: Sites of this attempt.
+    answered: Those that have sent what this round asks for.
+    refused: Sentences of those that refused it.
+    n_rows: Noisy.
+    deadline: When this phase ends, in seconds since the epoch.
+    why: Of a study that failed, in one sentence.
+    sent_bytes: What each site has sent in all.
+    events: tuple of (seconds, sentence)
     """
 
     phase: str

@@ -42,16 +42,9 @@ _YEAR = timedelta(days=366)
 class JoinFile:
     """What a site needs to take part.
 
-    Parameters
-    ----------
-    site : str
-    hub : str
-        Its address, https://host:port.
-    plan : str
-        The study's plan, as `StudyPlan.json` writes it.
-    token : str
-    authority, certificate, key : str
-        In PEM: who signed the hub, and what the site shows it.
+    hub: Its address, https://host:port.
+    plan: The study's plan, as `StudyPlan.json` writes it.
+    authority, certificate, key: In PEM: who signed the hub, and what the site shows it.
     """
 
     site: str
@@ -76,12 +69,8 @@ class JoinFile:
 def read_join_file(path: Path | str) -> JoinFile:
     """A join file as `init_study` wrote it.
 
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    OSError
-        If it cannot be read.
+    Raises `ParameterError` if it is none.
+    Raises `OSError` if it cannot be read.
     """
     try:
         join = JoinFile(**json.loads(Path(path).read_bytes()))
@@ -97,12 +86,8 @@ def read_join_file(path: Path | str) -> JoinFile:
 def read_peers(path: Path | str, plan: StudyPlan) -> dict[str, str]:
     """Public keys of other sites, from a JSON object of names and keys.
 
-    Raises
-    ------
-    ParameterError
-        If it is none, or names a site that is not of the study.
-    OSError
-        If it cannot be read.
+    Raises `ParameterError` if it is none, or names a site that is not of the study.
+    Raises `OSError` if it cannot be read.
     """
     try:
         peers = json.loads(Path(path).read_bytes())
@@ -118,20 +103,10 @@ def read_peers(path: Path | str, plan: StudyPlan) -> dict[str, str]:
 def init_study(plan: StudyPlan, folder: Path | str, address: str) -> list[Path]:
     """Write the hub's folder and a join file for each site, whose paths are returned.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    folder : path
-        New or empty.
-    address : str
-        Of the hub, as sites reach it: https://host:port.
-
-    Raises
-    ------
-    ParameterError
-        If the folder is not empty or the address not https.
-    OSError
-        If it cannot be written.
+    folder: path. New or empty.
+    address: Of the hub, as sites reach it: https://host:port.
+    Raises `ParameterError` if the folder is not empty or the address not https.
+    Raises `OSError` if it cannot be written.
     """
     url, folder = urlsplit(address), Path(folder)
     if url.scheme != "https" or not url.hostname or not url.port:
@@ -182,10 +157,7 @@ class HubIdentity:
 def hub_identity(folder: Path | str) -> HubIdentity:
     """From the folder that `init_study` made.
 
-    Raises
-    ------
-    ParameterError
-        If it is none.
+    Raises `ParameterError` if it is none.
     """
     folder = Path(folder)
     hub = folder / "hub"

@@ -40,23 +40,12 @@ def masked(
     Without a sigma a mask is uniform. With one it is a rounded Gaussian, as CAPE has it: what S
     sites share in pairs has the variance (S - 1) sigma^2 at each and sums to zero.
 
-    Parameters
-    ----------
-    numbers : ndarray of int64
-    own : X25519PrivateKey
-    site : str
-        Whose key that is; in the roster.
-    roster : sequence of str
-    keys : mapping of str to str
-        Public keys of the roster.
-    purpose : str
-        What is masked: of one purpose a pair has one mask, so it must never serve two messages.
-    sigma : int, optional
-
-    Raises
-    ------
-    ValueError
-        If a public key is one that nothing secret can be agreed on with.
+    numbers: ndarray of int64
+    site: Whose key that is; in the roster.
+    keys: Public keys of the roster.
+    purpose: What is masked: of one purpose a pair has one mask, so it must never serve two
+        messages.
+    Raises `ValueError` if a public key is one that nothing secret can be agreed on with.
     """
     total: AnyArray = numbers.astype(np.int64).view(np.uint64).copy()
     place = list(roster).index(site)

@@ -37,11 +37,7 @@ WORDS = {
 class Waiting:
     """A request on which somebody has yet to decide.
 
-    Parameters
-    ----------
-    request : Request
-    until : float
-        When silence becomes a no, by the desk's clock.
+    until: When silence becomes a no, by the desk's clock.
     """
 
     request: Request
@@ -51,14 +47,9 @@ class Waiting:
 class Desk:
     """Where requests wait for their owner's word.
 
-    Parameters
-    ----------
-    seconds : float
-        How long one waits.
-    tell : callable
-        Told of a request that waits.
-    now : callable
-        Seconds that do not go back.
+    seconds: How long one waits.
+    tell: Told of a request that waits.
+    now: Seconds that do not go back.
     """
 
     def __init__(
@@ -123,12 +114,8 @@ def attempts_left(plan: StudyPlan, project: Project) -> int:
 def picture(plan: StudyPlan, round_: str, values: AnyArray) -> bytes:
     """What a message holds as a picture in grey, PNG: a pixel a number, of large ones every n-th.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    round_ : {"sum", "moment"}
-    values : ndarray
-        As `values_from` reads them.
+    round_: {"sum", "moment"}
+    values: As `values_from` reads them.
     """
     if round_ == SUM or values.ndim == 2:
         whole = np.atleast_2d(values)

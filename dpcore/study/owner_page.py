@@ -59,14 +59,7 @@ _LEAVES = {
 class Office:
     """What an owner's page is about.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    site : str
-    project : Project
-    desk : Desk or None
-        None where nobody is asked.
-    secret : str
+    desk: None where nobody is asked.
     """
 
     plan: StudyPlan
@@ -80,16 +73,8 @@ class Office:
 def owner_page(office: Office, port: int = 0) -> Iterator[str]:
     """Serve the page on loopback until the context is left; its address.
 
-    Parameters
-    ----------
-    office : Office
-    port : int
-        0 for one that is free.
-
-    Raises
-    ------
-    OSError
-        If the port is taken.
+    port: 0 for one that is free.
+    Raises `OSError` if the port is taken.
     """
 
     class Handler(_Page):
@@ -172,12 +157,7 @@ class _Page(BaseHTTPRequestHandler):
 
 
 def page(office: Office) -> str:
-    """What the owner of a site sees.
-
-    Parameters
-    ----------
-    office : Office
-    """
+    """What the owner of a site sees."""
     plan, desk = office.plan, office.desk
     waits = desk is not None and desk.waiting is not None
     return f"""<!doctype html>

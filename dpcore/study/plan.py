@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.privacy import Adversary, gaussian_epsilon
 from dpcore.releases.calibration import Scales, calibrated, delta_of_distance
 from dpcore.releases.dictionary import Dictionary, dictionary_from
@@ -42,40 +42,23 @@ class Spent:
 class StudyPlan:
     """A study, as every party holds it; its digest is in every request.
 
-    Parameters
-    ----------
-    name : str
-        Up to 32 letters, digits and _.
-    dictionary : Dictionary
-        What is public about the columns, the same at every site.
-    sites : tuple of str
-        Names of all sites, in order.
-    epsilon, delta : float
-        Promised to every person, against everybody who is not trusted.
-    n_components : int
-        K.
-    intermediate_dim : int or None
-        R of messages that are cut, at least K in a chain; 2 K unless told otherwise, at most the
-        number of features.
-    protocol : {"securesum", "cape", "full", "dpdis", "sequential"}
-    preparation : {"sphere", "bounded"}
-    mean_share : float
-        Part of mu squared for the private centre and count.
-    fewest : int or None
-        How many sites have to answer, at least 2; all but one unless told otherwise.
-    honest : int or None
-        H of masked messages: so many sites keep their masks and noise to themselves; all but one
-        unless told otherwise.
-    first_view : int or None
-        For canonical correlations: so many of the features, the first, are one view and the others
-        the second. None for principal components.
-    round_seconds, join_seconds : float
-        How long the hub waits for a message, and for sites to join.
-
-    Raises
-    ------
-    ParameterError
-        If a value is out of range.
+    name: Up to 32 letters, digits and _.
+    dictionary: What is public about the columns, the same at every site.
+    sites: Names of all sites, in order.
+    epsilon, delta: Promised to every person, against everybody who is not trusted.
+    n_components: K.
+    intermediate_dim: R of messages that are cut, at least K in a chain; 2 K unless told otherwise,
+        at most the number of features.
+    protocol: {"securesum", "cape", "full", "dpdis", "sequential"}
+    preparation: {"sphere", "bounded"}
+    mean_share: Part of mu squared for the private centre and count.
+    fewest: How many sites have to answer, at least 2; all but one unless told otherwise.
+    honest: H of masked messages: so many sites keep their masks and noise to themselves; all but
+        one unless told otherwise.
+    first_view: For canonical correlations: so many of the features, the first, are one view and the
+        others the second. None for principal components.
+    round_seconds, join_seconds: How long the hub waits for a message, and for sites to join.
+    Raises `ParameterError` if a value is out of range.
     """
 
     name: str
@@ -139,8 +122,7 @@ class StudyPlan:
         if len({site.lower() for site in self.sites}) < len(self.sites):
             raise ParameterError("sites", "all of different names", list(self.sites))
         for name, choices in (("protocol", PROTOCOLS), ("preparation", PREPARATIONS)):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         for name in ("round_seconds", "join_seconds"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 < value <= _LONGEST:
@@ -271,10 +253,7 @@ class StudyPlan:
 def plan_from(text: str | bytes) -> StudyPlan:
     """The plan in the text of a file.
 
-    Raises
-    ------
-    ParameterError
-        If it is none, or of another form, or a value is out of range.
+    Raises `ParameterError` if it is none, or of another form, or a value is out of range.
     """
     try:
         content = json.loads(text)

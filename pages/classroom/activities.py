@@ -94,12 +94,7 @@ class Hospitals:
 class Guess:
     """A question to everybody. What enters is an answer that has been randomised already.
 
-    Parameters
-    ----------
-    question : str
-    choices : tuple of str
-    epsilon : float
-        Of each answer.
+    epsilon: Of each answer.
     """
 
     question: str

@@ -38,14 +38,9 @@ class Activity(Protocol):
 class Student:
     """Somebody with a seat: all that is known of them.
 
-    Parameters
-    ----------
-    seat : int
-        From 0, in the order of joining.
-    name : str
-        As typed, at most `LONGEST_NAME` characters; empty if none was given.
-    seen : float
-        When their page last asked for anything.
+    seat: From 0, in the order of joining.
+    name: As typed, at most `LONGEST_NAME` characters; empty if none was given.
+    seen: When their page last asked for anything.
     """
 
     seat: int
@@ -70,25 +65,12 @@ def name_in(written: str) -> str:
 class Room:
     """A room; every method may be called from any thread.
 
-    Parameters
-    ----------
-    code : str
-        What students join with.
-    key : str
-        The teacher's; nothing that a student has leads to it.
-    clock : callable
-
-    Attributes
-    ----------
-    activity : Activity or None
-        What goes on.
-    round : int
-        Its number; what is sent for an earlier one is refused.
-    is_revealed, is_paused, has_ended : bool
-    version : int
-        Changes whenever what a phone shows may change.
-    news : int
-        Changes whenever what the projector shows may change.
+    code: What students join with.
+    key: The teacher's; nothing that a student has leads to it.
+    activity: What goes on.
+    round: Its number; what is sent for an earlier one is refused.
+    version: Changes whenever what a phone shows may change.
+    news: Changes whenever what the projector shows may change.
     """
 
     def __init__(self, code: str, key: str, clock: Callable[[], float]) -> None:
@@ -113,10 +95,7 @@ class Room:
     def join(self, name: str) -> str:
         """A seat for somebody who has none; the token that it is known by from now on.
 
-        Raises
-        ------
-        Refused
-            If the room is full.
+        Raises `Refused` if the room is full.
         """
         with self._lock:
             seat = self._free_seat()
@@ -184,10 +163,8 @@ class Room:
     def send(self, token: str, round_: int, sent: Any) -> Any:
         """Hand over what a student sends; what comes back.
 
-        Raises
-        ------
-        Refused
-            If they have no seat here, if it is too late, or if the activity cannot take it.
+        Raises `Refused` if they have no seat here, if it is too late, or if the activity cannot
+            take it.
         """
         with self._lock:
             student = self._students.get(token)

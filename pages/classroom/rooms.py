@@ -38,10 +38,7 @@ def drawn_code(length: int) -> str:
 class Rooms:
     """All rooms.
 
-    Parameters
-    ----------
-    clock : callable
-        Seconds; the server's own, for nobody else's is asked.
+    clock: Seconds; the server's own, for nobody else's is asked.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,10 +50,7 @@ class Rooms:
     def open(self) -> Room:
         """A new room; its `key` is the teacher's.
 
-        Raises
-        ------
-        Refused
-            If there are as many as the server holds.
+        Raises `Refused` if there are as many as the server holds.
         """
         with self._lock:
             self._let_go()
@@ -71,10 +65,7 @@ class Rooms:
     def enter(self, written: str, visitor: str) -> Room:
         """The room of a code that somebody typed or followed.
 
-        Raises
-        ------
-        Refused
-            If there is no such room, or too many wrong codes came before.
+        Raises `Refused` if there is no such room, or too many wrong codes came before.
         """
         code = code_in(written)
         with self._lock:

@@ -11,7 +11,7 @@ from dpcore.experiments.teaching.adversary_test import REACH
 from dpcore.experiments.teaching.algorithm1_steps import STEPS
 from dpcore.experiments.teaching.tutorials import TUTORIALS
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.parameters.kinds import Number, OneOf, Parameter, of_page
+from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text, of_page
 from pages.parameters.words import ON_A_BUTTON, plain, thousands
 
 STEP_TITLES = {
@@ -173,3 +173,18 @@ def _of_attacked(_: tuple[str, ...]) -> dict[str, Parameter]:
             label=thousands,
         )
     return of_page("audit", found)
+
+
+CLASSROOM: dict[str, Parameter] = of_page(
+    "classroom",
+    {
+        "room": Text(
+            control="text_input",
+            title="Room code",
+            help="Seven letters and digits, on the wall of the class.",
+            default="",
+            longest=16,
+        ),
+        "projector": Switch(title="Show the projector's view"),
+    },
+)

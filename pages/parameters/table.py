@@ -8,10 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parameters.classification import CLASSIFICATION
-from pages.parameters.classroom import CLASSROOM
 from pages.parameters.explore import EXPLORE
 from pages.parameters.kinds import LONGEST_WRITTEN, Parameter, of_page
-from pages.parameters.learn import LEARN, of_audit
+from pages.parameters.learn import CLASSROOM, LEARN, of_audit
 from pages.parameters.presenting import DECK, PRESENTING
 from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.use import USE

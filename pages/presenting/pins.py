@@ -57,10 +57,7 @@ def set_deck(pins: Sequence[Pin]) -> None:
 def add(page: str, written: Written, caption: str) -> None:
     """A view at the end of the deck.
 
-    Raises
-    ------
-    ParameterError
-        If the deck is full.
+    Raises `ParameterError` if the deck is full.
     """
     if len(deck()) >= MOST_PINS:
         raise ParameterError("deck", f"at most {MOST_PINS} pins", len(deck()) + 1)
@@ -98,10 +95,7 @@ def to_file(pins: Sequence[Pin]) -> str:
 def from_file(content: bytes) -> list[Pin]:
     """A deck that somebody kept.
 
-    Raises
-    ------
-    ParameterError
-        In one sentence, whatever the file is: it is not believed anything.
+    Raises `ParameterError`: in one sentence, whatever the file is: it is not believed anything.
     """
     if len(content) > MOST_BYTES:
         raise ParameterError("deck", f"at most {MOST_BYTES:,} bytes", f"{len(content):,}")

@@ -57,10 +57,7 @@ class View:
     def pay(self) -> None:
         """Enter it in the books, before it is shown.
 
-        Raises
-        ------
-        BeyondCap
-            If there is a cap that it would exceed.
+        Raises `BeyondCap` if there is a cap that it would exceed.
         """
         session_ledger.pay_run(self.spec, self.spec.repetitions)
         session_ledger.curves(self.dataset.name)
@@ -69,10 +66,8 @@ class View:
 def views_of(pin: Pin) -> tuple[View, ...]:
     """The runs that a pin shows: none, one, or two side by side.
 
-    Raises
-    ------
-    ParameterError or DataUnavailable
-        In a sentence, if its settings or its data cannot be had here.
+    Raises `ParameterError or DataUnavailable`: in a sentence, if its settings or its data cannot be
+        had here.
     """
     if pin.page in EXPLORED:
         return (run_of(pin),)

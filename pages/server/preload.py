@@ -5,7 +5,7 @@ import gc
 import pandas  # noqa: F401
 
 from dpcore.data import load_dataset
-from pages.explore.playground import as_printed, message_sizes  # noqa: F401
+from pages.explore.playground import answer, message_sizes  # noqa: F401
 from pages.parameters.sidebar import DEFAULTS
 from pages.server import result_cache
 from pages.sidebar import url_check  # noqa: F401

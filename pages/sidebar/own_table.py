@@ -38,21 +38,12 @@ CHOOSERS = ("dataset", "cca_data")
 class OwnTable:
     """What a session has of its visitor's table.
 
-    Attributes
-    ----------
-    upload : Upload
-    dictionary : Dictionary or None
-        That it is read by, once there is one.
-    held : HeldTable or None
-        Its rows for the laboratory, by that dictionary.
-    reading : Reading
-        What was met in them.
-    limits, mounted : DataFrame or None
-        The table of limits as it was typed so far, and as its editor began.
-    asked : dict
-        What one row is, so far, as a dictionary's file has it, and the title.
-    version : int
-        Of the controls, which begin anew with another dictionary.
+    dictionary: That it is read by, once there is one.
+    held: Its rows for the laboratory, by that dictionary.
+    reading: What was met in them.
+    limits, mounted: The table of limits as it was typed so far, and as its editor began.
+    asked: What one row is, so far, as a dictionary's file has it, and the title.
+    version: Of the controls, which begin anew with another dictionary.
     """
 
     upload: Upload
@@ -98,10 +89,7 @@ def shown_name(name: str) -> str:
 def bring(name: str, content: bytes) -> OwnTable:
     """Read a file that was brought, in place of the table there was.
 
-    Raises
-    ------
-    ParameterError
-        If it is no table; the one there was stays.
+    Raises `ParameterError` if it is no table; the one there was stays.
     """
     return put(read_upload(name, content))
 
@@ -116,10 +104,7 @@ def put(upload: Upload) -> OwnTable:
 def use(own: OwnTable, dictionary: Dictionary) -> None:
     """Hand its rows to the laboratory, as a dictionary reads them, and show them there.
 
-    Raises
-    ------
-    ParameterError
-        If they do not fit; what there was stays.
+    Raises `ParameterError` if they do not fit; what there was stays.
     """
     reading = Reading()
     data = laboratory_data(own.upload.columns, dictionary, reading)

@@ -104,10 +104,7 @@ def defaults_for(dataset: DatasetStatus) -> dict[str, Any]:
 def n_components_of(asked: int | None, dataset: DatasetStatus) -> int:
     """K of a spec: what it asks for, or else the data set's own.
 
-    Raises
-    ------
-    ParameterError
-        If the data set has none, which is then nothing to do PCA on.
+    Raises `ParameterError` if the data set has none, which is then nothing to do PCA on.
     """
     n_components = asked or dataset.default_components
     if n_components is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,6 +17,8 @@ from dpcore.privacy import BeyondCap
 from pages.sidebar.navigation import page_path
 from pages.widgets import glossary
 from pages.widgets.plain_text import said
+
+_FORMULAS = Path(__file__).parents[1] / "formulas"
 
 
 def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
@@ -79,11 +82,19 @@ def dataset_ready(dataset: DatasetStatus) -> bool:
     return False
 
 
-def how_computed(key: str, text: str) -> None:
-    """How the page's numbers are computed, sent to the browser only when somebody opens it."""
-    with st.expander("How this is computed", on_change="rerun", key=f"{key}_explained") as opened:
+def formulas(name: str) -> str:
+    """A text of `pages/formulas`, as Markdown."""
+    return (_FORMULAS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def how_computed(page: str, name: str | None = None) -> None:
+    """How a page's numbers are computed, sent to the browser only when somebody opens it.
+
+    name: Of its formulas, where they are not the page's own.
+    """
+    with st.expander("How this is computed", on_change="rerun", key=f"{page}_explained") as opened:
         if opened.open:
-            st.markdown(text)
+            st.markdown(formulas(name or page))
 
 
 def not_private(what: str, why: str) -> None:

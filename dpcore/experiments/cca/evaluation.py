@@ -26,23 +26,18 @@ _MOST_PEOPLE = 2_000
 class FoundPairs:
     """Directions of both views, and what they are worth.
 
-    Attributes
-    ----------
-    x_rotations, y_rotations : ndarray of shape (n_x, n_components) and (n_y, n_components)
-        For bounded rows, signs as in the exact pairs.
-    x_pattern, y_pattern : ndarray of the same shapes
-        Covariance of each column with the score, from the moment the directions came from: what
-        a direction responds to. Private as the directions are.
-    claimed : ndarray of shape (n_components,)
-        Correlations as the release states them.
-    measured : ndarray of shape (n_components,)
-        Canonical correlations of the two projected views on the true data.
-    x_agreement, y_agreement : ndarray of shape (n_components,)
-        |correlation| of each score with the exact pair's, on the true data.
-    guarantee : Guarantee or None
-        Covers directions, patterns and `claimed`; None for the exact pairs.
-    has_mean : bool
-        Whether a private mean was bought.
+    x_rotations, y_rotations: shape (n_x, n_components) and (n_y, n_components). For bounded rows,
+        signs as in the exact pairs.
+    x_pattern, y_pattern: ndarray of the same shapes. Covariance of each column with the score, from
+        the moment the directions came from: what a direction responds to. Private as the directions
+        are.
+    claimed: shape (n_components,). Correlations as the release states them.
+    measured: shape (n_components,). Canonical correlations of the two projected views on the true
+        data.
+    x_agreement, y_agreement: shape (n_components,). |correlation| of each score with the exact
+        pair's, on the true data.
+    guarantee: Covers directions, patterns and `claimed`; None for the exact pairs.
+    has_mean: Whether a private mean was bought.
     """
 
     x_rotations: FloatArray
@@ -118,14 +113,11 @@ def _correlations(found: FloatArray, exact: FloatArray, moment: FloatArray) -> F
 class ProjectedPeople:
     """Scores of some people along given directions, and a clustering of them. Not private.
 
-    Attributes
-    ----------
-    x_scores, y_scores : ndarray of shape (n_people, n_components)
-        Mean 0 and standard deviation 1 over the people drawn.
-    labels : ndarray of int, shape (n_people,), or None
-    nmi, calinski_harabasz : float or None
-        Of k-means on the scores of both views; `calinski_harabasz` is that of the true groups in
-        this projection. None without labels of at least two groups.
+    x_scores, y_scores: shape (n_people, n_components). Mean 0 and standard deviation 1 over the
+        people drawn.
+    labels: ndarray of int, shape (n_people,), or None
+    nmi, calinski_harabasz: Of k-means on the scores of both views; `calinski_harabasz` is that of
+        the true groups in this projection. None without labels of at least two groups.
     """
 
     x_scores: FloatArray

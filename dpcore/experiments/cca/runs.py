@@ -147,9 +147,7 @@ def row_of(
 def check_cca(spec: CcaSpec) -> None:
     """Refuse, without reading any data, a spec that no release can have.
 
-    Raises
-    ------
-    ParameterError
+    Raises `ParameterError`.
     """
     spec.settings(spec.components)
     # Of epsilon alone: the number of people does not matter.

@@ -12,7 +12,7 @@ from dpcore.cca import PROTOCOLS, bound_views, canonical_pairs, measured_correla
 from dpcore.data import split_sites
 from dpcore.data.preparation import MODES, RENAMED
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.experiments.pca.spec import RECOMMENDED, TwoWorlds, prepared_settings
@@ -31,43 +31,27 @@ _BLOCK_ROWS = 10_000
 class CcaSpec(TwoWorlds):
     """One cell of a CCA experiment; `published` and `recommended` name the two worlds.
 
-    Parameters
-    ----------
-    source : CutViews or SyntheticViews
-        Which two views of which people.
-    protocols : tuple of str
-        Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
-    epsilon, delta : float
-        Asked of each protocol, under replace-one.
-    sites : int
-        S.
-    split, concentration
-        How people are spread over sites, as in `dpcore.data.split_sites`; the concentration is of
-        the Dirichlet split.
-    samples : int or None
-        N, people in all; None takes everybody.
-    components : int
-        K, pairs of directions.
-    intermediate_dim : int or None
-        R of "dpdis"; None takes 4 K, or the number of columns if that is smaller.
-    calibration, noise, truncation, masks, honest_sites
-        As in `dpcore.pca.ReleaseSettings`; "published" is the poster's tau.
-    floor : "auto" or float
-        As in `dpcore.cca.distributed_cca`.
-    preparation : {"sphere", "bounded", "none", "published"}
-        Sphere brings each view of a person to a length of its own around a private mean. Bounded
-        clips joined rows to public bounds and centres by a private mean, none clips them and
-        centres by nothing. Published centring and scaling read the rows and are not private.
-        Correlations are measured on the centred rows: on the sphere on those that are neither
-        clipped nor at that length yet.
-    x_norm_bound, y_norm_bound : float or None
-        Public bounds, about the data set's public centres; None takes the data set's.
-    x_share : float
-        Part of the squared length of a joined row given to the first view.
-    mean_share : float or None
-        As in `dpcore.experiments.pca.spec.RunSpec`.
-    repetitions : int
-    seed : int
+    source: Which two views of which people.
+    protocols: Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
+    epsilon, delta: Asked of each protocol, under replace-one.
+    sites: S.
+    split, concentration: How people are spread over sites, as in `dpcore.data.split_sites`; the
+        concentration is of the Dirichlet split.
+    samples: N, people in all; None takes everybody.
+    components: K, pairs of directions.
+    intermediate_dim: R of "dpdis"; None takes 4 K, or the number of columns if that is smaller.
+    calibration, noise, truncation, masks, honest_sites: As in `dpcore.pca.ReleaseSettings`;
+        "published" is the poster's tau.
+    floor: "auto" or float. As in `dpcore.cca.distributed_cca`.
+    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings each view of a person to
+        a length of its own around a private mean. Bounded clips joined rows to public bounds and
+        centres by a private mean, none clips them and centres by nothing. Published centring and
+        scaling read the rows and are not private. Correlations are measured on the centred rows: on
+        the sphere on those that are neither clipped nor at that length yet.
+    x_norm_bound, y_norm_bound: Public bounds, about the data set's public centres; None takes the
+        data set's.
+    x_share: Part of the squared length of a joined row given to the first view.
+    mean_share: As in `dpcore.experiments.pca.spec.RunSpec`.
     """
 
     experiment = "dpcore.experiments.cca.runs:CCA"
@@ -100,8 +84,7 @@ class CcaSpec(TwoWorlds):
         if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
             raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
         object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
-        if self.preparation not in MODES:
-            raise ParameterError("preparation", f"one of {', '.join(MODES)}", self.preparation)
+        require_one_of("preparation", self.preparation, MODES)
         PrivacyBudget(self.epsilon, self.delta)
         require_counts(self, sites=1, repetitions=1, seed=0)
         if self.floor != "auto" and not (
@@ -157,26 +140,18 @@ _DATA_SIDE = (
 class CcaProblem:
     """Site moments and the exact answer; nothing here grows with N.
 
-    Attributes
-    ----------
-    dataset : str
-    n_x : int
-        Columns of the first view.
-    moments : SiteMoments or SiteRows
-        Of the bounded rows [x y] of the people drawn; the rows themselves, which wait for a
+    n_x: Columns of the first view.
+    moments: Of the bounded rows [x y] of the people drawn; the rows themselves, which wait for a
         centre, if the preparation was "sphere".
-    reference : ndarray of shape (n_x + n_y, n_x + n_y), float64
-        Centred joint moment of everybody's bounded rows: what correlations are measured on,
-        whoever was drawn.
-    exact_x, exact_y : ndarray of shape (n_x, n_components) and (n_y, n_components)
-    exact : ndarray of shape (n_components,)
-        Canonical correlations of `reference`.
-    random : ndarray of shape (n_components,)
-        Mean correlations that random directions capture on `reference`: the floor.
-    x_scale, y_scale : float
-        What the rows were multiplied by; a direction in original units carries the same factor.
-    statement : str
-        Whether the preparation is private.
+    reference: shape (n_x + n_y, n_x + n_y), float64. Centred joint moment of everybody's bounded
+        rows: what correlations are measured on, whoever was drawn.
+    exact_x, exact_y: shape (n_x, n_components) and (n_y, n_components)
+    exact: shape (n_components,). Canonical correlations of `reference`.
+    random: shape (n_components,). Mean correlations that random directions capture on `reference`:
+        the floor.
+    x_scale, y_scale: What the rows were multiplied by; a direction in original units carries the
+        same factor.
+    statement: Whether the preparation is private.
     """
 
     dataset: str
@@ -200,10 +175,8 @@ class CcaProblem:
 def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
     """The data side of a spec: bounded rows, people drawn, their sites, the exact pairs.
 
-    Raises
-    ------
-    ParameterError
-        If the spec asks for more people, pairs or sites than there are, or a view never varies.
+    Raises `ParameterError` if the spec asks for more people, pairs or sites than there are, or a
+        view never varies.
     """
     people = views.n_samples if spec.samples is None else spec.samples
     if 2 * spec.sites > views.n_samples:

@@ -25,11 +25,8 @@ Cut = str | tuple[str, str] | tuple[tuple[int, ...], tuple[int, ...]]
 class CutViews:
     """A data set of the catalogue, cut into two views.
 
-    Parameters
-    ----------
-    dataset : str
-    how : str or pair
-        As `two_views` takes it, or "column-halves": the first half of the columns and the rest.
+    how: str or pair. As `two_views` takes it, or "column-halves": the first half of the columns and
+        the rest.
     """
 
     dataset: str = "digits"
@@ -77,10 +74,7 @@ def cut_from_text(text: str) -> Cut:
     "halves-top-bottom", "halves-left-right" and "column-halves" stand for themselves; "fou,kar"
     names two views; "0-3,7:4-6" gives two groups of column numbers.
 
-    Raises
-    ------
-    ParameterError
-        If the text is none of these.
+    Raises `ParameterError` if the text is none of these.
     """
     if ":" in text:
         groups = text.split(":")

@@ -32,10 +32,7 @@ class About:
 class SiteData:
     """All that a problem needs of the rows.
 
-    Parameters
-    ----------
-    moments, centre, about
-        As in `Problem`.
+    moments, centre, about: As in `Problem`.
     """
 
     moments: SiteMoments | SiteRows

@@ -16,14 +16,9 @@ def arrivals(
 ) -> go.Figure:
     """What an average of the first 1, 2, ... messages keeps, on axes that stand still.
 
-    Parameters
-    ----------
-    kept : sequence of float
-        Share of the optimum after each message.
-    chance : float
-        What a random subspace keeps.
-    n_sites : int
-        How many may send.
+    kept: Share of the optimum after each message.
+    chance: What a random subspace keeps.
+    n_sites: How many may send.
     """
     exact, random, look = (look_of(key, dark=dark) for key in ("exact", "random", "dpdis"))
     line = {

@@ -26,21 +26,9 @@ _PANEL = 1 << 10
 def exact_sum(blocks: Iterable[FloatArray], n_features: int) -> tuple[IntArray, int]:
     """The sum of all rows, and how many there are.
 
-    Parameters
-    ----------
-    blocks : iterable of ndarray of whole float64, shape (some rows, n_features)
-        Entries up to 2^25.
-    n_features : int
-
-    Returns
-    -------
-    total : ndarray of int64, shape (n_features,)
-    n_rows : int
-
-    Raises
-    ------
-    ParameterError
-        If there are more than `MOST_ROWS`.
+    blocks: iterable of ndarray of whole float64, shape (some rows, n_features). Entries up to 2^25.
+    Returns total: ndarray of int64, shape (n_features,)
+    Raises `ParameterError` if there are more than `MOST_ROWS`.
     """
     total, n_rows = np.zeros(n_features, dtype=np.int64), 0
     for rows in blocks:
@@ -55,19 +43,9 @@ def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArr
     Of two entries of a row neither product nor square exceeds LENGTH^2, and so no partial sum over
     2^19 rows, in whatever order it is made, exceeds 2^53.
 
-    Parameters
-    ----------
-    blocks : iterable of ndarray of whole float64, shape (some rows, n_features)
-    n_features : int
-
-    Returns
-    -------
-    ndarray of int64, shape (n_features, n_features), symmetric
-
-    Raises
-    ------
-    ParameterError
-        If there are more than `MOST_ROWS`, or a row is longer.
+    blocks: iterable of ndarray of whole float64, shape (some rows, n_features)
+    Returns: ndarray of int64, shape (n_features, n_features), symmetric
+    Raises `ParameterError` if there are more than `MOST_ROWS`, or a row is longer.
     """
     moment, n_rows = np.zeros((n_features, n_features), dtype=np.int64), 0
     # What is small is there twice: doubles that are exact so far, and what they were before.
@@ -125,10 +103,7 @@ def noisy_sum(total: IntArray, sigma: int) -> IntArray:
     With an integer total that is round(total + N(0, sigma^2)), a post-processing of the Gaussian
     mechanism.
 
-    Parameters
-    ----------
-    total : ndarray of int64, shape (n,)
-    sigma : int
+    total: ndarray of int64, shape (n,)
     """
     return total + rounded_normal(total.size, sigma)
 
@@ -140,12 +115,8 @@ def noisy_second_moment(moment: IntArray, sigma: int, *, in_place: bool = False)
     Of a symmetric change the entries above the diagonal, divided by sigma, and those on it,
     divided by sqrt(2) sigma, have together at most the norm ||change||_F / (sqrt(2) sigma).
 
-    Parameters
-    ----------
-    moment : ndarray of int64, shape (n_features, n_features), symmetric
-    sigma : int
-    in_place : bool
-        Put the noise onto `moment` itself, where there is no room for another.
+    moment: ndarray of int64, shape (n_features, n_features), symmetric
+    in_place: Put the noise onto `moment` itself, where there is no room for another.
     """
     size, noisy = len(moment), moment if in_place else moment.copy()
     noisy[np.diag_indices(size)] += rounded_normal(size, diagonal_sigma(sigma))
@@ -167,10 +138,7 @@ def diagonal_sigma(sigma: int) -> int:
 def counted(n_more: int, n_rows: int) -> int:
     """How many rows there are with some more.
 
-    Raises
-    ------
-    ParameterError
-        If that is more than `MOST_ROWS`.
+    Raises `ParameterError` if that is more than `MOST_ROWS`.
     """
     if n_rows + n_more > MOST_ROWS:
         raise ParameterError("data", f"at most {MOST_ROWS:,} rows", "more")

@@ -27,18 +27,11 @@ def on_grid(
 ) -> FloatArray:
     """Numbers clipped to public limits, in units of 1/GRID of the farther one from the middle.
 
-    Parameters
-    ----------
-    values : ndarray of numbers, shape (n_rows, n_features), with one row at least
-        Not a number stands for what is missing and becomes 0.
-    lower, upper, middle : ndarray of shape (n_features,)
-        As in `Column`.
-    out : ndarray of float64, of the same shape, optional
-        Where the result goes.
-
-    Returns
-    -------
-    ndarray of whole float64, the same shape, from -GRID to GRID
+    values: ndarray of numbers, shape (n_rows, n_features), with one row at least. Not a number
+        stands for what is missing and becomes 0.
+    lower, upper, middle: shape (n_features,). As in `Column`.
+    out: ndarray of float64, of the same shape. Where the result goes.
+    Returns: ndarray of whole float64, the same shape, from -GRID to GRID
     """
     factor = GRID / np.maximum(np.subtract(upper, middle), np.subtract(middle, lower))
     scaled: FloatArray = np.empty(values.shape) if out is None else out
@@ -56,10 +49,8 @@ def on_grid(
 def are_within(values: AnyArray, lower: FloatArray | float, upper: FloatArray | float) -> BoolArray:
     """Of each column, whether all its numbers are from `lower` to `upper`; not a number is not.
 
-    Parameters
-    ----------
-    values : ndarray of numbers, shape (n_rows, n_features), with one row at least
-    lower, upper : ndarray of shape (n_features,)
+    values: ndarray of numbers, shape (n_rows, n_features), with one row at least
+    lower, upper: shape (n_features,)
     """
     if values.dtype.kind in "iu":
         # A byte need not be looked at to be within 0 and 255.
@@ -84,21 +75,12 @@ def of_length(
     Without `reach` every row but zero goes to the sphere (spatial sign); with it rows keep
     their proportions, and longer ones are shortened.
 
-    Parameters
-    ----------
-    rows : ndarray of whole float64, shape (n_rows, n_features)
-        Squared norms below 2^52.
-    length : int
-        At most 2^25.
-    reach : int
-        At most 2^26.
-    out : ndarray of float64, of the same shape, optional
-        Where the result goes; `rows` itself may be.
-
-    Returns
-    -------
-    ndarray of whole float64, the same shape
-        The square of every row's norm is at most length^2.
+    rows: ndarray of whole float64, shape (n_rows, n_features). Squared norms below 2^52.
+    length: At most 2^25.
+    reach: At most 2^26.
+    out: ndarray of float64, of the same shape. Where the result goes; `rows` itself may be.
+    Returns: ndarray of whole float64, the same shape. The square of every row's norm is at most
+        length^2.
     """
     squared = np.vecdot(rows, rows)
     root = np.ceil(np.sqrt(squared))

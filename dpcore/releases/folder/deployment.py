@@ -8,12 +8,7 @@ FOR_THE_CURATOR = "(for the curator to say)"
 
 
 def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
-    """An entry in the form of the OpenDP Deployments Registry, to be completed by its curator.
-
-    Parameters
-    ----------
-    certificate : dict
-    """
+    """An entry in the form of the OpenDP Deployments Registry, to be completed by its curator."""
     mechanism, preparation = certificate["mechanism"], certificate["preparation"]["name"]
     return {
         "status": "Draft",

@@ -1,4 +1,4 @@
-"""What is in the files of a release."""
+"""What is in the files of a release, and how they are used."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,78 @@ from dpcore.releases.certificate_page import certificate_page
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.exact.integer_rows import GRID
 from dpcore.releases.folder.deployment import deployment
-from dpcore.releases.folder.usage import notebook, script
 from dpcore.releases.measurement import TOLD, Measured, told_of
+
+_SHOWN = """\
+print(released.certificate_["promise"])
+for number, component in enumerate(released.components_, 1):
+    share = released.explained_variance_ratio_[number - 1]
+    low, high = released.explained_variance_ratio_interval_[:, number - 1]
+    strongest = sorted(range(len(component)), key=lambda i: -abs(component[i]))[:3]
+    loadings = ", ".join(f"{component[i]:+.2f} {released.features_[i]}" for i in strongest)
+    told = f"{share:.1%} of the variance ({low:.1%} to {high:.1%})"
+    print(f"component {number}: {'lost in the noise' if share != share else told}; {loadings}")
+"""
+
+_SCRIPT = f'''\
+"""What was released, and a table of yours along its components: python use.py [TABLE].
+
+Needs the package that made it, dp-pca-lab. Projected rows are as private as the rows.
+"""
+
+import sys
+from pathlib import Path
+
+from dpcore import load_release
+
+released = load_release(Path(__file__).parent)
+{_SHOWN}
+if len(sys.argv) > 1:
+    print(*released.get_feature_names_out(), sep=",")
+    for row in released.transform(sys.argv[1]):
+        print(*row, sep=",")
+'''
+
+_LOADED = f"""\
+from dpcore import load_release
+
+released = load_release(".")
+{_SHOWN}"""
+
+_PROJECTED = """\
+from dpcore.releases import look_alike
+
+# Made up from the dictionary: put a data frame, a mapping of columns or a path of yours here.
+table = look_alike(released.dictionary_, 5)
+released.transform(table)"""
+
+
+def script() -> str:
+    """The text of `use.py`, which lies beside the certificate."""
+    return _SCRIPT
+
+
+def notebook(certificate: dict[str, Any]) -> dict[str, Any]:
+    """The content of `use.ipynb`, to be opened where it lies."""
+    title = escape(certificate["title"] or certificate["name"])
+    cells = (
+        ("title", "markdown", f"# {title}\n\n{escape(certificate['promise'])}"),
+        ("released", "code", _LOADED),
+        ("warning", "markdown", "Rows that are projected stay **as private as the rows**."),
+        ("projected", "code", _PROJECTED),
+    )
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"language_info": {"name": "python"}},
+        "cells": [_cell(*cell) for cell in cells],
+    }
+
+
+def _cell(identity: str, kind: str, source: str) -> dict[str, Any]:
+    runs: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return {"id": identity, "cell_type": kind, "metadata": {}, "source": source, **runs}
+
 
 COMPONENTS, CERTIFICATE, DICTIONARY = "components.npz", "certificate.json", "dictionary.toml"
 
@@ -28,12 +99,7 @@ def files_of(
 ) -> dict[str, bytes]:
     """All files of a release by name; the certificate gets the hashes of the others.
 
-    Parameters
-    ----------
-    certificate : dict
-        From `certificate_of`.
-    dictionary : Dictionary
-    measured : Measured
+    certificate: From `certificate_of`.
     """
     files = {
         COMPONENTS: _npz(dictionary, measured),

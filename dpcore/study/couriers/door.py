@@ -39,18 +39,9 @@ class Heard(NamedTuple):
 def door(guard: Guard, token: str, path: Path | str) -> Iterator[None]:
     """Open a guard's door until the context is left.
 
-    Parameters
-    ----------
-    guard : Guard
-    token : str
-        Of the join file; a courier sees a proof of it, and not the token.
-    path : path
-        Of the socket. Its owner and group may use it.
-
-    Raises
-    ------
-    OSError
-        If there is something at the path.
+    token: Of the join file; a courier sees a proof of it, and not the token.
+    path: path. Of the socket. Its owner and group may use it.
+    Raises `OSError` if there is something at the path.
     """
     from dpcore.study.frames import longest_request
     from dpcore.study.guard import Refused
@@ -97,19 +88,11 @@ def door(guard: Guard, token: str, path: Path | str) -> Iterator[None]:
 def knock(path: Path | str, kind: bytes, body: bytes = b"", *, seconds: float) -> Heard:
     """What a courier does at a guard's door.
 
-    Parameters
-    ----------
-    path : path
-    kind : {b"J", b"A"}
-    body : bytes
-        A request.
-    seconds : float
-        How long the guard, or the person whom it asks, may take.
-
-    Raises
-    ------
-    OSError
-        If nobody opens, or says anything in time.
+    path: path
+    kind: {b"J", b"A"}
+    body: A request.
+    seconds: How long the guard, or the person whom it asks, may take.
+    Raises `OSError` if nobody opens, or says anything in time.
     """
     with closing(socket.socket(socket.AF_UNIX)) as line:
         line.settimeout(seconds)

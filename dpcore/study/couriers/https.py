@@ -33,14 +33,8 @@ class Reply(NamedTuple):
 class Courier:
     """Between one guard and its hub.
 
-    Parameters
-    ----------
-    guard : Guard
-    join : JoinFile
-    patience : float
-        Seconds without a word from the hub after which it gives up.
-    say : callable
-        Told in a sentence what happens.
+    patience: Seconds without a word from the hub after which it gives up.
+    say: Told in a sentence what happens.
     """
 
     def __init__(
@@ -59,12 +53,8 @@ class Courier:
     def run(self) -> str:
         """Serve until the study has ended; its last phase, "done" or "failed".
 
-        Raises
-        ------
-        FrameError
-            If the hub refuses this site.
-        OSError
-            If the hub cannot be reached for longer than patience lasts.
+        Raises `FrameError` if the hub refuses this site.
+        Raises `OSError` if the hub cannot be reached for longer than patience lasts.
         """
         joined = self._until_heard("POST", "/join", json.dumps({"key": self._guard.public_key}))
         if joined.status != http.client.OK:

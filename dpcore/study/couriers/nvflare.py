@@ -41,10 +41,7 @@ class AtSite(Executor):
 class AtServer(Controller):
     """What NVFlare runs beside its server.
 
-    Parameters
-    ----------
-    study : str
-        The folder that `study init` made.
+    study: The folder that `study init` made.
     """
 
     def __init__(self, study: str) -> None:

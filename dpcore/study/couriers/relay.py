@@ -30,14 +30,8 @@ def serve(
 ) -> None:
     """Bring a hub's requests to nodes, and what these say back, until the study has ended.
 
-    Parameters
-    ----------
-    hub : Hub
-    identity : HubIdentity
-    nodes : callable
-        Who is there now.
-    exchange : callable
-        Brings each of these nodes what it is told, and what their guards say within so many
+    nodes: Who is there now.
+    exchange: Brings each of these nodes what it is told, and what their guards say within so many
         seconds back.
     """
     site_of: dict[Node, str] = {}
@@ -63,10 +57,7 @@ def serve(
 def heard_from(record: Mapping[str, Any]) -> Heard:
     """What a site's end has sent, whatever it is; of one that lies nothing is believed.
 
-    Parameters
-    ----------
-    record : mapping
-        With `said`, whether the guard has answered, and `body`.
+    record: With `said`, whether the guard has answered, and `body`.
     """
     body = record.get("body")
     if not isinstance(body, bytes):

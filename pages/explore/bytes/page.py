@@ -7,7 +7,6 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.explore.bytes import frontier_panels
-from pages.formulas.plans import HOW_BYTES_ARE_COUNTED
 from pages.parameters.table import ask
 from pages.server import visitors_jobs
 from pages.sidebar.controls import current
@@ -52,4 +51,4 @@ with errors_shown():
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, rows)
 not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
-how_computed("bytes", HOW_BYTES_ARE_COUNTED)
+how_computed("bytes")

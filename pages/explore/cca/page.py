@@ -14,11 +14,10 @@ from dpcore.privacy.card import say_number
 from pages.explore.cca import panels
 from pages.explore.cca.controls import choose_run, choose_views
 from pages.explore.cca.curves import three_curves
-from pages.formulas.cca import HOW_CCA_IS_COMPUTED, ONLY_DIRECTIONS
 from pages.server import cca_cache
 from pages.sidebar.controls import current
 from pages.widgets import session_ledger
-from pages.widgets.messages import big_number, errors_shown, how_computed, not_private
+from pages.widgets.messages import big_number, errors_shown, formulas, how_computed, not_private
 
 shared = current()
 answer = st.container()
@@ -63,7 +62,7 @@ with errors_shown():
         panels.directions(views, exact, private[0], lead)
     with people:
         if selection.only_directions:
-            st.info(ONLY_DIRECTIONS, icon="🔒")
+            st.info(formulas("cca_directions"), icon="🔒")
         else:
             not_private(
                 "Projecting and clustering people",
@@ -91,4 +90,4 @@ with errors_shown():
         not_private("Published preparation", problem.statement)
     st.caption(views.provenance)
     panels.carry_off(selection, rows, figure)
-    how_computed("cca", HOW_CCA_IS_COMPUTED)
+    how_computed("cca")

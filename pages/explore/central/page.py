@@ -9,7 +9,6 @@ import streamlit as st
 from dpcore.experiments.central.runs import VARIANTS, central_spec
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.central import panels
-from pages.formulas.central import CENTRAL
 from pages.server import central_cache
 from pages.sidebar.controls import current, redraw_noise
 from pages.sidebar.navigation import page_path
@@ -71,4 +70,4 @@ with errors_shown():
     st.page_link(page_path("sampler"), label="Watch PPCA's chains")
 
     take_away("central", rows)
-how_computed("central", CENTRAL)
+how_computed("central")

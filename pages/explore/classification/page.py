@@ -9,7 +9,6 @@ import streamlit as st
 from dpcore.experiments.learning.classification_spec import PIPELINES, PRIVATE
 from pages.explore.classification import budget_split, one_pipeline, panels
 from pages.explore.classification.controls import choose_spec, redraw_button
-from pages.formulas.learning import CLASSIFICATION
 from pages.parameters.classification import ERROR_VIEW, SPLIT_VIEW
 from pages.parameters.table import ask
 from pages.server import learning_cache
@@ -56,4 +55,4 @@ with errors_shown():
         selection, "Test errors, test people and their pictures", "they are shown as they are"
     )
     st.caption(learning_cache.halves(spec.dataset, spec.key().preparation).statement)
-    how_computed("classification", CLASSIFICATION)
+    how_computed("classification")

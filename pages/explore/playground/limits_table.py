@@ -62,10 +62,7 @@ def limits_table(selection: Selection, about: About) -> None:
 def edited(ranges: Sequence[ColumnRange], edits: Edits, usual: Sequence[ColumnRange]) -> str:
     """The limits of a table after edits, as the address has them.
 
-    Raises
-    ------
-    ParameterError
-        As `read_limits`.
+    Raises `ParameterError` as `read_limits`.
     """
     changed = (_written(each, edits.get(row, {})) for row, each in enumerate(ranges))
     return written_limits(read_limits("; ".join(changed), usual), usual)

@@ -17,12 +17,8 @@ from pages.widgets.charts import is_dark
 def travelled(rows: Sequence[Row], whole: int, raw: int) -> None:
     """Bytes of each protocol shown, against sending whole matrices and raw rows.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        One a protocol.
-    whole, raw : int
-        Bytes of whole matrices and of raw rows under the same settings.
+    rows: One a protocol.
+    whole, raw: Bytes of whole matrices and of raw rows under the same settings.
     """
     lead = rows[0]
     sent = bytes_in_words(lead["bytes_per_site"])

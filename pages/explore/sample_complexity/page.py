@@ -6,7 +6,6 @@ import streamlit as st
 
 from dpcore.experiments.central.people_needed import ComplexitySpec
 from pages.explore.sample_complexity import people_needed
-from pages.formulas.central import COMPLEXITY
 from pages.parameters.table import ask
 from pages.sidebar.controls import current
 from pages.widgets.downloads import take_away
@@ -25,4 +24,4 @@ with errors_shown():
     people_needed.curves(spec)
     people_needed.what_is_silent(spec)
     take_away("complexity", people_needed.rows_there(spec))
-how_computed("sample_complexity", COMPLEXITY)
+how_computed("sample_complexity")

@@ -8,7 +8,6 @@ from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM
 from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS
 from pages.explore.statistics import panels
-from pages.formulas.learning import STATISTICS
 from pages.sidebar.controls import current, redraw_noise
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import guarantee_card
@@ -55,4 +54,4 @@ with errors_shown():
         "read the values without any noise.",
     )
     panels.carry_off(data, spec, rows)
-    how_computed("statistics", STATISTICS)
+    how_computed("statistics")

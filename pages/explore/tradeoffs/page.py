@@ -9,7 +9,6 @@ import streamlit as st
 from dpcore.experiments.engine.sweep import Sweep
 from pages.explore.tradeoffs.panels import draw_panels, figures_of, nothing_yet
 from pages.explore.tradeoffs.sweep_controls import choose_sweeps, command_of, rows_by_dataset
-from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.sidebar.controls import current
 from pages.widgets import live_figure, session_ledger
 from pages.widgets.guarantee_card import promised_cards
@@ -60,4 +59,4 @@ with errors_shown():
     )
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")
-    how_computed("tradeoffs", HOW_IT_IS_COMPUTED)
+    how_computed("tradeoffs", "pca")

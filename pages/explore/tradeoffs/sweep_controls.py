@@ -68,10 +68,7 @@ def asked_sweeps(
 ) -> tuple[Sweep, ...]:
     """What the page's controls ask for at these values.
 
-    Raises
-    ------
-    ParameterError
-        If the values cannot be read.
+    Raises `ParameterError` if the values cannot be read.
     """
     names = tuple(dict.fromkeys((selection.dataset.name, *also)))
     values = parse_values(field, text)

@@ -9,7 +9,6 @@ import streamlit as st
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.teaching.algorithm1_steps import AT_AGGREGATOR, AT_SITE
-from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.learn.algorithm import step_pieces
 from pages.parameters.learn import STEP_TITLES
 from pages.parameters.table import ask
@@ -79,4 +78,4 @@ with errors_shown():
     released = result_cache.subspaces(spec)
     guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)
     session_ledger.so_far(dataset.name, dataset.title, spec.delta)
-how_computed("algorithm", HOW_IT_IS_COMPUTED)
+how_computed("algorithm", "pca")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.experiments.audit.attack import basis_of, claim_of
-from pages.formulas.privacy import HOW_THE_ATTACK_WORKS
 from pages.learn.audit import panels
 from pages.parameters.learn import key_of
 from pages.parameters.table import ask
@@ -38,4 +37,4 @@ with answer, st.container(border=True):
     if case.flaw:
         st.markdown(f"**The flaw.** {case.flaw}")
     st.markdown(f"**The claim.** {claim_of(case)}, {basis_of(case)}.")
-how_computed("audit", HOW_THE_ATTACK_WORKS)
+how_computed("audit")

@@ -15,14 +15,8 @@ from pages.learn.classroom.door import Here
 class View:
     """An activity as pages show it.
 
-    Parameters
-    ----------
-    title, about : str
-    asked : callable
-        Draws its settings on the console; gives what makes a round of it.
-    arrived : callable
-        How far it is, for the console, in a sentence.
-    on_phone, on_wall, on_console : callable
+    asked: Draws its settings on the console; gives what makes a round of it.
+    arrived: How far it is, for the console, in a sentence.
     """
 
     title: str

@@ -30,13 +30,8 @@ _kept = st.components.v2.component(
 class Here:
     """Somebody in a room.
 
-    Parameters
-    ----------
-    room : Room
-    token : str
-        Of a student; empty for anybody else.
-    key : str
-        The teacher's; empty for anybody else.
+    token: Of a student; empty for anybody else.
+    key: The teacher's; empty for anybody else.
     """
 
     room: Room

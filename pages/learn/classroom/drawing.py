@@ -31,12 +31,8 @@ def own_digit(
 ) -> None:
     """A pad, and beside it the drawing rebuilt from each of the components.
 
-    Parameters
-    ----------
-    key : str
-    components : mapping of str to ndarray of shape (n_components, 64)
-    as_row, as_picture : callable
-        From 64 counts of 0 to 16 to what components are of, and back.
+    components: mapping of str to shape (n_components, 64)
+    as_row, as_picture: From 64 counts of 0 to 16 to what components are of, and back.
     """
     left, right = st.columns([1, 3], gap="large", vertical_alignment="center")
     with left:

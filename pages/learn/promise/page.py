@@ -6,12 +6,11 @@ import streamlit as st
 
 from dpcore.experiments.teaching.adversary_test import promise
 from dpcore.privacy import ASSUMED, STATED, PrivacyBudget
-from pages.formulas.privacy import HOW_THE_DIRECTION_TURNS, HOW_THE_TEST_WORKS
 from pages.learn.promise import panels
 from pages.parameters.table import ask
 from pages.sidebar.controls import current
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.messages import errors_shown
+from pages.widgets.messages import errors_shown, formulas
 
 PARTS = ("Who could tell", "What one would believe", "One person moves", "The whole promise")
 spec = current().spec
@@ -34,6 +33,6 @@ with errors_shown():
 panels.explanations("How to read the card", STATED.values())
 panels.explanations("What has to be true", ASSUMED.values())
 with st.expander("How the test is computed"):
-    st.markdown(HOW_THE_TEST_WORKS)
+    st.markdown(formulas("promise_test"))
 with st.expander("How the direction is computed"):
-    st.markdown(HOW_THE_DIRECTION_TURNS)
+    st.markdown(formulas("promise_direction"))

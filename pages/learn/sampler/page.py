@@ -7,7 +7,6 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.experiments.central.runs import central_spec
-from pages.formulas.central import CHAINS
 from pages.learn.sampler import chain_panels
 from pages.parameters.table import ask
 from pages.sidebar.controls import current, redraw_noise
@@ -41,4 +40,4 @@ with errors_shown():
     chain_panels.diagnostics(chains)
     chain_panels.what_it_means(chains, enough, spec)
     chain_panels.promise(chains, spec, selection.dataset)
-how_computed("sampler", CHAINS)
+how_computed("sampler")

@@ -7,7 +7,6 @@ from functools import partial
 import streamlit as st
 
 from dpcore.experiments.ledger.pca_charges import of_plan
-from pages.formulas.plans import HOW_WAYS_ARE_RANKED
 from pages.server import visitors_jobs
 from pages.sidebar.controls import current
 from pages.use.best import panels
@@ -48,4 +47,4 @@ with errors_shown():
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, [row for each in found for row in each.rows], commands=[question.command])
 not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
-how_computed("best", HOW_WAYS_ARE_RANKED)
+how_computed("best")

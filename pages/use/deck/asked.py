@@ -25,17 +25,10 @@ from pages.widgets.session_ledger import Planned
 class Asked:
     """A pin's question as a job, as its page would begin it.
 
-    Parameters
-    ----------
-    page, question, parts
-        As `visitors_jobs.start` takes them.
-    name : str
-        Of the pin's page, under which its runs are entered in the books.
-    cost : RunCost
-    charge : callable or None
-        As for `session_ledger.has_room`.
-    said : callable
-        How far it is, in words.
+    page, question, parts: As `visitors_jobs.start` takes them.
+    name: Of the pin's page, under which its runs are entered in the books.
+    charge: As for `session_ledger.has_room`.
+    said: How far it is, in words.
     """
 
     page: str
@@ -60,10 +53,8 @@ class Asked:
 def asked_by(pin: Pin) -> Asked | None:
     """The job behind a pin; None for a page without one.
 
-    Raises
-    ------
-    ParameterError or DataUnavailable
-        As `dpcore` says it of settings that cannot run, or data that are not there.
+    Raises `ParameterError or DataUnavailable` as `dpcore` says it of settings that cannot run, or
+        data that are not there.
     """
     if pin.page == "plan":
         question = plan_of(pin)

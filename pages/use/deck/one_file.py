@@ -28,10 +28,7 @@ _NAV = """<nav aria-label="Slides"><p>← → move ε · Page Up, Page Down: sli
 def one_file(deck: Sequence[Told]) -> str:
     """The whole file.
 
-    Raises
-    ------
-    ParameterError
-        If it would be larger than one sends by mail.
+    Raises `ParameterError` if it would be larger than one sends by mail.
     """
     slides = "\n".join(_slide(number, told) for number, told in enumerate(deck))
     handed = [

@@ -45,15 +45,8 @@ _AXIS_OF_R = replace(AXES["components"], axis="directions that a site sends, R")
 class Curves:
     """Runs along one field, for a chart of means.
 
-    Parameters
-    ----------
-    rows : tuple of dict
-    field, axis : str
-        What varies, and how its axis is called.
-    logarithmic : bool
-    title : str
-    target : float or None
-        A share that is to be reached.
+    field, axis: What varies, and how its axis is called.
+    target: A share that is to be reached.
     """
 
     rows: tuple[Row, ...]
@@ -68,21 +61,13 @@ class Curves:
 class Told:
     """A pin with what there is to say of it.
 
-    Parameters
-    ----------
-    number : str
-        The number that matters; empty where there is none, or two.
-    views : tuple of View
-        With all their frames; none for a page without an ε of its own.
-    said : tuple of str
-        What was found, in sentences; the first goes on from the number.
-    promises : tuple of str
-    settings, link, script : str
-        What made it, where it is made again, and by which program.
-    curves : tuple of Curves
-        Charts of a page without views.
-    guesses : (int, int) or None
-        Of a hundred guesses about somebody, how many are right with the release and without.
+    number: The number that matters; empty where there is none, or two.
+    views: With all their frames; none for a page without an ε of its own.
+    said: What was found, in sentences; the first goes on from the number.
+    settings, link, script: What made it, where it is made again, and by which program.
+    curves: Charts of a page without views.
+    guesses: (int, int) or None. Of a hundred guesses about somebody, how many are right with the
+        release and without.
     """
 
     caption: str

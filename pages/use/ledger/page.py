@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.formulas.privacy import HOW_SPENDING_COMPOSES, WHAT_IS_COUNTED, WHEN_ONE_STOPS
 from pages.sidebar.controls import current
 from pages.use.ledger import panels
 from pages.widgets import session_ledger
+from pages.widgets.messages import formulas
 
 selection = current()
 answer = st.container()
@@ -37,8 +37,8 @@ for number, name in enumerate(in_order):
     panels.beyond(account)
     panels.carry_off(rows, name, title)
 with st.expander("What is counted"):
-    st.markdown(WHAT_IS_COUNTED)
+    st.markdown(formulas("ledger_counts"))
 with st.expander("How it adds up"):
-    st.markdown(HOW_SPENDING_COMPOSES)
+    st.markdown(formulas("ledger_adds"))
 with st.expander("A plan, a cap, or stopping when it suits"):
-    st.markdown(WHEN_ONE_STOPS)
+    st.markdown(formulas("ledger_stops"))

@@ -116,10 +116,7 @@ def what_a_row_is(own: OwnTable) -> None:
 def dictionary_of(own: OwnTable) -> Dictionary:
     """What the controls say, as a dictionary.
 
-    Raises
-    ------
-    ParameterError
-        If something is missing or out of range.
+    Raises `ParameterError` if something is missing or out of range.
     """
     taken = {own.asked.get(key) for key in ("person", "label", "site")} - {None}
     columns = {

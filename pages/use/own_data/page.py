@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from pages.formulas.releases import WHAT_STAYS_HERE
 from pages.sidebar import own_table
 from pages.use.own_data import bringing, limits, planning, ready
 from pages.widgets.messages import errors_shown, how_computed
@@ -51,4 +50,4 @@ if own is None or dictionary is not None:
                     planning.dictionary_alone()
                 else:
                     planning.plan_for(dictionary)
-how_computed("own_data", WHAT_STAYS_HERE)
+how_computed("own_data")

@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from pages.formulas.plans import HOW_A_PLAN_IS_FOUND
 from pages.server.background_jobs import Progress
 from pages.sidebar.controls import current
 from pages.use.plan import panels, target_maps
@@ -86,4 +85,4 @@ not_private(
     "compares real runs with exact PCA on the same people. To plan a release without spending "
     "anything, run it on public data of the same kind.",
 )
-how_computed("plan", HOW_A_PLAN_IS_FOUND)
+how_computed("plan")

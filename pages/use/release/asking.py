@@ -44,10 +44,7 @@ class Wish:
 def wished(dictionary: Dictionary) -> Wish:
     """What the controls say.
 
-    Raises
-    ------
-    ParameterError
-        If the project's ledger cannot be read.
+    Raises `ParameterError` if the project's ledger cannot be read.
     """
     left, middle, right = st.columns(3, gap="large")
     epsilon = left.select_slider(
@@ -88,10 +85,7 @@ def wished(dictionary: Dictionary) -> Wish:
 def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
     """The promise in words, what it would spend, and the one question; whether it was answered.
 
-    Raises
-    ------
-    ParameterError
-        If it cannot be.
+    Raises `ParameterError` if it cannot be.
     """
     scales = calibrated(dictionary, epsilon=wish.epsilon, delta=wish.delta)
     exact = scales.epsilon(wish.delta, wish.epsilon)
@@ -120,10 +114,7 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
 def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
     """Charge the release and draw it.
 
-    Raises
-    ------
-    ParameterError, BeyondCap
-        If it cannot be; nothing is charged then.
+    Raises `ParameterError, BeyondCap` if it cannot be; nothing is charged then.
     """
     try:
         project = wish.there or own_projects.begun(wish.project, wish.cap)

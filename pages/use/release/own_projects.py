@@ -30,10 +30,7 @@ def is_lasting() -> bool:
 def found(name: str) -> Project | None:
     """The project of this name; None where there is none yet.
 
-    Raises
-    ------
-    ParameterError
-        If it is no name for a folder, or its ledger is damaged.
+    Raises `ParameterError` if it is no name for a folder, or its ledger is damaged.
     """
     folder = _place() / folder_name("project", name)
     return Project(folder) if (folder / LEDGER).is_file() else None
@@ -42,10 +39,7 @@ def found(name: str) -> Project | None:
 def begun(name: str, cap: tuple[float, float]) -> Project:
     """A new project under a cap.
 
-    Raises
-    ------
-    ParameterError, OSError
-        As `Project`.
+    Raises `ParameterError, OSError` as `Project`.
     """
     return Project(_place() / folder_name("project", name), cap)
 

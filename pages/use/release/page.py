@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.formulas.releases import HOW_A_RELEASE_IS_MADE
 from pages.sidebar import own_table
 from pages.sidebar.navigation import page_path
 from pages.use.release import asking, released
@@ -28,4 +27,4 @@ else:
             if asking.is_asked(wish, own.dictionary):
                 asking.carry_out(wish, own, own.dictionary)
                 st.rerun()
-how_computed("release", HOW_A_RELEASE_IS_MADE)
+how_computed("release")

@@ -26,10 +26,7 @@ _MOST_PEOPLE = 2_000
 def shown(project: Project | None, own: OwnTable) -> None:
     """One of the project's releases, the latest unless another is picked.
 
-    Raises
-    ------
-    ParameterError
-        If its folder is damaged.
+    Raises `ParameterError` if its folder is damaged.
     """
     names = [] if project is None else [e.name for e in project.releases() if e.is_finished]
     if project is None or not names:

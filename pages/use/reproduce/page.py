@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.data import dataset_status
-from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.server.visitors_jobs import SWEEPS
 from pages.sidebar.controls import current
 from pages.use.reproduce import live_panel
@@ -47,4 +46,4 @@ with errors_shown():
     )
     session_ledger.so_far(dataset.name, dataset.title, current().spec.delta)
     overview_shown()
-    how_computed("reproduce", HOW_IT_IS_COMPUTED)
+    how_computed("reproduce", "pca")

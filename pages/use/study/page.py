@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.formulas.study import HOW_A_STUDY_RUNS
 from pages.server import studies
 from pages.use.study import panels
 from pages.widgets.messages import errors_shown, how_computed
@@ -20,4 +19,4 @@ if study is None:
 else:
     st.fragment(panels.look, run_every=panels.POLL_SECONDS if study.goes_on else None)()
 panels.on_your_own_machines()
-how_computed("study", HOW_A_STUDY_RUNS)
+how_computed("study")
