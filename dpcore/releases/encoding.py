@@ -103,13 +103,7 @@ def grid_blocks(
 def grid_sums(
     table: Table, dictionary: Dictionary, reading: Reading, *, then: Then
 ) -> Iterator[tuple[IntArray, int]]:
-    """The exact sum of each of the blocks that `grid_blocks` would give, and its number of rows.
-
-    Parameters
-    ----------
-    table, dictionary, reading, then
-        As in `grid_blocks`.
-    """
+    """The exact sum of each of the blocks that `grid_blocks` gives, and its number of rows."""
     limits = _limits(dictionary)
 
     def summed(values: AnyArray) -> tuple[IntArray, int]:
