@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from pages.parameters.presenting import MOST_PINS, PRESENTING
-from pages.parameters.table import find
+from pages.parameters.table import find, known
 from pages.sidebar import own_table
 from pages.sidebar.navigation import PAGES
 
@@ -31,6 +31,11 @@ class Pin:
     page: str
     written: Written
     caption: str
+
+    def stands(self, name: str) -> Any:
+        """What a control of its page stood at."""
+        parameter = known(name)
+        return parameter.value(self.written[name]) if name in self.written else parameter.default
 
 
 def deck() -> list[Pin]:

@@ -25,16 +25,11 @@ def take_away(
 ) -> None:
     """Buttons for what there is, made when somebody presses one.
 
-    Parameters
-    ----------
-    name : str
-        What the files are called after.
-    figures : mapping of str to Figure, or to what makes one
-        Each by what tells it from the others, "" where it is alone.
-    commands : sequence of str
-        Command lines that give the same rows.
-    dataset : str, optional
-        Whose rows they are of, where that is not the sidebar's.
+    name: What the files are called after.
+    figures: mapping of str to Figure, or to what makes one. Each by what tells it from the others,
+        "" where it is alone.
+    commands: Command lines that give the same rows.
+    dataset: Whose rows they are of, where that is not the sidebar's.
     """
     is_own = is_held(dataset or st.session_state.get("dataset"))
     if is_own:
