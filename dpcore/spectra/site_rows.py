@@ -81,7 +81,7 @@ class SiteRows:
     n_samples: IntArray
     half_widths: FloatArray | None = None
     parts: Parts = WHOLE
-    shelf: Shelf = _no_shelf
+    shelf: Shelf = field(default_factory=lambda: _no_shelf)
     known: list[SiteMoments] = field(default_factory=list)
 
     @classmethod
