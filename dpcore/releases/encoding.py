@@ -71,8 +71,14 @@ def grid_blocks(
 ) -> Iterator[FloatArray]:
     """The rows of a table on the grid, in blocks; some are made while one is worked with.
 
-    reading: Counts what is met.
-    then: What becomes of some rows on the grid, each by itself, while they are in the processor's
+    Parameters
+    ----------
+    table : Table
+    dictionary : Dictionary
+    reading : Reading, optional
+        Counts what is met.
+    then : callable
+        What becomes of some rows on the grid, each by itself, while they are in the processor's
         cache; it may write over them.
     Yields: ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for
         `then`
@@ -91,7 +97,7 @@ def grid_blocks(
 def grid_sums(
     table: Table, dictionary: Dictionary, reading: Reading, *, then: Then
 ) -> Iterator[tuple[IntArray, int]]:
-    """The exact sum of each of the blocks that `grid_blocks` would give, and its number of rows."""
+    """The exact sum of each of the blocks that `grid_blocks` gives, and its number of rows."""
     limits = _limits(dictionary)
 
     def summed(values: AnyArray) -> tuple[IntArray, int]:

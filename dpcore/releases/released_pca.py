@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -73,17 +75,22 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Raises
         ------
         ParameterError
-            If a file is missing or damaged.
+            If a file is missing or damaged, or the components are not those certified.
         """
         self.certificate_ = read_certificate(self.folder)
         try:
             self.dictionary_ = dictionary_from(self.certificate_["dictionary"])
-            with np.load(Path(self.folder) / COMPONENTS, allow_pickle=False) as arrays:
+            content = (Path(self.folder) / COMPONENTS).read_bytes()
+            if sha256(content).hexdigest() != self.certificate_["files"][COMPONENTS]:
+                raise ParameterError("folder", "a release as it was certified", str(self.folder))
+            with np.load(BytesIO(content), allow_pickle=False) as arrays:
                 self.components_, self.mean_ = arrays["components"], arrays["centre"]
                 self.eigenvalues_ = arrays["eigenvalues"]
                 for name in TOLD:
                     setattr(self, f"{name}_", arrays[name][0])
                     setattr(self, f"{name}_interval_", arrays[name][1:])
+        except ParameterError:
+            raise
         except (KeyError, ValueError, IndexError, OSError, EOFError) as error:
             raise ParameterError("folder", "a sound release", str(self.folder)) from error
         self.features_ = self.dictionary_.features

@@ -17,7 +17,7 @@ from dpcore.releases.dictionary import Dictionary, dictionary_from, read_diction
 from dpcore.releases.encoding import Reading
 from dpcore.releases.folder import files_of
 from dpcore.releases.measurement import PREPARATIONS, is_held_once, measure, sum_and_count
-from dpcore.releases.project import Project
+from dpcore.releases.project import Project, folder_name
 from dpcore.releases.tables import Table
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ def write_release(
     )
     exact = scales.epsilon(asked.delta, asked.epsilon)
     table = Table(data, dictionary.keys, dictionary.n_features)
+    folder_name("name", name)  # of a refused one no project begins, whose cap is for good
     if not isinstance(project, Project):
         project = Project(project, cap)
     # Before the table is read, which may take long; decided for good with the charge.

@@ -90,6 +90,9 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
         if stated != found:
             yield f"the {what} is stated as {stated}, and follows as {found}"
     epsilon, delta, total = certificate["epsilon"], certificate["delta"], certificate["total"]
+    asked = certificate["asked"]
+    if epsilon > asked["epsilon"] * _ROUNDING or delta != asked["delta"]:
+        yield "it spends more than was asked for"
     held = scales.epsilon(delta, epsilon)
     if held > epsilon * _ROUNDING:
         yield f"ε is stated as {epsilon}, and follows as {held}"

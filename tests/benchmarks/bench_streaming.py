@@ -3,8 +3,8 @@
     python tests/benchmarks/bench_streaming.py [FOLDER] [ROWS ...]
 
 Writes uint8 tables of 784 columns as .npy and .parquet (0.8 GB a million rows each), releases five
-components of each in a process of its own, and removes them. The bare process reads the file twice,
-in the same blocks, as float64, and multiplies once.
+components of each in a process of its own, as the command does, and removes them. The bare process
+reads the file twice, in the same blocks, as float64, and multiplies once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from dpcore.releases import Column, Dictionary, Reading, Table, release
+from dpcore.releases import Column, Dictionary, Reading, Table
+from dpcore.releases.releasing import Asked, write_release
 
 D, BLOCK = 784, 1 << 15
 NAMES = tuple(f"pixel {i}" for i in range(D))
@@ -71,10 +72,10 @@ def bare(path: Path) -> None:
 
 def released(path: Path) -> None:
     with tempfile.TemporaryDirectory() as project:
-        release(
-            path, PEOPLE, epsilon=1.0, delta=1e-9, n_components=5, project=project, name="one",
-            cap=(1.1, 1e-8), reading=Reading(),
-        )  # fmt: skip
+        asked = Asked(1.0, 1e-9, 5, "sphere", 0.1)
+        write_release(
+            path, PEOPLE, asked, project=project, name="one", cap=(1.1, 1e-8), reading=Reading()
+        )
 
 
 def measured(what: str, path: Path) -> dict[str, float]:

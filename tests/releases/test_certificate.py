@@ -80,6 +80,7 @@ def test_the_page_escapes_and_the_entry_has_the_registrys_form(make):
 
 CHANGES = {
     "ε is stated as": lambda c: c.update(epsilon=0.5),
+    "more than was asked": lambda c: c["asked"].update(epsilon=0.5),
     "the promise in words": lambda c: c.update(promise="It is private."),
     "the row norm bound": lambda c: c["mechanism"].update(squared_norm=1),
     "rows a person": lambda c: c["mechanism"].update(rows_per_person=2),
@@ -123,6 +124,8 @@ def test_other_components_under_the_same_certificate_do_not_verify(make):
         changed = dict(arrays) | {"components": -arrays["components"]}
     np.savez(folder / "components.npz", **changed)
     assert not verify(folder).holds
+    with pytest.raises(ParameterError, match="a release as it was certified"):
+        load_release(folder)
 
 
 def test_it_transforms_new_rows(make, people):

@@ -15,7 +15,7 @@ from pages.widgets.plain_text import plainly, said
 
 _TROUBLE = "_own_use_trouble"
 _STEPS = ("File", "Limits", "One row", "Laboratory")
-_THERE = ("playground", "central", "eigen_images", "classification")
+_THERE = ("playground", "central", "eigen_images", "cca", "classification")
 
 
 def where_one_is(own: OwnTable | None, dictionary: Dictionary | None) -> None:

@@ -252,14 +252,18 @@ def test_what_is_refused_is_said_and_not_charged(open_page):
     at.text_input(key="release_name_1").set_value("../x").run()
     at.button(key="release_now").click().run()
     assert not at.exception and "name must be up to 64 letters" in at.error[0].value
+    # A project's cap is for good: none has begun.
+    assert not any(at.session_state["_own_projects"].path.iterdir())
+    at.text_input(key="release_name_1").set_value("fine").run()
+    at.button(key="release_now").click().run()
     at.select_slider(key="release_epsilon").set_value(1.0).run()
     assert "beyond the cap" in "".join(texts(at))
-    at.text_input(key="release_name_1").set_value("fine").run()
+    at.text_input(key="release_name_2").set_value("second").run()
     at.button(key="release_now").click().run()
     assert not at.exception and "is left of the cap" in sentences(at)
     at.text_input(key="release_project").set_value("a/b").run()
     assert not at.exception and "project must be up to 64 letters" in at.error[0].value
-    assert len(own_project(at).releases()) == 0
+    assert [each.name for each in own_project(at).releases()] == ["fine"]
 
 
 def own_project(at) -> Project:
