@@ -64,6 +64,18 @@ def browser():
         chromium.close()
 
 
+# When the browser last asked the server for something and has heard nothing since.
+UNANSWERED = """(() => {
+    const send = WebSocket.prototype.send;
+    WebSocket.prototype.send = function (data) {
+        globalThis.askedAt ??= performance.now();
+        if (!this.isWatched) this.addEventListener("message", () => { globalThis.askedAt = null });
+        this.isWatched = true;
+        return send.call(this, data);
+    };
+})()"""
+# Some messages have no answer, such as one for a part of the page that is no longer there.
+WAITS = "globalThis.askedAt != null && performance.now() - globalThis.askedAt < 10_000"
 # A job without a bar has a button that ends it.
 UNFINISHED = (
     "[data-testid=stProgress], [data-testid=stSkeleton], "
@@ -144,6 +156,7 @@ def pages_of(browser) -> Iterator[Callable]:
         )
         context.set_default_timeout(120_000)  # beside other workers on a busy machine
         contexts.append(context)
+        context.add_init_script(UNANSWERED)
         page = context.new_page()
         watched = Watched()
         page.on("console", lambda message: _note_console(watched, message))
@@ -167,6 +180,7 @@ def settle(page) -> None:
         unfinished = page.locator(UNFINISHED)
         counting = page.locator(".explorer .count:not(:empty)")
         quiet = idle.count() > 0 and unfinished.count() == 0 and counting.count() == 0
+        quiet = quiet and not page.evaluate(WAITS)
         quiet_since = (quiet_since or time.monotonic()) if quiet else None
         if quiet_since and time.monotonic() - quiet_since > 0.7:
             return

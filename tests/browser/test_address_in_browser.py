@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import ROOT, settle
 
 # As on plain http from another machine.
 NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
+
+# The foot of a page on a page of its own, told in the order in which messages may come that a run
+# has ended, and what the address says.
+FOOT = """async (script) => {
+    const blob = new Blob([script], { type: "text/javascript" });
+    const { default: show } = await import(URL.createObjectURL(blob));
+    const parentElement = document.body;
+    parentElement.innerHTML = "<button></button><button></button>";
+    globalThis.runHasEnded = (query) => show({ data: { query }, parentElement });
+    runHasEnded("sites=3");
+}"""
 
 
 def asked(page) -> dict[str, list[str]]:
@@ -75,3 +86,21 @@ def test_the_shared_link_restores_every_control_without_a_clipboard(server, open
     assert asked(again) == parse_qs(query)
     answer = again.locator(".answer").inner_text()
     assert "over 4 draws" in answer and answer == page.locator(".answer").inner_text()
+
+
+def test_a_change_is_one_step_however_late_the_address_says_it(server, browser):
+    page = browser.new_page()
+    page.goto(f"{server}/_stcore/health?sites=3")
+    page.evaluate(FOOT, (ROOT / "pages/sidebar/foot/history.js").read_text(encoding="utf-8"))
+    undo = page.locator("button").first
+    assert undo.is_disabled()
+    page.evaluate("runHasEnded('sites=4')")
+    page.wait_for_timeout(300)
+    page.evaluate("history.pushState({}, '', '?sites=4')")
+    assert undo.is_enabled()
+    page.evaluate("history.pushState({}, '', '?sites=5')")
+    page.evaluate("runHasEnded('sites=5')")
+    assert page.evaluate("history.length") == 4  # the blank page before
+    undo.click()
+    page.wait_for_url("**sites=4")
+    page.close()

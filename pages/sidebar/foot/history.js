@@ -10,12 +10,13 @@ function keepHistory() {
     settled: new URL(location.href),
     number: history.state?.number ?? 0, // of steps on this page that Undo can take back
     arriving: true, // by a link, a reload, Back or Forward: nothing was moved
+    ended: null, // what the address says, or is about to, as the last run has ended
   };
 
   history.pushState = (state, title, url) => {
     const next = new URL(url ?? location.href, location.href);
     if (next.pathname === location.pathname) {
-      replace(history.state, title, next);
+      history.replaceState(history.state, title, next);
       return;
     }
     if (kept.settled.pathname === location.pathname) {
@@ -23,7 +24,14 @@ function keepHistory() {
     }
     kept.number = 0;
     kept.arriving = true;
+    kept.ended = null;
     push(state, title, next);
+  };
+
+  // The address and the word that a run has ended come by different messages, in any order.
+  history.replaceState = (state, title, url) => {
+    replace(state, title, url);
+    settle();
   };
 
   addEventListener("popstate", ({ state }) => {
@@ -32,11 +40,12 @@ function keepHistory() {
     kept.settled = new URL(location.href);
     kept.number = state?.number ?? 0;
     kept.arriving = true;
+    kept.ended = null;
   });
 
-  // The run that `query` belongs to has ended; somebody may have moved on since then.
-  kept.settle = (query) => {
-    if (location.search.slice(1) !== query) return;
+  // Somebody may have moved on since the run ended.
+  function settle() {
+    if (location.search.slice(1) !== kept.ended) return;
     const here = new URL(location.href);
     if (!kept.arriving && here.search !== kept.settled.search) {
       replace({ number: kept.number }, "", kept.settled);
@@ -46,6 +55,12 @@ function keepHistory() {
     replace({ number: kept.number }, "", here);
     kept.settled = here;
     kept.arriving = false;
+    kept.onSettled?.();
+  }
+
+  kept.hasEnded = (query, onSettled) => {
+    Object.assign(kept, { ended: query, onSettled });
+    settle();
   };
   return kept;
 }
@@ -55,13 +70,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const [undo, defaults] = parentElement.querySelectorAll("button");
   undo.onclick = () => history.back();
   defaults.onclick = () => setTriggerValue("defaults", true);
-  // The address is written by other messages, of which the last may come a moment later.
-  const settle = () => {
-    kept.settle(data.query);
+  const say = () => {
     undo.disabled = !kept.number;
     defaults.disabled = !data.query;
   };
-  settle();
-  const later = setTimeout(settle, 100);
-  return () => clearTimeout(later);
+  say();
+  kept.hasEnded(data.query, say);
 }
