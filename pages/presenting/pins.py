@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from pages.parameters.presenting import MOST_PINS, PRESENTING
-from pages.parameters.table import find
+from pages.parameters.table import find, known
 from pages.sidebar import own_table
 from pages.sidebar.navigation import PAGES
 
@@ -31,6 +31,11 @@ class Pin:
     page: str
     written: Written
     caption: str
+
+    def stands(self, name: str) -> Any:
+        """What a control of its page stood at."""
+        parameter = known(name)
+        return parameter.value(self.written[name]) if name in self.written else parameter.default
 
 
 def deck() -> list[Pin]:
@@ -137,7 +142,7 @@ def _respelled(where: str, name: str, values: list[str]) -> list[str]:
     parameter = find(name)
     if parameter is None or name in PRESENTING:
         raise ParameterError(where, "of settings that the lab knows", "an unknown one")
-    if (name, values) == ("dataset", [own_table.YOURS]):
+    if name in own_table.CHOOSERS and values == [own_table.YOURS]:
         return values  # which may be brought later
     try:
         return parameter.read(name, values)

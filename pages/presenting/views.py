@@ -11,12 +11,12 @@ from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.parameters.sidebar import ADVANCED, DEFAULTS, FIRST, SIDEBAR
+from pages.parameters.sidebar import ADVANCED, FIRST, SIDEBAR
 from pages.parameters.table import known
 from pages.presenting.pins import Pin, deck
 from pages.server import frames_cache, result_cache
 from pages.server.frames_cache import Frame, Missing
-from pages.sidebar.selection import defaults_for, selected
+from pages.sidebar.selection import Selection, defaults_for, selected
 from pages.widgets import session_ledger
 from pages.widgets.energy_explorer.frames import along_epsilon, payload
 from pages.widgets.figure_tools.small_type import headline
@@ -84,31 +84,38 @@ def views_of(pin: Pin) -> tuple[View, ...]:
 
 def numbers_of(pin: Pin) -> list[int]:
     """Which pins of the deck are side by side on its page, from 1."""
-    names = ("deck_a", "deck_b")
-    return [int(pin.written.get(name, [str(known(name).default)])[0]) for name in names]
+    return [int(pin.stands(name)) for name in ("deck_a", "deck_b")]
 
 
 def run_of(pin: Pin) -> View:
     """A pin's run; of a page without one, that of its controls in the sidebar."""
-    values = {name: known(name).value(each) for name, each in pin.written.items()}
-    name = values.pop("dataset", DEFAULTS["dataset"])
+    dataset, values = _controls_of(pin)
+    spec = selected(dataset, values).spec
+    if pin.page == "eigen_images":
+        largest = max((e for e in pin.stands("epsilons") if e in EPSILONS), default=spec.epsilon)
+        protocols = (pin.stands("method"),)
+        spec = replace(spec, protocols=protocols, epsilon=largest)
+        values |= {"protocols": protocols, "epsilon": largest}
+    specs = along_epsilon(spec) if session_ledger.cap() is None else (spec,)
+    return View(spec, specs, dataset, pin.caption, _in_words(dataset, values))
+
+
+def selection_of(pin: Pin) -> Selection:
+    """What a pin's controls in the sidebar say; raises as `views_of`."""
+    return selected(*_controls_of(pin))
+
+
+def _controls_of(pin: Pin) -> tuple[DatasetStatus, dict[str, Any]]:
+    name = pin.stands("dataset")
     dataset = next((each for each in result_cache.dataset_statuses() if each.name == name), None)
     if dataset is None:
         raise ParameterError("dataset", "one that there is: your own table is gone", "your-table")
     if not dataset.ready:
         raise DataUnavailable(f"{dataset.title} is not on this machine.")
-    method, epsilons = values.get("method"), values.get("epsilons")
-    values = defaults_for(dataset) | {k: v for k, v in values.items() if k in SIDEBAR}
+    written = {name: pin.stands(name) for name in pin.written if name in SIDEBAR}
+    values = defaults_for(dataset) | written
     values.pop("dataset", None)
-    spec = selected(dataset, values).spec
-    if pin.page == "eigen_images":
-        asked = known("epsilons").default if epsilons is None else epsilons
-        largest = max((each for each in asked if each in EPSILONS), default=spec.epsilon)
-        protocols = (method or known("method").default,)
-        spec = replace(spec, protocols=protocols, epsilon=largest)
-        values |= {"protocols": protocols, "epsilon": largest}
-    specs = along_epsilon(spec) if session_ledger.cap() is None else (spec,)
-    return View(spec, specs, dataset, pin.caption, _in_words(dataset, values))
+    return dataset, values
 
 
 def _in_words(dataset: DatasetStatus, values: dict[str, Any]) -> str:

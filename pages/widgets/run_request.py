@@ -15,6 +15,7 @@ from dpcore.privacy import BeyondCap
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Parts, View
 from pages.widgets import session_ledger
+from pages.widgets.charts import is_presented
 from pages.widgets.plain_text import said
 
 # Nobody is asked about a minute. Two hours of everybody's server are for the command line, and so
@@ -40,19 +41,11 @@ def start_button(
 ) -> None:
     """The button that starts a run, and under it what keeps it from starting.
 
-    Parameters
-    ----------
-    page : str
-    question, parts
-        As for `runs_jobs.start`.
-    cost : RunCost
-        A run of more than a minute is started only once that has been confirmed.
-    charge : callable or None
-        Gives what the whole run is charged; None where that depends on what it finds. What a
+    question, parts: As for `runs_jobs.start`.
+    cost: A run of more than a minute is started only once that has been confirmed.
+    charge: Gives what the whole run is charged; None where that depends on what it finds. What a
         cap has no room for does not start.
-    label, caption, help : str
-        Of the button, and beside it.
-    disabled : bool
+    label, caption, help: Of the button, and beside it.
     """
     refused = too_much(cost)
     seconds = _seconds(cost)
@@ -120,7 +113,9 @@ def start_unasked(page: str, question: Hashable, parts: Callable[[], Parts], cos
     Whoever has a cap spends by hand, and a run that goes on elsewhere does not give way to one
     that nobody asked for, unless nobody asked for it either.
     """
-    is_short = _seconds(cost) <= _UNASKED_SECONDS and not too_much(cost)
+    # In presenter mode there is no button to press.
+    most = _ASKED_SECONDS if is_presented() else _UNASKED_SECONDS
+    is_short = _seconds(cost) <= most and not too_much(cost)
     before = st.session_state.get(_UNASKED)
     if is_short and session_ledger.cap() is None and not session_ledger.is_going_on(before):
         st.session_state[_UNASKED] = question

@@ -1,14 +1,15 @@
 """A class of fifty phones in one room: how soon each has joined, and the wall shows what one sent.
 
-    python tests/benchmarks/bench_classroom.py [--phones 50] [--rounds 10]
+    python tests/benchmarks/bench_classroom.py [--phones 50] [--rounds 10] [--away 60]
 
 Speaks the app's own websocket protocol on loopback, as browsers do: a teacher's console, a wall,
 and phones that all join within five seconds. In every round of *We are the hospitals* each phone
 sends some time within ten seconds, while all of them, the console and the wall ask what is new as
-often as their pages tell them to. Half way through, a fifth of the phones lose their connection and
-come back some seconds later by the name that the room knows them by. Prints latencies, who was
-lost, and the server's memory and processor; stops by itself. An exception element on any page ends
-the run.
+often as their pages tell them to. Half way through, a fifth of the phones lose their connection in
+the middle of a round that the class goes on with, and come back after `--away` seconds by the
+cookie that their browser kept; who they are, and that they can send, is looked at. Prints
+latencies, who was lost, and the server's memory and processor; stops by itself. An exception
+element on any page ends the run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from servers import processor_seconds, resident_mb, running_app
 from visitors import Shown, Visitor, visitor
 
 ROOT = Path(__file__).parents[2]
-_JOIN_WITHIN, _SEND_WITHIN, _AWAY_WITHIN = 5.0, 10.0, 5.0
+_JOIN_WITHIN, _SEND_WITHIN = 5.0, 10.0
 _ARRIVED = re.compile(r"found by (\d+) hospitals? together")
 _LONGEST_WAIT = 60.0
 
@@ -119,13 +120,17 @@ def latencies(wall: Page, sends: list[float]) -> list[float]:
     ]
 
 
-async def away(page: Page, address: str) -> bool:
-    """Lose the connection and come back; whether the room knew who it is."""
+async def away(page: Page, address: str, seconds: float) -> bool:
+    """Lose the connection and come back; whether the room knows who it is, and takes a message."""
     was = re.search(r"you are Number \d+", page.words)
     await page.leave()
-    await asyncio.sleep(random.random() * _AWAY_WITHIN)
+    await asyncio.sleep(seconds)
     await page.open(address)
-    return was is not None and was[0] in page.words
+    if was is None or was[0] not in page.words:
+        return False
+    await page.press("Send at")
+    await page.until("never left")
+    return True
 
 
 def said(name: str, found: list[float]) -> str:
@@ -134,7 +139,7 @@ def said(name: str, found: list[float]) -> str:
     return f"{name}: median {p50:.2f} s, p95 {p95:.2f} s, worst {found[-1]:.2f} s"
 
 
-async def lesson(address: str, n_phones: int, n_rounds: int, memory, processor) -> None:
+async def lesson(address: str, n_phones: int, n_rounds: int, seconds_away: float, server) -> None:
     teacher = Page("")
     await teacher.open(address)
     await teacher.press("Open a room")
@@ -145,19 +150,22 @@ async def lesson(address: str, n_phones: int, n_rounds: int, memory, processor) 
     print(said("join", await asyncio.gather(*(joined(page, address) for page in phones))))
     told = []
     for number in range(n_rounds):
-        before, started = processor(), time.monotonic()
+        before, started = processor_seconds(server), time.monotonic()
         wall.seen.clear()
         await teacher.press("Start")
-        sends = await asyncio.gather(*(sent(page) for page in phones))
-        await wall.until(f"found by {n_phones} hospitals together")
-        share = (processor() - before) / (time.monotonic() - started)
-        found = said("send to wall", latencies(wall, sends))
-        told.append(memory())
+        lost = phones[::5] if number == n_rounds // 2 else []
+        going = [asyncio.create_task(away(page, address, seconds_away)) for page in lost]
+        sends = await asyncio.gather(*(sent(page) for page in phones if page not in lost))
+        back = await asyncio.gather(*going)
+        await wall.until(f"found by {n_phones - len(back) + sum(back)} hospitals together")
+        share = (processor_seconds(server) - before) / (time.monotonic() - started)
+        found = "" if lost else said("send to wall", latencies(wall, sends))
+        told.append(resident_mb(server))
         print(f"round {number + 1}: {found}; {100 * share:.0f} % of a processor, {told[-1]:.0f} MB")
+        if back:
+            after = f"{seconds_away:.0f} s without a connection"
+            print(f"{sum(back)} of {len(back)} are who they were after {after}, and sent")
         await teacher.press("Close")
-        if number == n_rounds // 2:
-            back = await asyncio.gather(*(away(page, address) for page in phones[::5]))
-            print(f"{sum(back)} of {len(back)} who lost the connection are who they were")
     growth = [f"{after - before:+.0f}" for before, after in pairwise(told)]
     print(f"memory from round to round, MB: {' '.join(growth)}")
     for page in (teacher, wall, *phones):
@@ -168,14 +176,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--phones", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--away", type=float, default=60.0)
     given = parser.parse_args()
     with running_app(ROOT / "app.py") as (address, process):
-        asyncio.run(
-            lesson(
-                address, given.phones, given.rounds,
-                lambda: resident_mb(process), lambda: processor_seconds(process),
-            )
-        )  # fmt: skip
+        asyncio.run(lesson(address, given.phones, given.rounds, given.away, process))
     return 0
 
 

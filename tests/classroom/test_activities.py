@@ -40,6 +40,16 @@ def test_the_class_finds_what_the_simulation_finds_bit_for_bit():
     assert promise_of(activity.hospitals, 0, 5.0).epsilon == simulated.guarantee.epsilon
 
 
+def test_pure_chance_is_the_mean_of_random_subspaces():
+    hospitals, rng = Hospitals(0).hospitals, np.random.default_rng()
+    drawn = [
+        hospitals.energy(np.linalg.qr(rng.standard_normal((64, N_COMPONENTS)))[0].T)
+        for _ in range(400)
+    ]
+    away = abs(np.mean(drawn) - hospitals.chance) / stats.sem(drawn)
+    assert away < stats.norm.isf(FALSE_ALARM / 2)
+
+
 def test_with_an_epsilon_of_each_own_it_is_the_same_messages_added_up():
     activity, epsilons = Hospitals(5), {4: 0.5, 0: 20.0, 2: 5.0}
     moments = activity.hospitals.moments

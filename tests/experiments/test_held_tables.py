@@ -17,7 +17,7 @@ from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.learning.statistic_runs import ErrorsSpec
 from dpcore.experiments.learning.statistic_spec import StatisticSpec
-from dpcore.experiments.pca.problem import Problems
+from dpcore.experiments.pca.problem import Problems, load_prepared
 from dpcore.experiments.pca.spec import RunSpec
 
 
@@ -40,6 +40,17 @@ def test_is_a_data_set_for_as_long_as_it_is_held():
     for ask in (load_dataset, dataset_status):
         with pytest.raises(ParameterError, match="still holds"):
             ask(name)
+
+
+def test_its_rows_stay_as_they_are_however_often_they_are_prepared():
+    table = held()
+    rows = table.dataset.X.copy()
+    once, other, again = (
+        load_prepared(table.name, how).X for how in ("sphere", "bounded", "sphere")
+    )
+    np.testing.assert_array_equal(table.dataset.X, rows)
+    np.testing.assert_array_equal(once, again)
+    assert not np.shares_memory(once, other)
 
 
 def test_caches_that_all_share_keep_nothing_of_it():

@@ -33,19 +33,14 @@ def energy_curves_svg(
     axis_title: str,
     logarithmic: bool = True,
     published: Sequence[Point] = (),
+    target: float | None = None,
 ) -> str:
     """Mean captured energy along one field with the range of the draws, as SVG text.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With protocol, energy_ratio, random_ratio and `field`; at least one.
-    field : str
-        Column on the horizontal axis; greater than 0 if `logarithmic`.
-    title, axis_title : str
-    logarithmic : bool
-    published : sequence of (protocol, value, energy ratio)
-        Points to put on top, drawn hollow.
+    rows: With protocol, energy_ratio, random_ratio and `field`; at least one.
+    field: Column on the horizontal axis; greater than 0 if `logarithmic`.
+    published: sequence of (protocol, value, energy ratio). Points to put on top, drawn hollow.
+    target: A share that is to be reached.
     """
     values = sorted({float(row[field]) for row in rows})
     ticks, labels = log_ticks(values) if logarithmic else (values, [f"{v:g}" for v in values])
@@ -74,6 +69,11 @@ def energy_curves_svg(
     floor = fmean(row["random_ratio"] for row in rows)
     for level, colour, dash in ((1.0, INK_LIGHT, "7 4"), (floor, GREY, "2 4")):
         parts.append(_line(_LEFT, y(level), _WIDTH - _RIGHT, y(level), colour, dash, 1.5))
+    if target is not None:
+        parts += [
+            _line(_LEFT, y(target), _WIDTH - _RIGHT, y(target), INK_LIGHT, width=1.5),
+            _text(_LEFT + 6, y(target) - 5, f"target: {target:.0%}", anchor="start"),
+        ]
     legend: float = _LEFT
     for key in dict.fromkeys(row["protocol"] for row in rows):
         own = [row for row in rows if row["protocol"] == key]
@@ -102,15 +102,10 @@ def energy_thumbnail(
 ) -> str:
     """Mean captured energy along one field, a line a protocol, as small as a stamp, without text.
 
-    Parameters
-    ----------
-    points : sequence of (protocol, value, energy ratio)
-        May be empty: a frame that says nothing has been run.
-    ends : (float, float)
-        Smallest and largest value of the axis.
-    logarithmic : bool
-    published : sequence of (protocol, value, energy ratio)
-        Points to put on top, drawn hollow.
+    points: sequence of (protocol, value, energy ratio). May be empty: a frame that says nothing has
+        been run.
+    ends: (float, float). Smallest and largest value of the axis.
+    published: sequence of (protocol, value, energy ratio). Points to put on top, drawn hollow.
     """
     axes = _Axes(ends, logarithmic, (8, _STAMP_WIDTH - 8), (8, _STAMP_HEIGHT - 6), 1.04)
     parts = [
@@ -131,13 +126,8 @@ def energy_thumbnail(
 def accuracy_dots_svg(rows: Table, *, title: str, published: Table = ()) -> str:
     """Every round's accuracy as a dot, a line an algorithm and a group a task, as SVG text.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With task, protocol, accuracy (a share); at least one.
-    title : str
-    published : sequence of dict
-        With task, protocol, mean and std in percent, drawn as bars.
+    rows: With task, protocol, accuracy (a share); at least one.
+    published: With task, protocol, mean and std in percent, drawn as bars.
     """
     printed = {(row["task"], row["protocol"]): row for row in published}
     groups: dict[str, dict[str, list[float]]] = {}

@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
+from dpcore.data.held_tables import is_held
 from dpcore.data.sites import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import (
@@ -31,7 +32,6 @@ from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.controls import set_controls
-from pages.sidebar.own_table import shown_name
 from pages.sidebar.selection import Selection, n_components_of
 
 MOST_VALUES = 30
@@ -43,10 +43,7 @@ MOST_SETTINGS = 6
 def choose_sweeps(selection: Selection) -> tuple[tuple[Sweep, ...], tuple[DatasetStatus, ...]]:
     """Draw the page's own controls; the sweeps they ask for and the data sets these need.
 
-    Raises
-    ------
-    ParameterError
-        If the values cannot be read.
+    Raises `ParameterError` if the values cannot be read.
     """
     left, right = st.columns(2)
     field = ask("tradeoffs_field", left)
@@ -55,12 +52,32 @@ def choose_sweeps(selection: Selection) -> tuple[tuple[Sweep, ...], tuple[Datase
     also = ask("tradeoffs_datasets", left, label=beside)
     compare = ask("tradeoffs_published", right)
     picked = _choose_settings()
+    sweeps = asked_sweeps(selection, field, text, also, picked, published=compare)
+    names = dict(sweeps[0].vary)["dataset"]
+    return sweeps, tuple(map(dataset_status, names))
+
+
+def asked_sweeps(
+    selection: Selection,
+    field: str,
+    text: str,
+    also: Sequence[str],
+    picked: Mapping[str, Sequence[str]],
+    *,
+    published: bool,
+) -> tuple[Sweep, ...]:
+    """What the page's controls ask for at these values.
+
+    Raises
+    ------
+    ParameterError
+        If the values cannot be read.
+    """
     names = tuple(dict.fromkeys((selection.dataset.name, *also)))
     values = parse_values(field, text)
-    vary = (("dataset", names), (field, values))
     base = _without(field, values[0], _for_any_dataset(selection))
-    bases = _bases(base, picked, compare)
-    return tuple(Sweep(each, vary) for each in bases), tuple(map(dataset_status, names))
+    vary = (("dataset", names), (field, values))
+    return tuple(Sweep(each, vary) for each in _bases(base, picked, published))
 
 
 def _choose_settings() -> dict[str, list[str]]:
@@ -72,13 +89,12 @@ def _choose_settings() -> dict[str, list[str]]:
         }
 
 
-def _bases(base: RunSpec, picked: dict[str, list[str]], published: bool) -> tuple[RunSpec, ...]:
+def _bases(
+    base: RunSpec, picked: Mapping[str, Sequence[str]], published: bool
+) -> tuple[RunSpec, ...]:
     """The sidebar's settings, and beside them every other combination asked for, each once.
 
-    Raises
-    ------
-    ParameterError
-        If there are more combinations than anybody can tell apart.
+    Raises `ParameterError` if there are more combinations than anybody can tell apart.
     """
     choices = [picked[field] or [getattr(base, field)] for field in SETTINGS]
     others = [
@@ -106,10 +122,8 @@ def name_of(sweep: Sweep, first: Sweep) -> str:
 def parse_values(field: str, text: str) -> tuple[float, ...]:
     """The values in a text, in order, each once.
 
-    Raises
-    ------
-    ParameterError
-        Naming what is not a number greater than 0, or not a whole one where it has to be.
+    Raises `ParameterError` naming what is not a number greater than 0, or not a whole one where it
+        has to be.
     """
     axis = AXES[field]
     kind = "whole numbers" if axis.whole else "numbers"
@@ -169,7 +183,7 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
     first, last = values[0], values[-1]
     sentence = (
         f"of the energy that exact PCA captures is kept by **{title}** on "
-        f"{shown_name(rows[0]['dataset'])} at **{axis.told(last)}**, and "
+        f"{_called(rows[0]['dataset'])} at **{axis.told(last)}**, and "
         f"{percent(curves.mean(lead, first))} at {axis.told(first)}."
     )
     reached = crossing(curves, lead, TARGET) if axis.grows else None
@@ -177,6 +191,10 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
         about = f"{reached:,.0f}" if axis.whole else f"{reached:.2g}"
         sentence += f" It reaches {percent(TARGET)} at about {axis.title} = {about}."
     return percent(curves.mean(lead, last)), sentence
+
+
+def _called(name: str) -> str:
+    return dataset_status(name).title if is_held(name) else name
 
 
 def difference(rows: Sequence[Row], others: Mapping[str, Sequence[Row]], field: str) -> str:

@@ -16,6 +16,7 @@ from dpcore.experiments.teaching.class_of_hospitals import (
     components_of,
     promise_of,
 )
+from dpcore.figures.tradeoffs.arrivals import arrivals
 from dpcore.privacy import icon_counts
 from dpcore.privacy.card import say_number
 from pages.classroom.activities import Hospitals
@@ -24,12 +25,13 @@ from pages.learn.classroom.door import Here, named, sends, trying
 from pages.learn.classroom.drawing import own_digit
 from pages.parameters.words import plain
 from pages.widgets import session_ledger
+from pages.widgets.charts import chart, is_dark
 from pages.widgets.component_images import component_rows
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.messages import big_number, not_private
 
 _EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-_NUMBERS_SHOWN = 24
+_NUMBERS_SHOWN, _LATEST = 24, 3
 
 
 def asked(room: Room) -> Callable[[], Hospitals]:
@@ -108,11 +110,18 @@ def on_wall(room: Room, activity: Hospitals) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         _found(activity)
-        sites = ", ".join(
+        chart(
+            arrivals(activity.kept, activity.hospitals.chance, activity.hospitals.moments.n_sites,
+                     dark=is_dark()),
+            key="class_arrivals",
+            alt=f"The share found after each message, {percent(activity.kept[0])} to "
+            f"{percent(activity.kept[-1])}.",
+        )  # fmt: skip
+        latest = ", ".join(
             f"{named(room, seat)} at ε = {plain(epsilon)}"
-            for seat, epsilon in list(activity.epsilons.items())
+            for seat, epsilon in list(activity.epsilons.items())[: -_LATEST - 1 : -1]
         )
-        st.caption(f"Sent: {sites}.")
+        st.caption(f"Latest: {latest}.")
         not_private(
             "The share, and the row without noise",
             "are measured on all rows; real hospitals would have neither.",

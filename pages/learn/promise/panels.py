@@ -35,6 +35,11 @@ from pages.parameters.words import plain
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
 
+BEST_GUESS = (
+    "Somebody who knows every other row, and that yours is one of two, sees the private result and "
+    "guesses which. No strategy does better."
+)
+
 
 def explanations(title: str, told: Iterable[Explained]) -> None:
     """Paragraphs that guarantee cards lead to, each folded until somebody wants it."""
@@ -62,8 +67,7 @@ def best_guesses(promised: Guarantee, asked: PrivacyBudget) -> None:
         f"{right} of 100",
         f"guesses about you can be right at ε\u00a0=\u00a0{plain(asked.epsilon)}, "
         f"δ\u00a0=\u00a0{plain(asked.delta)}; a coin is right {blind} times.",
-        "Somebody who knows every other row, and that yours is one of two, sees the private "
-        "result and guesses which. No strategy does better.",
+        BEST_GUESS,
     )
     words.image(
         icon_array_svg(right, blind),

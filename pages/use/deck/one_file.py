@@ -8,8 +8,10 @@ from html import escape
 from pathlib import Path
 
 from dpcore.errors import ParameterError
+from dpcore.figures.privacy.adversary_test import icon_array_svg
+from dpcore.figures.tradeoffs.svg import energy_curves_svg
 from pages.presenting.player import LOOKS, SCRIPTS, markup, played, read
-from pages.use.deck.told import Told
+from pages.use.deck.told import Curves, Told
 
 MOST_BYTES = 3_000_000
 _HERE = Path(__file__).parent
@@ -17,6 +19,7 @@ _HERE = Path(__file__).parent
 _POLICY = (
     "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 )
+_DOTS = "Grey: right by luck alone. Orange: right because of the release. Hollow: wrong."
 _NAV = """<nav aria-label="Slides"><p>← → move ε · Page Up, Page Down: slides</p>
 <button type="button" class="previous">Previous</button><output></output>
 <button type="button" class="next">Next</button></nav>"""
@@ -64,4 +67,22 @@ def _slide(number: int, told: Told) -> str:
 
 
 def _words(told: Told) -> str:
-    return "".join(f'<p class="words">{escape(line)}</p>' for line in told.said)
+    """The number and what it means, beside what was drawn."""
+    first, *more = told.said
+    said = f'<p class="number">{escape(told.number)}</p><p class="kept">{escape(first)}</p>'
+    said += "".join(f"<p>{escape(line)}</p>" for line in more)
+    drawn = "".join(map(_curves, told.curves))
+    if told.guesses is not None:
+        drawn = f"{icon_array_svg(*told.guesses)}<p>{_DOTS}</p>"
+    return f'<div class="found"><div>{said}</div><div class="drawn">{drawn}</div></div>'
+
+
+def _curves(curves: Curves) -> str:
+    return energy_curves_svg(
+        curves.rows,
+        curves.field,
+        title=curves.title,
+        axis_title=curves.axis,
+        logarithmic=curves.logarithmic,
+        target=curves.target,
+    )

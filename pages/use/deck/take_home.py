@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.presenting.pins import Pin
 from pages.presenting.views import views_of
+from pages.use.deck.asked import asked_by
 from pages.use.deck.one_file import one_file
 from pages.use.deck.powerpoint import powerpoint
 from pages.use.deck.running import run_what_is_missing
@@ -22,7 +23,8 @@ def offered(pins: Sequence[Pin]) -> None:
     """The files, once all runs behind them are there."""
     st.markdown("## Take the deck away")
     views = [view for pin in pins for view in views_of(pin)]
-    if not run_what_is_missing(views, "deck_run_all"):
+    asked = [job for pin in pins if (job := asked_by(pin)) is not None]
+    if not run_what_is_missing(views, "deck_run_all", asked):
         st.caption("The files hold what was run, at every ε; some of it is missing so far.")
         return
     told = all_told(pins)

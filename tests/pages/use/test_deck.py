@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import BytesIO
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -14,10 +16,13 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.engine.run_cost import RunCost
 from dpcore.experiments.pca.runs import run
+from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from pages.presenting.pins import Pin, from_file, reordered, to_file
-from pages.use.deck import take_home
+from pages.use.deck import running, take_home
+from pages.use.deck.asked import Asked
 from pages.use.deck.one_file import one_file
 from pages.use.deck.powerpoint import powerpoint
 from pages.use.deck.told import Told
@@ -128,7 +133,7 @@ def test_files_hold_the_numbers_of_the_runs_their_settings_and_promises(open_pag
     (frame,) = (frame for frame in view["frames"] if frame["epsilon"] == 2)
     assert fmean(frame["energies"]["dpdis"]) == pytest.approx(kept, abs=1e-4)
     assert "Seed: 1041" in handed["settings"] and "times as likely" in handed["promises"][0]
-    assert promise["views"] == [] and "of 100 guesses about you can be right" in page
+    assert promise["views"] == [] and "guesses about you can be right at ε = 2" in page
 
     first, second = Presentation(BytesIO(powerpoint(deck))).slides
     (chart,) = (shape.chart for shape in first.shapes if shape.has_chart)
@@ -138,7 +143,69 @@ def test_files_hold_the_numbers_of_the_runs_their_settings_and_promises(open_pag
     assert sum(shape.shape_type == MSO_SHAPE_TYPE.PICTURE for shape in first.shapes) == 2
     notes = first.notes_slide.notes_text_frame.text
     assert "Seed: 1041" in notes and "times as likely" in notes and "seed=1041" in notes
-    assert not any(shape.has_chart for shape in second.shapes)
+    (guesses,) = (shape.chart for shape in second.shapes if shape.has_chart)
+    assert list(guesses.plots[0].categories) == ["a coin", "whoever sees the release"]
+
+
+SWEPT = {"tradeoffs_values_epsilon": ["1, 10"], "repetitions": ["1"], "protocols": ["DPdisPCA"]}
+PLANNED = {"plan_protocol": ["DPdisPCA"], "plan_target": ["60"], "repetitions": ["1"]}
+
+
+def test_a_sweep_and_a_search_are_run_for_the_files_as_their_pages_run_them(open_page, monkeypatch):
+    told = []
+    monkeypatch.setattr(take_home, "one_file", lambda deck: (told.append(deck), one_file(deck))[1])
+    at = open_page("use/deck")
+    at.session_state["_deck"] = [
+        Pin("tradeoffs", SWEPT, "Which?"), Pin("plan", PLANNED, "How?"), Pin("promise", {}, "Me?"),
+    ]  # fmt: skip
+    at.run()
+    assert not told
+    at.button(key="deck_run_all").click().run()
+    assert not at.exception and not at.error
+    (deck,) = told[-1:]
+    which, how, _ = deck
+    base = RunSpec(protocols=("dpdis",), repetitions=1, components=10, intermediate_dim=20)
+    kept = {e: fmean(row["energy_ratio"] for row in run(replace(base, epsilon=e))) for e in (1, 10)}
+    swept, searched, guessed = (
+        {each.name: list(each.values) for each in chart.plots[0].series}
+        for chart in charts_of(deck)
+    )
+    assert swept["DPdisPCA"] == pytest.approx(list(kept.values()))
+    assert which.number == percent(kept[10])
+    assert how.number.startswith("ε = ") and searched["Target, 60%"] == [0.6, 0.6]
+    assert max(searched["DPdisPCA"]) >= 0.6 and "60 % of the optimum" in how.said[0]
+    assert list(guessed) == ["guesses about one person that are right"]
+    assert "lives on its page" not in one_file(deck) and one_file(deck).count("<svg") == 3
+
+
+def charts_of(deck):
+    slides = Presentation(BytesIO(powerpoint(deck))).slides
+    return [shape.chart for slide in slides for shape in slide.shapes if shape.has_chart]
+
+
+def test_whoever_stops_leaves_no_search_going_on(monkeypatch):
+    class Going:
+        cancelled = 0
+
+        def progress(self):
+            return SimpleNamespace(goes_on=True)
+
+        def rows_so_far(self):
+            return [], True
+
+        def cancel(self):
+            self.cancelled += 1
+
+    view = Going()
+    monkeypatch.setattr(running.visitors_jobs, "start", lambda *asked: view)
+    job = Asked("plan", "?", dict, "plan", RunCost(), None, lambda progress: "")
+
+    def pressed(words: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        running._run(job, pressed)
+    assert view.cancelled == 1
 
 
 def test_charts_are_as_large_as_the_page_in_presenter_mode_and_small_again(open_page):
@@ -153,7 +220,7 @@ def test_charts_are_as_large_as_the_page_in_presenter_mode_and_small_again(open_
 
 def test_a_caption_cannot_leave_its_place():
     caption = "</script><script>alert(1)</script>"
-    told = Told(caption, (), (caption,), (caption,), caption, caption, "")
+    told = Told(caption, (), (caption,), (caption,), caption, caption, number=caption)
     assert "<script>alert" not in one_file([told])
 
 
