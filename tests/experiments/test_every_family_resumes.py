@@ -88,7 +88,7 @@ def killed(tmp_path_factory) -> Path:
 def cluster():
     distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     ) as cluster:
         yield cluster.scheduler_address
 

@@ -179,7 +179,9 @@ def _rows(spec: TableSpec, problem: TaskProblem, permutation: int) -> Iterator[T
     for number, (row, subspace) in enumerate(zip(batch.rows, batch.subspaces, strict=True)):
         # The same people train whatever the algorithm.
         rng = stream(spec.seed, Purpose.TRAINING, permutation, number)
-        accuracy, cost = classify(problem.X @ subspace.components.T, problem.labels, rng=rng)
+        # In the precision of the rows: else a copy of all of them is made in another.
+        components = subspace.components.astype(problem.X.dtype)
+        accuracy, cost = classify(problem.X @ components.T, problem.labels, rng=rng)
         yield {
             **row,
             "task": spec.task,

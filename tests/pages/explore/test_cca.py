@@ -58,7 +58,7 @@ def test_only_the_directions_leaves_nobody_on_the_page():
 
 def test_curves_fill_in_and_say_where_half_is_captured():
     at = page(cca_data="synthetic-views", cca_columns="10", cca_total="1,000")
-    for _ in range(60):
+    for _ in range(600):
         at.run()
         if "Half of the exact correlation is captured **" in texts(at):
             break

@@ -72,7 +72,7 @@ def test_the_default_page_shows_a_result_at_once():
 def test_frames_fill_in_over_runs_and_then_rest():
     at = opened(repetitions="2", seed="77")
     counts = []
-    for _ in range(60):
+    for _ in range(600):
         at.run()
         counts.append(len(handed_over(at)["frames"]))
         if not handed_over(at)["count"]:

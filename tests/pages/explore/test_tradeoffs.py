@@ -35,7 +35,7 @@ def button(at: AppTest, label: str):
 
 
 def run_to_the_end(at: AppTest) -> AppTest:
-    for _ in range(150):
+    for _ in range(3000):
         if not any(each.label == "Cancel" for each in at.button):
             return at
         time.sleep(0.1)

@@ -16,7 +16,7 @@ def spoken(at) -> str:
 
 
 def finished(at):
-    for _ in range(60):
+    for _ in range(600):
         if not any(b.label == "Stop" for b in at.button):
             return at
         at.run()

@@ -25,7 +25,7 @@ def few_protocols(monkeypatch, tmp_path):
 
 
 def finished(at: AppTest) -> AppTest:
-    for _ in range(300):
+    for _ in range(3000):
         assert not at.exception
         if not any(button.label == "Stop" for button in at.button):
             return at

@@ -190,7 +190,7 @@ def test_going_back_and_forth_adds_nothing(open_page):
 
 
 def until(at: AppTest, is_over) -> AppTest:
-    for _ in range(200):
+    for _ in range(3000):
         if is_over(at):
             return at
         time.sleep(0.1)

@@ -20,20 +20,15 @@ from pages.use.plan import panels
 from pages.use.plan.panels import how_sure
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
-
-
 def finished(at: AppTest) -> AppTest:
     """The page once its search has ended; small data begin by themselves."""
-    for _ in range(300):
-        assert not at.exception
-        if not any(button.label == "Stop" for button in at.button):
-            return at
+    latest = time.monotonic() + 300
+    while any(button.label == "Stop" for button in at.button):
+        assert time.monotonic() < latest, "the search did not end"
         time.sleep(0.1)
         at.run()
-    pytest.fail("the search did not end")
+        assert not at.exception
+    return at
 
 
 def texts(at: AppTest) -> str:

@@ -56,7 +56,7 @@ def test_a_figure_runs_through_to_its_verdicts(open_page, monkeypatch):
     monkeypatch.setattr("pages.parameters.use.FIGURES", {"tiny": TINY})
     at = open_page("use/reproduce", reproduce_repaired="true")
     next(each for each in at.button if each.label == "Run").click().run()
-    for _ in range(150):
+    for _ in range(3000):
         if not any(each.label == "Cancel" for each in at.button):
             break
         time.sleep(0.1)
@@ -86,7 +86,7 @@ def test_the_three_panels_together_are_judged_once_all_have_run(open_page, monke
     for name in panels:
         next(box for box in at.selectbox if box.label == "Panel").select(name).run()
         next(each for each in at.button if each.label == "Run").click().run()
-        for _ in range(150):
+        for _ in range(3000):
             if not any(each.label == "Cancel" for each in at.button):
                 break
             time.sleep(0.1)
@@ -111,7 +111,7 @@ def test_all_panels_are_seen_at_once(open_page, monkeypatch):
     assert "None has been run on this machine yet." in texts(at)
     assert tiles(at).count("Not run yet.") == 2 * 2  # beside the picture, and in place of it
     next(each for each in at.button if each.label == "Run").click().run()
-    for _ in range(150):
+    for _ in range(3000):
         if not any(each.label == "Cancel" for each in at.button):
             break
         time.sleep(0.1)

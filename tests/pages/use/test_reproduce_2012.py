@@ -27,7 +27,7 @@ def test_figure_2_runs_and_says_whether_the_claims_hold():
     at = opened(PAGE)
     assert not at.exception
     # Nobody has to ask for what takes a moment.
-    for _ in range(100):
+    for _ in range(1500):
         at.run()
         if "What the paper claims" in words(at):
             break
