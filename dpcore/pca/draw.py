@@ -275,7 +275,9 @@ class Draw:
             return None
         if self.noisy_means is None:
             return np.zeros(self.moments.n_features)
-        return centre_of_sphere(self.moments.weights @ self.noisy_means, self.moments.half_widths)
+        weights = self.moments.weights
+        left = float(np.linalg.norm(weights * [scales.mean for scales in self.scales]))
+        return centre_of_sphere(weights @ self.noisy_means, self.moments.half_widths, sigma=left)
 
     def _noisy_means(self) -> FloatArray | None:
         if self.of_sites.mean_share == 0:
