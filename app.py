@@ -21,13 +21,14 @@ if __name__ == "__main__":
     import pandas  # noqa: F401
 
     from pages.presenting import mode
-    from pages.server import page_lock, store_trouble
+    from pages.server import page_lock
     from pages.sidebar import address, controls, url_check
     from pages.sidebar.foot import foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
     from pages.stories import telling
     from pages.widgets.figure_tools.small_type import forget_promises
     from pages.widgets.figure_tools.under_charts import figure_tools
+    from pages.widgets.messages import say_trouble
 
     st.set_page_config(
         page_title="DP-PCA Lab",
@@ -45,7 +46,7 @@ if __name__ == "__main__":
         controls.remember(controls.choose(here))
         try:
             with foot.shown(here), url_check.checked(asked):
-                store_trouble.say_trouble()
+                say_trouble()
                 page.run()
         finally:  # a page that stops has charts too
             figure_tools(here)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 # Characters of a value that an error repeats.
 LONGEST_VALUE = 80
@@ -22,6 +22,12 @@ class ParameterError(ValueError):
 
     def __reduce__(self) -> tuple[Callable[[str, str], ParameterError], tuple[str, str]]:
         return _restore_parameter_error, (self.parameter, self.args[0])
+
+
+def require_one_of(parameter: str, value: str, choices: Collection[str]) -> None:
+    """Refuse what is not among the choices."""
+    if value not in choices:
+        raise ParameterError(parameter, f"one of {', '.join(choices)}", value)
 
 
 def shortened(text: str, longest: int = LONGEST_VALUE) -> str:

@@ -27,6 +27,17 @@ def one_blas_thread():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def results_of_this_run(tmp_path_factory):
+    """Nothing is taken from a folder of earlier runs, nor that folder, of whatever size, read."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # what one worker has computed serves the others
+        folder = folder.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPCORE_CACHE", str(folder / "cache"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def false_alarm() -> float:
     return FALSE_ALARM

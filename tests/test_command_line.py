@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpcore.command_line import main
@@ -184,3 +185,22 @@ def test_help_is_worth_reading(capsys):
 def test_every_epsilon_a_page_offers_can_be_asked_for():
     for epsilon in EPSILONS:
         RunSpec(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("command", ["run", "sweep --vary epsilon=1,2", "cca --components 1"])
+def test_a_table_of_ones_own_in_the_laboratory(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+    table, dictionary = tmp_path / "people.csv", tmp_path / "people.toml"
+    rows = np.random.default_rng().uniform(0, 1, (40, 2))
+    np.savetxt(table, rows, delimiter=",", header="a,b", comments="")
+    dictionary.write_text("".join(f"[columns.{name}]\nlower=0\nupper=1\n" for name in "ab"))
+    given = [*command.split(), "--data", str(table), "--repetitions", "1", "--protocol=pooled"]
+    assert main([*given, "--json", "--dictionary", str(dictionary)]) == 0
+    said = capsys.readouterr()
+    assert "laboratory, for you alone and no release: 40 rows read" in said.err
+    found = json.loads(said.out)["rows"]
+    assert {(row["dataset"], row["samples"]) for row in found} == {("your-table-people", 40)}
+    # Nothing of it is kept.
+    assert {path.name for path in tmp_path.iterdir()} == {table.name, dictionary.name}
+    assert main(given) == 2
+    assert "data must be given together with --dictionary" in capsys.readouterr().err

@@ -65,7 +65,9 @@ def _exists(name: str) -> bool:
     module, _, attribute = name.rpartition(".")
     try:
         importlib.import_module(name)
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("dpcore"):
+            return True  # it is there, and what it is for is not installed
         return bool(module) and hasattr(importlib.import_module(module), attribute)
     return True
 

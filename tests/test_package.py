@@ -32,6 +32,7 @@ BROUGHT_BY = {
     "study": ("dpcore/study/",),
     "cluster": ("dpcore/experiments/engine/dask_backend.py",),
     "flower": ("dpcore/study/couriers/flower.py",),
+    "nvflare": ("dpcore/study/couriers/nvflare.py",),
 }
 
 
@@ -51,7 +52,9 @@ def needed_by(requirements: list[str]) -> set[str]:
         found.add(name)
         try:
             needs = distribution(name).requires
-        except PackageNotFoundError:  # Flower runs by hand alone, and is in no requirements file.
+        except (
+            PackageNotFoundError
+        ):  # Flower and NVFlare run by hand alone, and are in no requirements file.
             continue
         for other in map(Requirement, needs or ()):
             asked = [{"extra": extra} for extra in (*one.extras, "")]

@@ -7,6 +7,8 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
@@ -26,6 +28,13 @@ def test_one_identity_gives_the_same_numbers_wherever_it_is_drawn():
     for site in range(3):
         stream(5, Purpose.SITE_NOISE, 2, site).standard_normal(1000)
     np.testing.assert_array_equal(stream(5, Purpose.SITE_NOISE, 2, 3).standard_normal(10), alone)
+
+
+@given(st.integers(0, 2**300), st.lists(st.integers(0, 2**40), max_size=3))
+def test_it_is_the_stream_that_numpy_spawns(seed, identity):
+    spawned = np.random.SeedSequence(seed, spawn_key=(Purpose.MASK, *identity))
+    drawn = stream(seed, Purpose.MASK, *identity).integers(2**63, size=2)
+    np.testing.assert_array_equal(drawn, np.random.default_rng(spawned).integers(2**63, size=2))
 
 
 def test_no_two_identities_share_a_stream():

@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.data.preparation import LONGEST_ON_SPHERE, MODES, RENAMED, in_units_of_bound
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, shorten
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.site_rows import Parts
 
 
@@ -109,8 +109,7 @@ def bound_views(
     parts = (slice(n_x), weights[0]), (slice(n_x, None), weights[1])
     if mode == "published":
         return _published(X, Y, parts)
-    if mode not in MODES:
-        raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
+    require_one_of("mode", mode, MODES)
     for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
         check_norm_bound(name, bound)
     for name, centre in (("x_centre", x_centre), ("y_centre", y_centre)):

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.noise_edge import noise_edge
+from dpcore.pca.noise_field import noise_edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def noise_floor(noisy_moment: FloatArray, sigma: float, *, noise: str) -> float:
     """The automatic eigenvalue floor of a joint moment with Gaussian noise in every entry.
 
     Noise turns the small eigenvalues, whose true values lie close together, into a bulk that
-    reaches one noise edge e to either side of them (`dpcore.pca.noise_edge`). The smallest noisy
+    reaches one noise edge e to either side of them (`dpcore.pca.noise_field`). The smallest noisy
     eigenvalue m is the lower end of that bulk, so its centre is near m + e, and directions in it
     cannot be told from each other. The floor is m + 1.25 e (at least e / 4): two thirds of the
     bulk become one variance, and with that most of its noise leaves the cross block too. Where

@@ -18,7 +18,7 @@ from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.cca.release import joint_noise
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, ReleaseSettings
-from dpcore.pca.noise_edge import noise_edge
+from dpcore.pca.noise_field import noise_edge
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.pca.subspace import NoisyAverage
 from dpcore.privacy import Guarantee
@@ -100,20 +100,7 @@ def distributed_cca(
     ParameterError
         If a parameter is unknown or outside its range.
     """
-    average = REGISTERED[protocol].average if protocol in PROTOCOLS else None
-    if average is None:
-        raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
-    entry = REGISTERED[protocol]
-    draw = Draw(
-        moments,
-        settings,
-        repetition,
-        proxies=entry.wants_proxies,
-        average=entry.wants_average,
-        calibrate=joint_noise,
-        precision=np.float64,
-    )
-    release = average(draw)
+    release = noisy_joint_moment(moments, settings, protocol=protocol, repetition=repetition)
     joint: FloatArray = release.spectrum.matrix.astype(np.float64)
     mean = np.zeros(moments.n_features) if release.centre is None else release.centre
     if floor == "auto":
@@ -135,6 +122,36 @@ def distributed_cca(
         release.sigma,
         release.bytes_sent,
     )
+
+
+def noisy_joint_moment(
+    moments: SiteMoments | SiteRows,
+    settings: ReleaseSettings,
+    *,
+    protocol: str,
+    repetition: Repetition,
+) -> NoisyAverage:
+    """All that `distributed_cca` reads of the data, with its guarantee; the rest follows from it.
+
+    Raises
+    ------
+    ParameterError
+        If the protocol is unknown or a setting outside its range.
+    """
+    average = REGISTERED[protocol].average if protocol in PROTOCOLS else None
+    if average is None:
+        raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
+    entry = REGISTERED[protocol]
+    draw = Draw(
+        moments,
+        settings,
+        repetition,
+        proxies=entry.wants_proxies,
+        average=entry.wants_average,
+        calibrate=joint_noise,
+        precision=np.float64,
+    )
+    return average(draw)
 
 
 def _automatic_floor(joint: FloatArray, release: NoisyAverage, noise: str) -> float:

@@ -12,7 +12,7 @@ from dpcore.arrays import FloatArray
 from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
 from dpcore.classification.fitting import NUMBERS, PrivateLinearClassifier, check_positive
 from dpcore.classification.losses import LOGISTIC, Loss, huber_hinge
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.estimators.private_estimator import RandomState
 
 KERNELS = ("linear", "gaussian")
@@ -209,8 +209,7 @@ class PrivateSVM(PrivateLinearClassifier):
 
     def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
         """The rows, or random features of the Gaussian kernel."""
-        if self.kernel not in KERNELS:
-            raise ParameterError("kernel", f"one of {', '.join(KERNELS)}", self.kernel)
+        require_one_of("kernel", self.kernel, KERNELS)
         if self.kernel == "linear":
             return super().bounded_features(n_columns, rng)
         check_positive("gamma", self.gamma)

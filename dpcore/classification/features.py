@@ -26,13 +26,7 @@ class BoundedFeatures:
     the same problem in other units. On the sphere every row is brought to `row_norm_bound` before
     any of that; a row of zeros stays one.
 
-    Parameters
-    ----------
-    row_norm_bound : float
-    fit_intercept : bool
-    frequencies : ndarray of shape (n_columns, M / 2) or None
-        Drawn without looking at the data.
-    on_sphere : bool
+    frequencies: shape (n_columns, M / 2) or None. Drawn without looking at the data.
     """
 
     row_norm_bound: float

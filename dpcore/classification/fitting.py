@@ -20,7 +20,7 @@ from dpcore.classification.losses import Loss
 from dpcore.classification.perturbation import METHODS
 from dpcore.classification.training import PrivateFits, train, winners
 from dpcore.data.row_norms import check_norm_bound, shorten
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows, root_seed
 from dpcore.pca.estimators.private_pca import check_preparation
 from dpcore.privacy import PrivacyBudget
@@ -199,8 +199,7 @@ def fit_settings(
     """Check the settings and the labels, and train at every epsilon for every generator."""
     for epsilon in epsilons:
         PrivacyBudget(epsilon)
-    if estimator.method not in METHODS:
-        raise ParameterError("method", f"one of {', '.join(METHODS)}", estimator.method)
+    require_one_of("method", estimator.method, METHODS)
     check_preparation(estimator.preparation)
     for name in ("regularization", "row_norm_bound", "tol"):
         check_positive(name, getattr(estimator, name))

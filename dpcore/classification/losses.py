@@ -15,16 +15,10 @@ from dpcore.arrays import FloatArray
 class Loss:
     """A loss of the margin z = y f(x), with what privacy and the solver need to know of it.
 
-    Parameters
-    ----------
-    name : str
-    curvature : float
-        c, the largest second derivative.
-    value_and_slope : callable
-        Margins -> (losses, derivatives), both of the shape of the margins. Derivatives are in
-        [-1, 0].
-    curvature_at : callable
-        Margins -> second derivatives, in [0, c].
+    curvature: c, the largest second derivative.
+    value_and_slope: Margins -> (losses, derivatives), both of the shape of the margins. Derivatives
+        are in [-1, 0].
+    curvature_at: Margins -> second derivatives, in [0, c].
     """
 
     name: str

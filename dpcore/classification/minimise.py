@@ -60,15 +60,9 @@ def gradient_rounding(
     slopes through the curvature; slopes take a handful of roundings themselves. Blocks of rows
     are summed plainly and added up with compensation, tilt and strength last.
 
-    Parameters
-    ----------
-    loss : Loss
-    norm_bound : float
-        On every row of features.
-    n_samples, n_features : int
-    length : float or ndarray of shape (n_tasks,)
-        |w|.
-    strength, tilt_length : float or ndarray of shape (n_tasks,)
+    norm_bound: On every row of features.
+    length: float or shape (n_tasks,). |w|.
+    strength, tilt_length: float or shape (n_tasks,)
     """
     margins = 4 + (n_features + 4) * norm_bound * length
     slopes = 16 + loss.curvature * margins
@@ -89,23 +83,15 @@ def minimise(
 ) -> FloatArray:
     """Weights (n_tasks, n_features) at which no gradient of J_t is longer than `gradient_norm`.
 
-    Parameters
-    ----------
-    features : ndarray of shape (n_samples, n_features)
-    signs : ndarray of shape (n_samples, n_label_columns), -1.0 or 1.0
-        Task t uses column t modulo n_label_columns.
-    loss : Loss
-    strength : ndarray of shape (n_tasks,), positive
-    tilt, start : ndarray of shape (n_tasks, n_features)
-    gradient_norm : float or ndarray of shape (n_tasks,)
-        Above twice the `gradient_rounding` at the minimisers, or it is out of reach.
-    norm_bound : float
-        On every row of features.
-
-    Raises
-    ------
-    NotConverged
-        If rounding, or 1000 Newton steps, came first.
+    features: shape (n_samples, n_features)
+    signs: shape (n_samples, n_label_columns), -1.0 or 1.0. Task t uses column t modulo
+        n_label_columns.
+    strength: shape (n_tasks,), positive
+    tilt, start: shape (n_tasks, n_features)
+    gradient_norm: float or shape (n_tasks,). Above twice the `gradient_rounding` at the minimisers,
+        or it is out of reach.
+    norm_bound: On every row of features.
+    Raises `NotConverged` if rounding, or 1000 Newton steps, came first.
     """
     n_tasks = len(tilt)
     wanted = np.broadcast_to(gradient_norm, n_tasks)

@@ -83,21 +83,12 @@ def train(
 ) -> PrivateFits:
     """Fit every (epsilon, draw), all in one minimisation.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_columns), float64
-    y : ndarray of int of shape (n_samples,)
-        Indices into `classes`.
-    classes : ndarray of shape (n_classes,), two or more
-    features : BoundedFeatures
-    loss : Loss
-    method : {"output", "objective"}
-    regularization : float
-    epsilons : sequence of float
-    rngs : sequence of numpy.random.Generator
-        One a draw, and drawn on at every epsilon: no two fits share their noise.
-    tol : float
-        As in `calibrate`.
+    X: shape (n_samples, n_columns), float64
+    y: ndarray of int of shape (n_samples,). Indices into `classes`.
+    classes: shape (n_classes,), two or more
+    method: {"output", "objective"}
+    rngs: One a draw, and drawn on at every epsilon: no two fits share their noise.
+    tol: As in `calibrate`.
     """
     rows = features.of(X)
     wanted = np.arange(len(classes)) if len(classes) > 2 else np.array([1])

@@ -20,7 +20,7 @@ from dpcore.command_line.output import (
     versions,
     with_progress,
 )
-from dpcore.command_line.release import add_release_commands
+from dpcore.command_line.release import add_release_commands, held_table
 from dpcore.command_line.study import add_study_command
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
@@ -48,6 +48,7 @@ examples:
   python -m dpcore example class-survey survey
   python -m dpcore release --data survey/table.csv --dictionary survey/dictionary.toml \\
     --epsilon 1 --delta 1e-6 --components 3 --project survey/project --name first --cap 3 1e-6
+  python -m dpcore run --data survey/table.csv --dictionary survey/dictionary.toml
   python -m dpcore study demo
   python -m dpcore verify survey/project/releases/first
 
@@ -73,6 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
+        arguments.table = held_table(arguments)  # until the command has ended
         status: int = arguments.command(arguments)
         sys.stdout.flush()
         return status

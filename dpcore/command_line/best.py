@@ -18,8 +18,12 @@ from dpcore.experiments.analysis.ranking import (
     reasons_left_out,
     ways_for,
 )
-from dpcore.experiments.analysis.recommendation import Found, Recommendation
-from dpcore.experiments.analysis.sureness import chance_of_mean_above, least_share
+from dpcore.experiments.analysis.recommendation import (
+    Found,
+    Recommendation,
+    chance_of_mean_above,
+    least_share,
+)
 from dpcore.experiments.analysis.target_search import AXES
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.sentences import bytes_in_words

@@ -11,10 +11,12 @@ from dpcore.cca import PROTOCOLS
 from dpcore.command_line.options import Commands, add_release_options
 from dpcore.command_line.output import print_json, versions
 from dpcore.command_line.sweeping import add_sweep_options, collect_with_progress, run_options
+from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.runs import CCA, epsilon_reaching
 from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.cca.views import (
+    COLUMN_HALVES,
     SYNTHETIC,
     CutViews,
     SyntheticViews,
@@ -54,7 +56,8 @@ def add_cca_command(commands: Commands) -> None:
         "--views",
         default=cut.how,
         help="halves-top-bottom, halves-left-right, column-halves, two names as in fou,kar, or "
-        "two groups of columns as in 0-3,7:4-6 (default: %(default)s)",
+        "two groups of columns as in 0-3,7:4-6 (default: %(default)s; of your own table "
+        "column-halves)",
     )
     add("--people", type=int, default=drawn.people, help=f"of {SYNTHETIC}")
     add("--columns", type=int, default=drawn.columns, help=f"of each view of {SYNTHETIC}")
@@ -114,7 +117,10 @@ def _source(arguments: argparse.Namespace) -> ViewSource:
         return SyntheticViews(
             arguments.people, arguments.columns, arguments.shared, arguments.view_noise
         )
-    return CutViews(arguments.dataset, cut_from_text(arguments.views))
+    cut = cut_from_text(arguments.views)
+    if is_held(arguments.dataset) and cut == CutViews().how:
+        cut = COLUMN_HALVES  # rows of a table are no pictures
+    return CutViews(arguments.dataset, cut)
 
 
 def _spec(arguments: argparse.Namespace, source: ViewSource) -> CcaSpec:

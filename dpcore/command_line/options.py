@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 from dpcore.data.column_limits import ColumnRange
@@ -68,7 +70,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 def add_release_options(
     parser: argparse.ArgumentParser, default: RunSpec | CcaSpec, protocols: Iterable[str]
 ) -> None:
-    """The fields that specs of private releases at sites share."""
+    """The fields that specs of private releases at sites share, and a table of one's own."""
+    add_table_options(parser, required=False)
     add = parser.add_argument
     add(
         "--protocol",
@@ -109,6 +112,21 @@ def add_release_options(
     )
     add("--repetitions", type=int, default=default.repetitions)
     add("--seed", type=int, default=default.seed)
+
+
+def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """A table of one's own, with what is public about it."""
+    instead = "" if required else "in place of --dataset, in the laboratory, "
+    add = partial(parser.add_argument, type=path, required=required, metavar="FILE")
+    add("--data", help=f"{instead}a .csv, .parquet, .npz or .npy file")
+    add("--dictionary", help="a TOML file with the columns' public limits")
+
+
+def path(text: str) -> Path:
+    """A path that an operating system can have."""
+    if "\0" in text:
+        raise argparse.ArgumentTypeError("a path has no null character")
+    return Path(text)
 
 
 def _limits(written: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from dpcore.command_line.options import Commands
+from dpcore.command_line.options import Commands, add_table_options, path
 from dpcore.command_line.output import ASIDE, print_json
+from dpcore.data.held_tables import HeldTable
+from dpcore.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpcore.releases import Reading
@@ -23,11 +24,11 @@ def add_release_commands(commands: Commands) -> None:
     """Hang the three commands on the parser."""
     _add_release(commands)
     verify = commands.add_parser("verify", help="check a release folder, offline")
-    verify.add_argument("folder", type=_path)
+    verify.add_argument("folder", type=path)
     verify.set_defaults(command=_verify)
     example = commands.add_parser("example", help="write a table with its dictionary, to try")
     example.add_argument("name", help="breast-cancer or class-survey")
-    example.add_argument("folder", type=_path, help="where table.csv and dictionary.toml go")
+    example.add_argument("folder", type=path, help="where table.csv and dictionary.toml go")
     example.set_defaults(command=_example)
 
 
@@ -39,17 +40,11 @@ def _add_release(commands: Commands) -> None:
         "from the operating system's entropy, charged to the project's ledger before it is drawn.",
     )
     add = parser.add_argument
-    add("--data", required=True, type=_path, help="a .csv, .parquet, .npz or .npy file")
-    add(
-        "--dictionary",
-        required=True,
-        type=_path,
-        help="a TOML file with the columns' public limits",
-    )
+    add_table_options(parser, required=True)
     add("--epsilon", type=float, required=True)
     add("--delta", type=float, required=True)
     add("--components", type=int, required=True, help="K")
-    add("--project", required=True, type=_path, help="folder with the ledger and the releases")
+    add("--project", required=True, type=path, help="folder with the ledger and the releases")
     add("--name", required=True, help="of this release; new to the project")
     add(
         "--cap",
@@ -69,10 +64,29 @@ def _add_release(commands: Commands) -> None:
     parser.set_defaults(command=_release)
 
 
-def _path(text: str) -> Path:
-    if "\0" in text:
-        raise argparse.ArgumentTypeError("a path has no null character")
-    return Path(text)
+def held_table(arguments: argparse.Namespace) -> HeldTable | None:
+    """A table of one's own in place of the data set, which it is for as long as it is held.
+
+    Raises
+    ------
+    ParameterError
+        If it does not fit its dictionary, or there is none.
+    """
+    given = getattr(arguments, "data", None), getattr(arguments, "dictionary", None)
+    if not hasattr(arguments, "dataset") or given == (None, None):
+        return None
+    data, dictionary = given
+    if data is None or dictionary is None:
+        raise ParameterError("data", "given together with --dictionary", data and str(data))
+    from dpcore.releases import Reading, read_dictionary
+    from dpcore.releases.laboratory import laboratory_data
+
+    reading = Reading()
+    rows = laboratory_data(data, read_dictionary(dictionary), reading)
+    table = HeldTable(rows, ending=data.stem)
+    arguments.dataset = table.name
+    print(f"dpcore: laboratory, for you alone and no release: {_said(reading)}", file=ASIDE)
+    return table
 
 
 def _release(arguments: argparse.Namespace) -> int:

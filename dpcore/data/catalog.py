@@ -24,7 +24,7 @@ from dpcore.data.readers import (
     synthetic,
 )
 from dpcore.data.readers.code_books import ranges_of
-from dpcore.errors import ParameterError
+from dpcore.errors import require_one_of
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,7 @@ def entry_of(name: str) -> Entry:
             ranges=_ranges_in(table),
             site_sizes=() if table.sites is None else tuple(np.bincount(table.sites).tolist()),
         )
-    if name not in CATALOG:
-        raise ParameterError("dataset", f"one of {', '.join(CATALOG)}", name)
+    require_one_of("dataset", name, CATALOG)
     return CATALOG[name]
 
 

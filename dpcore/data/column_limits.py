@@ -23,13 +23,8 @@ _FARTHEST, _NARROWEST = 1e12, 1e-12
 class ColumnRange:
     """Consecutive columns of a data set that share their limits.
 
-    Parameters
-    ----------
-    name : str
-        Of the column, or of all of them.
-    n_columns : int
-    lower, upper : float
-        In the units of the rows. Infinite where nobody has written any down.
+    name: Of the column, or of all of them.
+    lower, upper: In the units of the rows. Infinite where nobody has written any down.
     """
 
     name: str
@@ -63,18 +58,10 @@ def half_diagonal(limits: FloatArray) -> float:
 def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, ...]:
     """The ranges, with the limits that a text gives in place of their own.
 
-    Parameters
-    ----------
-    text : str
-        "name=lower:upper", several of them parted by semicolons; empty changes nothing. A name
+    text: "name=lower:upper", several of them parted by semicolons; empty changes nothing. A name
         without limits ("name=") has none any more.
-    ranges : sequence of ColumnRange
-
-    Raises
-    ------
-    ParameterError
-        If a name is unknown, an end missing, infinite or no number, the upper end before the lower,
-        or every column limited to a single value.
+    Raises `ParameterError` if a name is unknown, an end missing, infinite or no number, the upper
+        end before the lower, or every column limited to a single value.
     """
     found = {each.name: each for each in ranges}
     for part in filter(None, map(str.strip, text.split(";"))):

@@ -43,26 +43,13 @@ def download_file(
     Where no official checksum is known, size alone is checked here, and what parses the file
     checks rows, columns and every value's range.
 
-    Parameters
-    ----------
-    official : OfficialFile
-    folder : Path
-        Made if it is not there.
-    base_url : str, optional
-        In place of `official.url`.
-    progress : callable(done_bytes, total_bytes), optional
-        `total_bytes` is 0 where nobody says how much will come.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    DataUnavailable
-        If the host cannot be reached or answers with an error, if fewer bytes come than were
-        announced or more than the file can have, if the checksum is not the official one, or if
-        `folder` cannot be written.
+    folder: Made if it is not there.
+    base_url: In place of `official.url`.
+    progress: callable(done_bytes, total_bytes). `total_bytes` is 0 where nobody says how much will
+        come.
+    Raises `DataUnavailable` if the host cannot be reached or answers with an error, if fewer bytes
+        come than were announced or more than the file can have, if the checksum is not the official
+        one, or if `folder` cannot be written.
     """
     url = (base_url or official.url).rstrip("/") + "/" + official.name
     target = folder / official.name

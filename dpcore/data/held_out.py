@@ -48,16 +48,9 @@ class Halves:
 
     Rows were prepared as `dpcore.data.prepare` says; nobody who tests was read for it.
 
-    Attributes
-    ----------
-    X, test_X : ndarray of shape (n, n_features)
-        Row norms at most 1, unless for the sphere.
-    labels, test_labels : ndarray of int
-        Positions in `label_names`.
-    statement : str
-        Who learns, who tests, what was left out, and how the rows were bounded.
-
-    The rest is as in `Dataset`.
+    X, test_X: shape (n, n_features). Row norms at most 1, unless for the sphere.
+    labels, test_labels: Positions in `label_names`.
+    statement: Who learns, who tests, what was left out, and how the rows were bounded.
     """
 
     name: str
@@ -85,20 +78,12 @@ def load_halves(
     The official test half where its files are here; else a quarter of the people, at most
     10,000, drawn once with a fixed stream. Columns that spell out the label are left out.
 
-    Parameters
-    ----------
-    name, data_home, download
-        As for `load_dataset`.
-    mode : {"sphere", "bounded", "none", "published"}
-        As for `prepare`; "none" clips to the bound as well, since a classifier needs one. What
-        "published" centres and scales by is read from those who learn.
-
-    Raises
-    ------
-    ParameterError
-        If the data set has no labels.
-    DataUnavailable
-        If its files are not there.
+    name, data_home, download: As for `load_dataset`.
+    mode: {"sphere", "bounded", "none", "published"}. As for `prepare`; "none" clips to the bound as
+        well, since a classifier needs one. What "published" centres and scales by is read from
+        those who learn.
+    Raises `ParameterError` if the data set has no labels.
+    Raises `DataUnavailable` if its files are not there.
     """
     # Those who learn are shared out among sites of their own.
     dataset = replace(load_dataset(name, data_home, download=download), sites=None)
@@ -107,8 +92,9 @@ def load_halves(
         dataset.label_names,
         dataset.default_components,
     )
-    if labels is None or label_names is None or n_components is None:
-        raise ParameterError("dataset", "one with labels, such as digits or mnist", name)
+    if labels is None or label_names is None or n_components is None or len(label_names) < 2:
+        wanted = "one with labels of two kinds or more, as digits or mnist"
+        raise ParameterError("dataset", wanted, dataset.title)
     dataset, left_out = _without_label_columns(dataset)
     official = _official_test_half(name, data_home)
     if official is not None:

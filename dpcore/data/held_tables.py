@@ -21,21 +21,14 @@ PREFIX = "your-table-"
 class HeldTable:
     """A data set in its holder's hands.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Its rows; it gets a name of its own.
-
-    Attributes
-    ----------
-    name : str
-        By which `load_dataset` knows it while it is held, in this process.
-    kept : dict
-        What was computed from it, by whatever computed it.
+    dataset: Its rows; it gets a name of its own.
+    ending: Of that name, where nobody else is in this process; else it cannot be guessed.
+    name: By which `load_dataset` knows it while it is held, in this process.
+    kept: What was computed from it, by whatever computed it.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.name = PREFIX + token_hex(16)
+    def __init__(self, dataset: Dataset, *, ending: str = "") -> None:
+        self.name = PREFIX + (ending or token_hex(16))
         self.dataset = replace(dataset, name=self.name)
         self.kept: dict[Any, Any] = {}
         _held[self.name] = self
@@ -55,10 +48,7 @@ def is_held(name: str | None) -> bool:
 def held_table(name: str) -> HeldTable:
     """The table of this name.
 
-    Raises
-    ------
-    ParameterError
-        If nobody holds it any more.
+    Raises `ParameterError` if nobody holds it any more.
     """
     table = _held.get(name)
     if table is None:
@@ -69,10 +59,8 @@ def held_table(name: str) -> HeldTable:
 def holder_of(key: object) -> HeldTable | None:
     """The table that a cache's key names somewhere in its tuples and specs; None if it names none.
 
-    Raises
-    ------
-    ParameterError
-        If nobody holds it any more: what is left of it must not go to where others look.
+    Raises `ParameterError` if nobody holds it any more: what is left of it must not go to where
+        others look.
     """
     name = held_name(key)
     return None if name is None else held_table(name)

@@ -30,23 +30,14 @@ _seen: dict[tuple[str, int, int], str] = {}
 class OfficialFile:
     """A file as its publisher names it.
 
-    Attributes
-    ----------
-    name : str
-        As published, with ".gz" where it is published so. On disk either form is accepted.
-    url : str
-        Where the publisher keeps it; empty for a file that cannot be downloaded.
-    n_bytes : int or None
-        Size of the file at `url`.
-    most_bytes : int
-        The content is not larger; what is, is not read to its end.
-    sha256 : str or None
-        Checksum of the file at `url`, where its publisher's is known.
-    content_sha256 : str or None
-        Checksum of the unpacked content, which holds however somebody packed it again.
-    name_is_shared : bool
-        Another data set has a file of this name, so outside a folder of its own only the
-        checksum tells whose it is.
+    name: As published, with ".gz" where it is published so. On disk either form is accepted.
+    url: Where the publisher keeps it; empty for a file that cannot be downloaded.
+    n_bytes: Size of the file at `url`.
+    most_bytes: The content is not larger; what is, is not read to its end.
+    sha256: Checksum of the file at `url`, where its publisher's is known.
+    content_sha256: Checksum of the unpacked content, which holds however somebody packed it again.
+    name_is_shared: Another data set has a file of this name, so outside a folder of its own only
+        the checksum tells whose it is.
     """
 
     name: str
@@ -73,10 +64,8 @@ class LocalFile:
     def content(self) -> bytes:
         """The unpacked content, checked.
 
-        Raises
-        ------
-        DataUnavailable
-            If the file cannot be read or unpacked, is too large, or its checksum is wrong.
+        Raises `DataUnavailable` if the file cannot be read or unpacked, is too large, or its
+            checksum is wrong.
         """
         content = _unpack(self.path, self.official.most_bytes)
         expected = self.official.content_sha256
@@ -162,14 +151,8 @@ _IDX_UNSIGNED_BYTE = 0x08
 def read_idx(file: LocalFile) -> IntArray:
     """Read an IDX file of unsigned bytes, the format of MNIST.
 
-    Returns
-    -------
-    ndarray of uint8, of the shape the header gives
-
-    Raises
-    ------
-    DataUnavailable
-        If the magic number, the element type or the length do not fit.
+    Returns: ndarray of uint8, of the shape the header gives
+    Raises `DataUnavailable` if the magic number, the element type or the length do not fit.
     """
     content = file.content()
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _IDX_UNSIGNED_BYTE:
@@ -210,21 +193,11 @@ def read_numbers(
 ) -> FloatArray:
     """Parse lines of finite numbers, float32 of shape (len(lines), n_columns).
 
-    Parameters
-    ----------
-    lines : list of bytes
-    n_columns : int
-    path : Path
-        For the message if something does not fit.
-    delimiter : str, optional
-        By default any white space.
-    rows : ndarray of int, optional
-        As for `refuse_rows`.
-
-    Raises
-    ------
-    DataUnavailable
-        If a line has another number of columns, or something that is no finite number.
+    path: For the message if something does not fit.
+    delimiter: By default any white space.
+    rows: As for `refuse_rows`.
+    Raises `DataUnavailable` if a line has another number of columns, or something that is no finite
+        number.
     """
     try:
         table = np.loadtxt(lines, dtype=np.float32, delimiter=delimiter, ndmin=2, comments=None)
@@ -258,19 +231,11 @@ def is_number(field: bytes) -> bool:
 def refuse_rows(wrong: BoolArray, path: Path, what: str, rows: IntArray | None = None) -> None:
     """Refuse a table with a wrong row, naming the first.
 
-    Parameters
-    ----------
-    wrong : ndarray of bool, shape (n_rows,)
-    path : Path
-    what : str
-        What is wrong with such a row, after "row 7 ".
-    rows : ndarray of int, shape (n_rows,), optional
-        Where each row stands in the file, from 0; by default one after the other.
-
-    Raises
-    ------
-    DataUnavailable
-        If a row is wrong.
+    wrong: ndarray of bool, shape (n_rows,)
+    what: What is wrong with such a row, after "row 7 ".
+    rows: ndarray of int, shape (n_rows,). Where each row stands in the file, from 0; by default one
+        after the other.
+    Raises `DataUnavailable` if a row is wrong.
     """
     if wrong.any():
         first = int(np.argmax(wrong))

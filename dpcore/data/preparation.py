@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.data.column_limits import half_diagonal
 from dpcore.data.dataset import Dataset
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 
 MODES = ("sphere", "bounded", "none", "published")
 # What a mode was called before.
@@ -19,6 +20,8 @@ RENAMED = {"private": "bounded"}
 # On the sphere the length of a row does not matter; beyond so many bounds it cannot be squared.
 LONGEST_ON_SPHERE = 1e15
 
+# Squares of shorter rows lose digits, and their lengths have no finite inverse.
+_TINY = 1e-30
 _BLOCK_BYTES = 1 << 24
 
 # What is as true of a data set once it is prepared.
@@ -125,8 +128,7 @@ def prepare(
         "sphere" or "bounded" fail.
     """
     mode = RENAMED.get(mode, mode)
-    if mode not in MODES:
-        raise ParameterError("mode", f"one of {', '.join(MODES)}", mode)
+    require_one_of("mode", mode, MODES)
     X = dataset.X
     _refuse_non_finite(X)
     mean: FloatArray = np.zeros(X.shape[1])
@@ -220,13 +222,23 @@ def _centre_and_scale(X: FloatArray, out: FloatArray) -> tuple[FloatArray, Float
     # Deviations from any one row average more exactly than the rows do; equal rows give zeros.
     pilot = X[0].astype(np.float64)
     mean = pilot + sum((X[rows] - pilot).sum(axis=0) for rows in _blocks(X)) / len(X)
-    longest = 0.0
     for rows in _blocks(X):
         np.subtract(X[rows], mean, out=out[rows], casting="same_kind")
-        longest = max(longest, row_norms(out[rows]).max())
+    longest, exponent = _longest(out), 0
+    if not math.isfinite(longest):
+        raise ParameterError("X", "of rows whose squares are numbers, below 1e154", "a longer one")
+    if longest < _TINY and out.any():
+        # A change of the exponent alone is exact.
+        exponent = int(np.frexp(np.abs(out).max())[1])
+        np.ldexp(out, -exponent, out=out)
+        longest = _longest(out)
     if longest > 0.0:
         out *= X.dtype.type((1 - rounding(X)) / longest)
-    return out, mean, longest
+    return out, mean, math.ldexp(longest, exponent)
+
+
+def _longest(X: FloatArray) -> float:
+    return max(float(row_norms(X[rows]).max()) for rows in _blocks(X))
 
 
 def in_units_of_bound(

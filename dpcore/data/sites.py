@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 
 SPLITS = ("equal", "random", "sizes", "dirichlet", "given")
 
@@ -90,8 +90,7 @@ def split_sites(
     replacement by their own mix, renormalised over the labels that are left. Whoever comes last
     takes what remains, so the turns are in random order.
     """
-    if how not in SPLITS:
-        raise ParameterError("how", f"one of {', '.join(SPLITS)}", how)
+    require_one_of("how", how, SPLITS)
     if not isinstance(n_sites, Integral) or not 1 <= n_sites <= n_samples // MIN_PEOPLE:
         raise ParameterError(
             "n_sites",

@@ -131,11 +131,12 @@ def two_views(
         raise ParameterError(
             "how", f"two disjoint groups of columns below {dataset.n_features}", how
         )
+    first, second = (
+        f"{which} view ({len(group)} columns)"
+        for which, group in zip(("first", "second"), groups, strict=True)
+    )
     return _cut(
-        dataset,
-        *groups,
-        names=(f"{len(groups[0])} columns", f"{len(groups[1])} columns"),
-        title=f"{dataset.title}: {len(groups[0])} and {len(groups[1])} columns",
+        dataset, *groups, names=(first, second), title=f"{dataset.title}: {first} and {second}"
     )
 
 

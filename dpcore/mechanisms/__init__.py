@@ -1,7 +1,6 @@
 """Where randomness enters."""
 
-from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
-from dpcore.mechanisms.bingham_vector import sample_vector_bingham
+from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham, sample_vector_bingham
 from dpcore.mechanisms.chains import (
     bulk_ess,
     effective_sample_size,

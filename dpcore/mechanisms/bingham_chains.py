@@ -35,15 +35,10 @@ _GROWTH = 1.25
 class ChainRun:
     """Where the chains ended, how they went, and whether they agree.
 
-    Attributes
-    ----------
-    frames : ndarray of shape (n_chains, n_features, n_components)
-        Last states, orthonormal columns up to rounding.
-    energies : ndarray of shape (n_chains, n_sweeps + 1)
-        tr(V^T B V), from the starts on.
-    converged : bool
-    r_hat, ess_bulk, ess_tail : float
-        Over the second half of each trace.
+    frames: shape (n_chains, n_features, n_components). Last states, orthonormal columns up to
+        rounding.
+    energies: shape (n_chains, n_sweeps + 1). tr(V^T B V), from the starts on.
+    r_hat, ess_bulk, ess_tail: Over the second half of each trace.
     """
 
     frames: FloatArray
@@ -66,12 +61,8 @@ def run_chains(
 ) -> ChainRun:
     """Run one chain a start ("random" or "mode") until the diagnostics pass or sweeps run out.
 
-    Parameters
-    ----------
-    b : ndarray of shape (n_features,)
-        At least 2 of them, not all equal.
-    n_components : int
-        In [1, n_features - 1]; meant for at most half of the features.
+    b: shape (n_features,). At least 2 of them, not all equal.
+    n_components: In [1, n_features - 1]; meant for at most half of the features.
     """
     order = np.argsort(-b)
     b_sorted = b[order]

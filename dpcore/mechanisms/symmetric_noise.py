@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 
 NOISE_SHAPES = ("triangle", "isometric")
 
@@ -53,8 +53,7 @@ def symmetric_gaussian_noise(
     ParameterError
         If `shape` is unknown, `sigma` negative or infinite, or `n_features` below 1.
     """
-    if shape not in NOISE_SHAPES:
-        raise ParameterError("noise", f"one of {', '.join(NOISE_SHAPES)}", shape)
+    require_one_of("noise", shape, NOISE_SHAPES)
     if not 0 <= sigma < math.inf:
         raise ParameterError("sigma", "at least 0 and finite", sigma)
     if not n_features >= 1:

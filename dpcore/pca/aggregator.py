@@ -20,21 +20,12 @@ from dpcore.spectra import Spectrum, proxy_aggregates
 class Inbox:
     """Messages of one kind, one a site: of whole matrices their average alone is kept.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_sites,)
-        n_s / N, in the order in which the messages come.
-    precision : data type, optional
-        Of the average of whole matrices; that of the messages by default.
-
-    Attributes
-    ----------
-    n_bytes : list of int
-        Length of each message.
-    proxies : list of ndarray of shape (intermediate_dim, n_features)
-        The transpose of each site's P_s; of whole matrices none is kept.
-    average : Spectrum
-        Weighted by n_s / N; once `add_up` has made it.
+    weights: shape (n_sites,). n_s / N, in the order in which the messages come.
+    precision: Of the average of whole matrices; that of the messages by default.
+    n_bytes: Length of each message.
+    proxies: list of shape (intermediate_dim, n_features). The transpose of each site's P_s; of
+        whole matrices none is kept.
+    average: Weighted by n_s / N; once `add_up` has made it.
     """
 
     average: Spectrum
@@ -66,10 +57,7 @@ class Inbox:
 def add_up(inboxes: Iterable[Inbox]) -> None:
     """A_c for messages of each kind: step 10. Proxies that begin others are added up on the way.
 
-    Parameters
-    ----------
-    inboxes : iterable of Inbox
-        Each with a message of every site.
+    inboxes: Each with a message of every site.
     """
     waiting = sorted(inboxes, key=lambda box: -box.rank)
     while waiting:

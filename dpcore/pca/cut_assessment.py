@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.pca.noise_edge import off_diagonal_sigma
-from dpcore.pca.noise_field import OfGroup, inverse_gaps
+from dpcore.pca.noise_field import OfGroup, inverse_gaps, off_diagonal_sigma
 from dpcore.pca.self_assessment import Assessment, assessment_of
 from dpcore.pca.site import NoisySite
 from dpcore.spectra import Spectrum
@@ -35,16 +34,11 @@ _NEGLIGIBLE = 1e-5
 class Answer:
     """What one site says of the components, as its part of the whole.
 
-    Parameters
-    ----------
-    energies, choices : ndarray of shape (n_components,)
-        Energy along each, and its squared error by their having been chosen.
-    choice : float
-        The same of all components together.
-    total : float
-        Energy of all directions.
-    variance : float
-        Of its noise, in the average; public.
+    energies, choices: shape (n_components,). Energy along each, and its squared error by their
+        having been chosen.
+    choice: The same of all components together.
+    total: Energy of all directions.
+    variance: Of its noise, in the average; public.
     """
 
     energies: FloatArray
@@ -64,17 +58,11 @@ def answer(
 ) -> Answer:
     """What a site says that sent its leading directions by value, its noise being isometric.
 
-    Parameters
-    ----------
-    noisy : NoisySite
-    weight : float
-        n_s / N.
-    intermediate_dim : int
-        R.
-    vectors : ndarray of shape (n_features, n_features)
-        Eigenvectors of the average of what was sent, as rows, the components first.
-    inverse : ndarray of shape (n_components, n_features)
-        1 / (c_i - c_j) of its eigenvalues.
+    weight: n_s / N.
+    intermediate_dim: R.
+    vectors: shape (n_features, n_features). Eigenvectors of the average of what was sent, as rows,
+        the components first.
+    inverse: shape (n_components, n_features). 1 / (c_i - c_j) of its eigenvalues.
     """
     n_components = len(inverse)
     components = vectors[:n_components].astype(noisy.noisy.dtype)
@@ -126,20 +114,10 @@ def assess_cut(
 ) -> Assessment:
     """What the leading directions of the average of cut messages capture of the exact average.
 
-    Parameters
-    ----------
-    average : Spectrum
-        Of what the sites sent.
-    n_components, intermediate_dim : int
-    sites : iterable of (NoisySite, weight)
-        Asked one after the other.
-    sigma_left : float
-        Of the noise in an entry of the average, had nothing been cut.
-
-    Returns
-    -------
-    Assessment
-        Says neither how many components stand out nor what the best subspace holds.
+    average: Of what the sites sent.
+    sites: iterable of (NoisySite, weight). Asked one after the other.
+    sigma_left: Of the noise in an entry of the average, had nothing been cut.
+    The answer says neither how many components stand out nor what the best subspace holds.
     """
     n_features = len(average.matrix)
     values, vectors = average.leading(n_features)

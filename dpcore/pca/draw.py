@@ -9,7 +9,6 @@ when.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -41,6 +40,7 @@ from dpcore.pca.site import (
     noisy_second_moment,
 )
 from dpcore.spectra import SiteMoments, SiteRows, Spectrum
+from dpcore.spectra.site_rows import PROCESSORS
 from dpcore.streams import Purpose, Repetition
 
 # Below this many features a decomposition takes well under a millisecond, less than handing it
@@ -193,7 +193,7 @@ class Draw:
         if isinstance(self.moments, SiteRows):
             # Sites share the processors.
             at_once = 1 if site is None else len(self.sites)
-            threads = max(1, (self._threads or os.cpu_count() or 1) // at_once)
+            threads = max(1, (self._threads or PROCESSORS) // at_once)
             middle = np.zeros(self.moments.n_features) if centre is None else centre
             around = self.moments.around(middle, site, threads=threads)
             return around.astype(self.precision) if site is None else around
@@ -225,7 +225,7 @@ class Draw:
     def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
         # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
-        workers = min(len(sites), self._threads or os.cpu_count() or 1)
+        workers = min(len(sites), self._threads or PROCESSORS)
         if workers > 1 and self.moments.n_features >= THREADED_FROM_FEATURES:
             return self._in_threads(sites, workers)
         return map(self._sent_by, sites, map(self.noisy_site, sites))

@@ -40,20 +40,10 @@ def with_mean_share(
 ) -> ReleaseSettings:
     """The settings with the share that the rule finds, where it was left to it.
 
-    Parameters
-    ----------
-    settings : ReleaseSettings
-    n_samples : sequence of numbers
-        People at each site that has a part in the mean.
-    n_features : int
-    n_noises : int
-        How many noises, each calibrated for a site of its own, are averaged: S, or 1 where noise
-        is added once.
-
-    Raises
-    ------
-    ParameterError
-        If the budget cannot be calibrated.
+    n_samples: People at each site that has a part in the mean.
+    n_noises: How many noises, each calibrated for a site of its own, are averaged: S, or 1 where
+        noise is added once.
+    Raises `ParameterError` if the budget cannot be calibrated.
     """
     if settings.mean_share is not None:
         return settings

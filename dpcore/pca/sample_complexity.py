@@ -59,10 +59,8 @@ def pure_dp_necessary_samples(
     max{ d / (gap epsilon), sqrt((1 - phi) / 80) d / (gap epsilon sqrt(1 - rho)) } with
     1 - phi = exp(-2 (ln 8 + ln(1 + e^d)) / (d - 2)), for gap <= 1/2 and rho >= 1 - (1 - phi) / 16.
 
-    Raises
-    ------
-    ParameterError
-        If d < 3, the gap is outside (0, 1/2] or rho is below what the theorem covers.
+    Raises `ParameterError` if d < 3, the gap is outside (0, 1/2] or rho is below what the theorem
+        covers.
     """
     if not 0 < gap <= 0.5:
         raise ParameterError("gap", "in (0, 0.5] for theorem 4", gap)
@@ -117,27 +115,14 @@ def measured_sample_size(
     cost of privacy, without that of sampling people. Bisection over ln n, with the same random
     streams at every n, so that the mean is nearly monotone in n.
 
-    Parameters
-    ----------
-    mechanism : {"ppca", "modsulq"}
-        PPCA draws exactly (one component); MOD-SuLQ takes the leading eigenvector by value.
-    eigenvalues : ndarray of shape (n_features,)
-        The first is the largest; their sum is at most 1.
-    epsilon : float
-    correlation : float
-        Target mean, in (0, 1).
-    delta : float, optional
-        For "modsulq".
-    n_repetitions : int
-        Runs at each n.
-    relative_precision : float
-        The search stops when upper and lower end agree this well.
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its range, or 10^15 samples are not enough.
+    mechanism: {"ppca", "modsulq"}. PPCA draws exactly (one component); MOD-SuLQ takes the leading
+        eigenvector by value.
+    eigenvalues: shape (n_features,). The first is the largest; their sum is at most 1.
+    correlation: Target mean, in (0, 1).
+    delta: For "modsulq".
+    n_repetitions: Runs at each n.
+    relative_precision: The search stops when upper and lower end agree this well.
+    Raises `ParameterError` if an argument is outside its range, or 10^15 samples are not enough.
     """
     _require_unit("correlation", correlation)
     PrivacyBudget(epsilon)

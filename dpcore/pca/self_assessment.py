@@ -26,8 +26,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.noise_edge import n_above_noise
-from dpcore.pca.noise_field import NoiseField, NoisyMean, OfGroup
+from dpcore.pca.noise_field import NoiseField, NoisyMean, OfGroup, n_above_noise
 from dpcore.spectra import Spectrum
 
 LEVEL = 0.9
@@ -38,11 +37,8 @@ _QUANTILE = 1.6448536269514722  # of the standard normal at (1 + LEVEL) / 2
 class Estimate:
     """Numbers with what is known of their error.
 
-    Parameters
-    ----------
-    value, standard_error : ndarray of any one shape
-    most : float
-        What none of the true numbers exceeds. None is below 0.
+    value, standard_error: ndarray of any one shape
+    most: What none of the true numbers exceeds. None is below 0.
     """
 
     value: FloatArray
@@ -61,27 +57,21 @@ class Estimate:
 class Assessment:
     """What a release says of itself. All of it refers to the rows as prepared.
 
-    Parameters
-    ----------
-    explained_variance : Estimate of shape (n_components,)
-        v_i^T A v_i, the variance along each component; it sums to `captured`. Both are NaN where a
-        mean was subtracted and nothing stands out of the noise.
-    explained_variance_ratio : Estimate of shape (n_components,)
-        Of the total. NaN where that is not told, or the total itself is lost in the noise.
-    captured : Estimate of shape ()
-        tr(V^T A V), the energy of all components.
-    captured_share : Estimate of shape ()
-        Of the total. NaN where that is not told, or the total itself is lost in the noise.
-    total : Estimate of shape ()
-        tr A.
-    energy_ratio : Estimate of shape () or None
-        Captured energy over that of the best subspace of this dimension; None unless every
-        component stands out of the noise and no mean was subtracted: else too little is known of
-        what was missed.
-    n_above_noise : int or None
-        Leading components that the noise alone would not have given: more than there are
-        directions in the data in one release of a hundred at most (`n_above_noise`). None where
-        the law of the noise is not known, as after a cut.
+    explained_variance: Estimate of shape (n_components,). v_i^T A v_i, the variance along each
+        component; it sums to `captured`. Both are NaN where a mean was subtracted and nothing
+        stands out of the noise.
+    explained_variance_ratio: Estimate of shape (n_components,). Of the total. NaN where that is not
+        told, or the total itself is lost in the noise.
+    captured: Estimate of shape (). tr(V^T A V), the energy of all components.
+    captured_share: Estimate of shape (). Of the total. NaN where that is not told, or the total
+        itself is lost in the noise.
+    total: Estimate of shape (). tr A.
+    energy_ratio: Estimate of shape () or None. Captured energy over that of the best subspace of
+        this dimension; None unless every component stands out of the noise and no mean was
+        subtracted: else too little is known of what was missed.
+    n_above_noise: Leading components that the noise alone would not have given: more than there are
+        directions in the data in one release of a hundred at most (`n_above_noise`). None where the
+        law of the noise is not known, as after a cut.
     """
 
     explained_variance: Estimate
@@ -104,27 +94,12 @@ def assess(
 ) -> Assessment:
     """What the first n leading directions of a noisy second moment capture of the exact one.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of A + E, or of A + E less the outer product of the noisy mean.
-    n_components : int
-    sigma : float
-        Of E, as `dpcore.mechanisms.symmetric_gaussian_noise` drew it.
-    noise : {"triangle", "isometric"}
-    ranking : {"value", "magnitude"}
-        As the components were chosen.
-    mean : NoisyMean, optional
-        None where none was subtracted.
-
-    Returns
-    -------
-    Assessment
-
-    Raises
-    ------
-    ParameterError
-        If n_components is not in [1, n_features] or the ranking unknown.
+    spectrum: Of A + E, or of A + E less the outer product of the noisy mean.
+    sigma: Of E, as `dpcore.mechanisms.symmetric_gaussian_noise` drew it.
+    noise: {"triangle", "isometric"}
+    ranking: {"value", "magnitude"}. As the components were chosen.
+    mean: None where none was subtracted.
+    Raises `ParameterError` if n_components is not in [1, n_features] or the ranking unknown.
     """
     n_features = len(spectrum.matrix)
     if not 1 <= n_components <= n_features:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Self
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca.messages.names import rounding_step
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
@@ -94,8 +94,7 @@ class ReleaseSettings:
             ("truncation", TRUNCATIONS),
             ("masks", MASKS),
         ):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         rounding_step(self.encoding)
         if not 0 < self.row_norm_bound < math.inf:
             raise ParameterError("row_norm_bound", "a positive finite number", self.row_norm_bound)
@@ -149,10 +148,7 @@ def sites_that_answer(
 ) -> tuple[int, ...]:
     """Numbers of the sites that do not drop out, in order; the more drop out, the same and others.
 
-    Raises
-    ------
-    ParameterError
-        If nobody would be left.
+    Raises `ParameterError` if nobody would be left.
     """
     settings.check_sites(n_sites)
     if settings.dropped_sites == 0:

@@ -58,16 +58,10 @@ class SiteMessage:
 class NoiseScales:
     """Standard deviations a site uses, in units of one entry of what it perturbs.
 
-    Parameters
-    ----------
-    moment : float
-    mean : float
-        0 where no mean is released.
-    l2_sensitivity : float
-        How far one person moves the matrix, and with it the private mean, weighted by how much
-        less noise it gets; in the matrix's units.
-    mu : mapping of Adversary to float, or None
-        Of the Gaussian mechanism this is to each adversary, where they know parts of the noise.
+    mean: 0 where no mean is released.
+    l2_sensitivity: How far one person moves the matrix, and with it the private mean, weighted by
+        how much less noise it gets; in the matrix's units.
+    mu: Of the Gaussian mechanism this is to each adversary, where they know parts of the noise.
     """
 
     moment: float
@@ -168,16 +162,10 @@ def proxy_from(eigenvalues: FloatArray, vectors: FloatArray, ranking: str) -> Fl
     noise in as if it were signal. Ranking by "value" keeps the largest eigenvalues and cuts
     negative ones to zero. Both only post-process the noisy matrix.
 
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (intermediate_dim,)
-    vectors : ndarray of shape (intermediate_dim, n_features), orthonormal rows
-    ranking : {"magnitude", "value"}
-        As the eigenpairs were chosen.
-
-    Returns
-    -------
-    ndarray of shape (n_features, intermediate_dim)
+    eigenvalues: shape (intermediate_dim,)
+    vectors: shape (intermediate_dim, n_features), orthonormal rows
+    ranking: {"magnitude", "value"}. As the eigenpairs were chosen.
+    Returns: shape (n_features, intermediate_dim)
     """
     kept = np.abs(eigenvalues) if ranking == "magnitude" else np.maximum(eigenvalues, 0)
     return vectors.T * np.sqrt(kept)
@@ -189,13 +177,8 @@ class NoisySite:
     All messages share one decomposition, which changes no digit of any
     (`dpcore.spectra.Spectrum`).
 
-    Parameters
-    ----------
-    noisy : ndarray of shape (n_features, n_features), symmetric
-        A + E. Kept, not copied.
-    n_samples : int
-    sigma : float
-        Of E.
+    noisy: shape (n_features, n_features), symmetric. A + E. Kept, not copied.
+    sigma: Of E.
     """
 
     def __init__(self, noisy: FloatArray, n_samples: int, sigma: float):
@@ -242,15 +225,10 @@ Arrived = Mapping[Kind, tuple[SiteMessage, int]]
 class SiteAtWork:
     """One site in one repetition.
 
-    Parameters
-    ----------
-    site : int
-    drawn : NoisySite
-        As the noise left it, around zero.
-    centred : NoisySite
-        What messages are made of: `drawn`, or that around the average of all noisy means.
-    arrived : mapping of Kind to (SiteMessage, int)
-        Each message as the aggregator gets it, and its length in bytes.
+    drawn: As the noise left it, around zero.
+    centred: What messages are made of: `drawn`, or that around the average of all noisy means.
+    arrived: mapping of Kind to (SiteMessage, int). Each message as the aggregator gets it, and its
+        length in bytes.
     """
 
     site: int

@@ -56,23 +56,13 @@ class Subspace:
 class NoisyAverage:
     """The noisy second moment of everybody, as it is where the sites' parts have come together.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-    guarantee : Guarantee
-    sigma, bytes_sent : ndarray of shape (n_sites,)
-        As in `Subspace`.
-    sigma_left : float
-        Noise standard deviation in an entry of the average, before any truncation at the sites.
-    of_proxies : bool
-        Whether sites sent their leading directions only.
-    mean_sigma : float
-        Of the noise in the centre, where its outer product was subtracted; 0 on the sphere.
-    noise : str, optional
-        Shape of the noise, where it is not that of the settings.
-    n_rounds : int
-    centre : ndarray of shape (n_features,) or None
-        As in `Subspace`.
+    sigma, bytes_sent: shape (n_sites,). As in `Subspace`.
+    sigma_left: Noise standard deviation in an entry of the average, before any truncation at the
+        sites.
+    of_proxies: Whether sites sent their leading directions only.
+    mean_sigma: Of the noise in the centre, where its outer product was subtracted; 0 on the sphere.
+    noise: Shape of the noise, where it is not that of the settings.
+    centre: shape (n_features,) or None. As in `Subspace`.
     """
 
     spectrum: Spectrum

@@ -67,38 +67,23 @@ _ROC_POINTS = 201
 class AuditCase:
     """A mechanism on its worst neighbours, and what it claims.
 
-    Parameters
-    ----------
-    name : str
-    epsilon, delta : float
-        The claim under replace-one.
-    sampler_d, sampler_d_prime : callable (rng, n) -> ndarray of shape (n, ...)
-        Independent releases under each data set.
-    statistic : callable (n, ...) -> (n,), optional
-        Larger where D is likelier. Without one a linear discriminant is learnt on half of the
-        trials.
-    is_gaussian : bool
-        The release is Gaussian noise on a statistic, or a function of that alone.
-    neighbours : str
-        What D and D' are, in one sentence.
-    flaw : str
-        What is wrong, in one sentence; empty for a sound mechanism.
-    family : str
-        What it is listed under.
-    covers : str
-        The release that is attacked, as "register.entry"; empty where none stands behind it.
-    n_trials : int
-        Enough to show what there is to see, in a few seconds.
-    adversary : Adversary
-        Who attacks.
-    sees : str
-        What that adversary sees besides everybody else's rows, in words that fit after "sees".
-    preparation : {"none", "private mean", "sphere"}
-        Whether the release pays for a private mean to centre by, and whether rows then get
-        length 1.
-    guarantee : Guarantee or None
-        What the attacked release says of itself, where it comes with a guarantee; the claim is
-        what that says against this adversary.
+    epsilon, delta: The claim under replace-one.
+    sampler_d, sampler_d_prime: callable (rng, n) -> shape (n, ...). Independent releases under each
+        data set.
+    statistic: callable (n, ...) -> (n,). Larger where D is likelier. Without one a linear
+        discriminant is learnt on half of the trials.
+    is_gaussian: The release is Gaussian noise on a statistic, or a function of that alone.
+    neighbours: What D and D' are, in one sentence.
+    flaw: What is wrong, in one sentence; empty for a sound mechanism.
+    family: What it is listed under.
+    covers: The release that is attacked, as "register.entry"; empty where none stands behind it.
+    n_trials: Enough to show what there is to see, in a few seconds.
+    adversary: Who attacks.
+    sees: What that adversary sees besides everybody else's rows, in words that fit after "sees".
+    preparation: {"none", "private mean", "sphere"}. Whether the release pays for a private mean to
+        centre by, and whether rows then get length 1.
+    guarantee: What the attacked release says of itself, where it comes with a guarantee; the claim
+        is what that says against this adversary.
     """
 
     name: str
@@ -127,29 +112,17 @@ class AuditCase:
 class AuditResult:
     """What an attack found.
 
-    Parameters
-    ----------
-    case : AuditCase
-    n_trials : int
-        Releases drawn under each of D and D'.
-    confidence : float
-        Of each bound on its own.
-    epsilon_any : float
-        Lower bound at the case's delta, whatever the mechanism. Exact.
-    epsilon_exact : float
-        Exact lower bound that uses what the case is: for a Gaussian one through mu, else
+    n_trials: Releases drawn under each of D and D'.
+    confidence: Of each bound on its own.
+    epsilon_any: Lower bound at the case's delta, whatever the mechanism. Exact.
+    epsilon_exact: Exact lower bound that uses what the case is: for a Gaussian one through mu, else
         `epsilon_any`.
-    epsilon_gdp : float or None
-        Lower bound for a Gaussian mechanism; None where the case is not one. Nominal, where
-        `is_nominal` says so.
-    mu : float or None
-        The lower bound behind `epsilon_gdp`.
-    is_nominal : bool
-        Whether `mu` comes from the jackknife, whose level holds in the limit only.
-    area : float
-        Under the ROC curve of the score; one half tells nothing.
-    type_one, type_two : ndarray of shape (n_points,)
-        Measured error rates as the threshold moves, for a plot.
+    epsilon_gdp: Lower bound for a Gaussian mechanism; None where the case is not one. Nominal,
+        where `is_nominal` says so.
+    mu: The lower bound behind `epsilon_gdp`.
+    is_nominal: Whether `mu` comes from the jackknife, whose level holds in the limit only.
+    area: Under the ROC curve of the score; one half tells nothing.
+    type_one, type_two: shape (n_points,). Measured error rates as the threshold moves, for a plot.
     """
 
     case: AuditCase
@@ -220,15 +193,10 @@ def judge(
 ) -> AuditResult:
     """What these scores prove, and what they point to.
 
-    Parameters
-    ----------
-    case : AuditCase
-    d, d_prime : ndarray of shape (n_scored,)
-        Scores of releases under D and under D', as `paired_scores` gives them.
-    n_trials : int
-        Releases drawn under each, those included that only trained the score.
-    confidence : float
-        In [0.5, 1).
+    d, d_prime: shape (n_scored,). Scores of releases under D and under D', as `paired_scores` gives
+        them.
+    n_trials: Releases drawn under each, those included that only trained the score.
+    confidence: In [0.5, 1).
     """
     _, _, epsilon_any = threshold_bound(d, d_prime, case.delta, 1 - confidence)
     mu = epsilon_gdp = None

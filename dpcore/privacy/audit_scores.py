@@ -30,21 +30,11 @@ def audit(
 ) -> AuditResult:
     """Attack a mechanism.
 
-    Parameters
-    ----------
-    case : AuditCase
-    n_trials : int, optional
-        Releases under each of D and D', at least 200; as many as the case asks for by default.
-        Half of them train the score where the case brings none.
-    confidence : float
-        In [0.5, 1): the chance that a bound is below the true epsilon; at least that for the
-        exact ones, about that for `epsilon_gdp`.
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    ParameterError
-        If `n_trials` or `confidence` is out of range.
+    n_trials: Releases under each of D and D', at least 200; as many as the case asks for by
+        default. Half of them train the score where the case brings none.
+    confidence: In [0.5, 1): the chance that a bound is below the true epsilon; at least that for
+        the exact ones, about that for `epsilon_gdp`.
+    Raises `ParameterError` if `n_trials` or `confidence` is out of range.
     """
     n_trials = case.n_trials if n_trials is None else n_trials
     if not n_trials >= FEWEST_TRIALS:

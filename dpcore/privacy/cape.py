@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.privacy.budget import Adversary
 
 MASKS = ("published", "compensated", "wide")
@@ -89,8 +89,7 @@ def cape_scales(
     _require_honest(n_honest, n_sites)
     if not local_sigma >= 0:
         raise ParameterError("local_sigma", "at least 0", local_sigma)
-    if masks not in MASKS:
-        raise ParameterError("masks", f"one of {', '.join(MASKS)}", masks)
+    require_one_of("masks", masks, MASKS)
     if masks == "wide":
         return CapeScales(math.inf, local_sigma / math.sqrt(max(1, min(n_honest, n_sites - 1))))
     published = CapeScales(1.0, 1 / math.sqrt(n_sites))

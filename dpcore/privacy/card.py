@@ -127,15 +127,17 @@ def say_factor(factor: float) -> str:
 
 
 def say_number(value: float) -> str:
-    """Three significant digits, rounded up; "∞" when infinite."""
-    return "∞" if math.isinf(value) else f"{_ceil_digits(value, 3):.6g}"
+    """Three significant digits, rounded up, small ones as on paper; "∞" when infinite."""
+    return "∞" if math.isinf(value) else say_delta(_ceil_digits(value, 3))
 
 
 def say_delta(value: float) -> str:
-    """As on paper: 0.01, but 10⁻⁵ and 2.5·10⁻⁶ where a power of ten says it shorter."""
-    if value == 0 or value >= 1e-3:
-        return f"{value:g}"
-    return _in_powers(value, 5)
+    """As on paper: 0.01, but 10⁻⁵ and 2.5·10⁻⁶ where a power of ten says it shorter.
+
+    Six significant digits, rounded up.
+    """
+    value = _ceil_digits(value, 6)
+    return f"{value:.6g}" if value == 0 or value >= 1e-3 else _in_powers(value, 5)
 
 
 def _in_powers(value: float, places: int) -> str:

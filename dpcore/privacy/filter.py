@@ -143,11 +143,11 @@ class Cap:
         """
         if self.admits(after):
             return
-        cap = f"the cap of ε = {self.epsilon:g} at δ = {say_delta(self.delta)}"
+        cap = f"the cap of ε = {say_delta(self.epsilon)} at δ = {say_delta(self.delta)}"
         if after.delta > self.reserve:
             raise BeyondCap(
-                f"This asks for δ = {asked.delta:.3g} without being Gaussian, and {cap} keeps "
-                f"{self.reserve:g} for that."
+                f"This asks for δ = {say_number(asked.delta)} without being Gaussian, and {cap} "
+                f"keeps {say_number(self.reserve)} for that."
             )
         counted = say_number(self.epsilon_of(asked.mu))
         if math.isinf(asked.epsilon):

@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from dpcore.arrays import FloatArray
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.privacy.budget import PrivacyBudget
 from dpcore.privacy.sensitivity import l2_sensitivity_of_second_moment, require_positive
 
@@ -240,8 +240,7 @@ def second_moment_sigma(
     calibration : {"analytic", "classic", "published"}
     row_norm_bound : float
     """
-    if calibration not in CALIBRATIONS:
-        raise ParameterError("calibration", f"one of {', '.join(CALIBRATIONS)}", calibration)
+    require_one_of("calibration", calibration, CALIBRATIONS)
     if calibration == "published":
         return published_sigma(budget, n_samples, row_norm_bound)
     sensitivity = l2_sensitivity_of_second_moment(n_samples, row_norm_bound)

@@ -18,7 +18,7 @@ import numpy as np
 import dpcore
 from dpcore.arrays import FloatArray
 from dpcore.pca.self_assessment import LEVEL
-from dpcore.privacy.card import say_number
+from dpcore.privacy.card import say_delta, say_number
 from dpcore.releases.calibration import Scales
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.exact.integer_rows import GRID
@@ -145,7 +145,7 @@ def promise(epsilon: float, delta: float, rows_per_person: int) -> str:
     """The guarantee as one sentence, its numbers rounded up."""
     who = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
     return (
-        f"This release is (ε = {say_number(epsilon)}, δ = {say_number(delta)})-differentially "
+        f"This release is (ε = {say_number(epsilon)}, δ = {say_delta(delta)})-differentially "
         f"private for every person, with {who} each, against whoever reads it."
     )
 

@@ -52,10 +52,10 @@ def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
     return {
         "Holds": f"ε = {say_number(certificate['epsilon'])} at "
         f"δ = {say_delta(certificate['delta'])}",
-        "Asked": f"ε = {asked['epsilon']:g} at δ = {say_delta(asked['delta'])}",
+        "Asked": f"ε = {say_delta(asked['epsilon'])} at δ = {say_delta(asked['delta'])}",
         "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
         f"δ = {say_delta(total['delta'])}",
-        "Most that the project may ever spend": f"ε = {total['cap_epsilon']:g} at "
+        "Most that the project may ever spend": f"ε = {say_delta(total['cap_epsilon'])} at "
         f"δ = {say_delta(total['cap_delta'])}",
     }
 
@@ -86,9 +86,13 @@ def _or_unknown(number: int | None) -> str:
     return "not told" if number is None else str(number)
 
 
+def _said(value: object) -> str:
+    return say_delta(value) if isinstance(value, float) and 0 < value < 1e-3 else str(value)
+
+
 def _table(values: dict[str, Any]) -> str:
     rows = (
-        f"<tr><th>{escape(str(key).replace('_', ' '))}</th><td>{escape(str(value))}</td></tr>"
+        f"<tr><th>{escape(str(key).replace('_', ' '))}</th><td>{escape(_said(value))}</td></tr>"
         for key, value in values.items()
     )
     return f"<table>{''.join(rows)}</table>"

@@ -8,28 +8,36 @@ left out.
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
-from dpcore.arrays import AnyArray, BoolArray, FloatArray
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
+from dpcore.releases.exact.integer_moments import exact_sum
 from dpcore.releases.exact.integer_rows import are_within, on_grid
 from dpcore.releases.tables import Block, Cells, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
+Then: TypeAlias = Callable[[FloatArray], FloatArray]
+
 # What is read as a number; anything else in such a column is missing.
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
 
 # What is worked on together stays in a processor's cache.
 _CELLS_IN_CACHE = 1 << 16
+# Each has a block of its own, of 16 MB.
+_MOST_THREADS = 4
 
 _NOTHING = {"None", "nan", "NaT", "<NA>"}
 
@@ -59,22 +67,13 @@ def grid_blocks(
     dictionary: Dictionary,
     reading: Reading | None = None,
     *,
-    then: Callable[[FloatArray], FloatArray] = lambda rows: rows,
-    in_pieces: bool = False,
+    then: Then = lambda rows: rows,
 ) -> Iterator[FloatArray]:
-    """The rows of a table on the grid, in blocks.
+    """The rows of a table on the grid, in blocks; some are made while one is worked with.
 
-    Parameters
-    ----------
-    table : Table
-    dictionary : Dictionary
-    reading : Reading, optional
-        Counts what is met.
-    then : callable
-        What becomes of some rows on the grid, each by itself, while they are in the processor's
+    reading: Counts what is met.
+    then: What becomes of some rows on the grid, each by itself, while they are in the processor's
         cache; it may write over them.
-    in_pieces : bool
-        So few rows at a time that whoever takes them finds them in the cache.
 
     Yields
     ------
@@ -85,8 +84,33 @@ def grid_blocks(
     ParameterError
         If a column is of a type that is neither number nor text.
     """
-    limits, rows_of = _limits(dictionary), Counter[str]()
-    step = max(1, _CELLS_IN_CACHE // dictionary.n_features)
+    limits = _limits(dictionary)
+
+    def prepared(values: AnyArray) -> FloatArray:
+        rows = np.empty(values.shape)
+        deque(_pieces(values, limits, then, rows), maxlen=0)
+        return rows
+
+    yield from _side_by_side(prepared, _kept_values(table, dictionary, reading, limits))
+
+
+def grid_sums(
+    table: Table, dictionary: Dictionary, reading: Reading, *, then: Then
+) -> Iterator[tuple[IntArray, int]]:
+    """The exact sum of each of the blocks that `grid_blocks` would give, and its number of rows."""
+    limits = _limits(dictionary)
+
+    def summed(values: AnyArray) -> tuple[IntArray, int]:
+        return exact_sum(_pieces(values, limits, then), dictionary.n_features)
+
+    yield from _side_by_side(summed, _kept_values(table, dictionary, reading, limits))
+
+
+def _kept_values(
+    table: Table, dictionary: Dictionary, reading: Reading | None, limits: FloatArray
+) -> Iterator[AnyArray]:
+    """Features of the rows that count, in blocks."""
+    rows_of = Counter[str]()
     for block in table.blocks():
         values = _values(block, dictionary)
         kept = np.ones(len(values), dtype=bool)
@@ -95,23 +119,36 @@ def grid_blocks(
             kept = _kept(people, rows_of, dictionary.at_most)
         if reading is not None and len(values):
             _count(reading, values, kept, dictionary, limits)
-        if not kept.all():
-            values = values[kept]
-        at_once = step if in_pieces else max(1, len(values))
-        for start in range(0, len(values), at_once):
-            yield _prepared(values[start : start + at_once], limits, then, step)
+        if len(values := values if kept.all() else values[kept]):
+            yield values
 
 
-def _prepared(
-    values: AnyArray, limits: FloatArray, then: Callable[[FloatArray], FloatArray], step: int
-) -> FloatArray:
-    rows, (lower, upper, middle) = np.empty(values.shape), limits
-    for start in range(0, len(rows), step):
-        piece = rows[start : start + step]
-        done = then(on_grid(values[start : start + step], lower, upper, middle, piece))
-        if done is not piece:
-            piece[:] = done
-    return rows
+def _side_by_side(work: Callable[[AnyArray], T], blocks: Iterator[AnyArray]) -> Iterator[T]:
+    """What comes of each block, in their order, a few of them at once."""
+    n_threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    with ThreadPoolExecutor(n_threads) as pool:
+        coming: deque[Future[T]] = deque()
+        for block in blocks:
+            coming.append(pool.submit(work, block))
+            if len(coming) >= n_threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+
+
+def _pieces(
+    values: AnyArray, limits: FloatArray, then: Then, rows: FloatArray | None = None
+) -> Iterator[FloatArray]:
+    """Rows on the grid, so few at a time that whoever takes them finds them in the cache."""
+    step = max(1, _CELLS_IN_CACHE // values.shape[1])
+    buffer, (lower, upper, middle) = np.empty((step, values.shape[1])), limits
+    for start in range(0, len(values), step):
+        some = values[start : start + step]
+        out = buffer[: len(some)] if rows is None else rows[start : start + step]
+        done = then(on_grid(some, lower, upper, middle, out))
+        if done is not out:
+            out[:] = done
+        yield out
 
 
 def _limits(dictionary: Dictionary) -> FloatArray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from dpcore.errors import ParameterError
 from dpcore.pca.self_assessment import Assessment, Estimate, assess
 from dpcore.releases.calibration import Scales
 from dpcore.releases.dictionary import Dictionary
-from dpcore.releases.encoding import Reading, grid_blocks
+from dpcore.releases.encoding import Reading, Then, grid_blocks, grid_sums
 from dpcore.releases.exact.integer_moments import (
+    counted,
     exact_second_moment,
-    exact_sum,
     noisy_second_moment,
     noisy_sum,
 )
@@ -26,6 +26,7 @@ from dpcore.releases.tables import Table
 from dpcore.spectra import Spectrum, few_of_many
 
 Watch = Callable[[float], None]
+T = TypeVar("T")
 
 PREPARATIONS = ("sphere", "bounded")
 TOLD = ("explained_variance", "explained_variance_ratio")
@@ -92,8 +93,12 @@ def sum_and_count(
         If the table has no row.
     """
     then = _bounded(dictionary, scales)
-    rows = grid_blocks(table, dictionary, reading, then=then, in_pieces=True)
-    total, n_rows = exact_sum(_watched(rows, table, watch), dictionary.n_features)
+    total, n_rows = np.zeros(dictionary.n_features, dtype=np.int64), 0
+    for of_block, n_more in _watched(
+        grid_sums(table, dictionary, reading, then=then), table, watch
+    ):
+        n_rows = counted(n_more, n_rows)
+        total += of_block
     if reading.n_rows == 0:
         raise ParameterError("data", "a table with rows", "none")
     return np.append(total, n_rows * scales.count_weight)
@@ -229,10 +234,10 @@ def moment_around(
         return of_length(around, LENGTH, reach, out=around)
 
     rows = grid_blocks(table, dictionary, then=then)
-    return exact_second_moment(_watched(_ahead(rows), table, watch), dictionary.n_features)
+    return exact_second_moment(_watched(rows, table, watch), dictionary.n_features)
 
 
-def _watched(blocks: Iterator[FloatArray], table: Table, watch: Watch) -> Iterator[FloatArray]:
+def _watched(blocks: Iterator[T], table: Table, watch: Watch) -> Iterator[T]:
     told = 0.0
     for block in blocks:
         yield block
@@ -241,16 +246,7 @@ def _watched(blocks: Iterator[FloatArray], table: Table, watch: Watch) -> Iterat
             watch(told)
 
 
-def _ahead(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
-    """The same blocks, each made while the one before it is multiplied."""
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = pool.submit(next, blocks, None)
-            yield block
-
-
-def _bounded(dictionary: Dictionary, scales: Scales) -> Callable[[FloatArray], FloatArray]:
+def _bounded(dictionary: Dictionary, scales: Scales) -> Then:
     """Makes rows on the grid no longer than the bound that the sum's sensitivity rests on."""
     bound = math.isqrt(scales.squared_norm)
     if scales.squared_norm == len(dictionary.columns) * GRID**2:

@@ -24,6 +24,7 @@ from typing import Protocol
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, Bound, Cap, composed_mu
+from dpcore.privacy.card import say_number
 from dpcore.releases.calibration import delta_of_distance
 
 LEDGER = "ledger.sqlite"
@@ -220,8 +221,9 @@ class Project:
         after = self._bound([*spent, (costs.mu, costs.distance)])
         if after.delta > self.cap.reserve:
             raise BeyondCap(
-                f"The sampler's distance would take δ = {after.delta:.2g}, and the cap keeps "
-                f"{self.cap.reserve:.2g} for that: a cap of larger δ, or smaller ε, keeps more."
+                f"The sampler's distance would take δ = {say_number(after.delta)}, and the cap "
+                f"keeps {say_number(self.cap.reserve)} for that: a cap of larger δ, or smaller ε, "
+                "keeps more."
             )
         self.cap.require(self._bound(spent), after, asked)
 

@@ -6,9 +6,11 @@ and the counts only. Moments are therefore computed once per (data set, split) a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 
 BLOCK_ROWS = 2048
+
+Block = TypeVar("Block")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +125,7 @@ def second_moment(X: FloatArray, *, block_rows: int = BLOCK_ROWS) -> FloatArray:
 
 
 def site_moments(
-    X: FloatArray, sites: Sequence[IntArray], *, block_rows: int = BLOCK_ROWS
+    X: FloatArray, sites: Sequence[IntArray], *, block_rows: int = BLOCK_ROWS, threads: int = 1
 ) -> SiteMoments:
     """Moments of the rows of each site, read in blocks.
 
@@ -138,6 +143,8 @@ def site_moments(
         Row numbers held by each site; disjoint.
     block_rows : int
         Rows read at a time.
+    threads : int
+        Blocks worked on at the same time; they are added up in order, so that the sum is the same.
 
     Returns
     -------
@@ -159,8 +166,9 @@ def site_moments(
     means = np.empty((len(sites), n_features))
     for site, members in enumerate(sites):
         running = RunningMoments(n_features, dtype)
-        for rows in row_blocks(X, np.sort(members), block_rows):
-            running.add(rows)
+        blocks = row_blocks(X, np.sort(members), block_rows)
+        for products in mapped(running.products, blocks, threads):
+            running.take(*products)
         second_moments[site], means[site] = running.averages(f" (site {site})")
     n_samples = np.array([len(members) for members in sites], dtype=np.int64)
     return SiteMoments(second_moments, means, n_samples)
@@ -188,11 +196,21 @@ class RunningMoments:
 
     def add(self, rows: FloatArray) -> None:
         """Take these rows in, of shape (some rows, n_features)."""
+        self.take(*self.products(rows))
+
+    def products(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, int]:
+        """What rows add to the moments, and how many they are; nothing is taken in."""
         block = rows.astype(self.dtype, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._products += block.T @ block  # NumPy sees the transpose and calls syrk
-            self._total += np.ones(len(block), self.dtype) @ block
-        self.n_samples += len(block)
+            # NumPy sees the transpose and calls syrk.
+            return block.T @ block, np.ones(len(block), self.dtype) @ block, len(block)
+
+    def take(self, products: FloatArray, total: FloatArray, n_samples: int) -> None:
+        """Take in what `products` gives of some rows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._products += products
+            self._total += total
+        self.n_samples += n_samples
 
     def averages(self, whose: str = "") -> tuple[FloatArray, FloatArray]:
         """The second moment and the mean, in float64.
@@ -222,6 +240,19 @@ def row_blocks(X: FloatArray, rows: IntArray, block_rows: int) -> Iterator[Float
             yield X[block[0] : block[-1] + 1]
         else:
             yield X[block]
+
+
+def mapped(make: Callable[[Block], Made], blocks: Iterator[Block], workers: int) -> Iterator[Made]:
+    """What is made of each block, in order; of a few blocks at a time by that many threads."""
+    if workers < 2:
+        yield from map(make, blocks)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(make, block) for block in islice(blocks, 2 * workers)]
+        for block in blocks:
+            yield waiting.pop(0).result()
+            waiting.append(pool.submit(make, block))
+        yield from (each.result() for each in waiting)
 
 
 def check_sites(sites: Sequence[IntArray], n_samples: int) -> None:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.row_norms import shorten
-from dpcore.spectra.moments import BLOCK_ROWS, SiteMoments, check_sites, row_blocks, site_moments
+from dpcore.spectra.moments import (
+    BLOCK_ROWS,
+    SiteMoments,
+    check_sites,
+    mapped,
+    row_blocks,
+    site_moments,
+)
 
+# Asked once: the system takes longer to say it than a small site's moment takes.
+PROCESSORS = os.cpu_count() or 1
 # Nearer to the centre than this, in units of the bound, a row has no direction: its square may
 # have lost digits.
 _NOWHERE = 1e-15
@@ -24,6 +31,21 @@ _NOWHERE = 1e-15
 Parts = tuple[tuple[slice, float], ...]
 WHOLE: Parts = ((slice(None), 1.0),)
 
+# From sites' row numbers, a centre, and what takes the moment of their rows around it, to that.
+Shelf = Callable[[tuple[IntArray, ...], FloatArray, Callable[[], FloatArray]], FloatArray]
+
+
+def _no_shelf(_: object, __: object, make: Callable[[], FloatArray]) -> FloatArray:
+    return make()
+
+
+@dataclass(frozen=True, eq=False)
+class _InMemory:
+    rows: FloatArray
+
+    def __call__(self) -> FloatArray:
+        return self.rows
+
 
 @dataclass(frozen=True, eq=False)
 class SiteRows:
@@ -31,8 +53,11 @@ class SiteRows:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_features), float32 or float64
-        In units of the public bound on their length; longer ones may be among them.
+    read : callable
+        Gives rows of shape (n_rows, n_features), float32 or float64, in units of the public bound
+        on their length; longer ones may be among them. Called when they are needed.
+    dtype : data type
+        Of the rows, and of their second moments.
     sites : tuple of integer arrays
         Row numbers held by each site; disjoint.
     means : ndarray of shape (n_sites, n_features), float64
@@ -43,14 +68,21 @@ class SiteRows:
         mean is taken. None where only the length is bounded.
     parts : Parts
         The views of a person, where each gets a length of its own; else the whole row gets 1.
+    shelf : Shelf
+        Where moments around a centre may be found.
+    known : list of SiteMoments
+        `as_they_are`, once it is there.
     """
 
-    rows: FloatArray
+    read: Callable[[], FloatArray]
+    dtype: np.dtype[np.floating[Any]]
     sites: tuple[IntArray, ...]
     means: FloatArray
     n_samples: IntArray
     half_widths: FloatArray | None = None
     parts: Parts = WHOLE
+    shelf: Shelf = field(default_factory=lambda: _no_shelf)
+    known: list[SiteMoments] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -70,9 +102,17 @@ class SiteRows:
         """
         check_sites(sites, len(rows))
         box = None if half_widths is None else half_widths.astype(rows.dtype)
-        means = np.stack([_mean_within_bound(rows, np.sort(site), box) for site in sites])
+        members = tuple(np.sort(site) for site in sites)
+        workers = min(os.cpu_count() or 1, -(-len(rows) // BLOCK_ROWS))
+        mean = partial(_mean_within_bound, rows, box)
+        means = np.stack(list(mapped(mean, iter(members), workers)))
         counts = np.array([len(site) for site in sites], dtype=np.int64)
-        return cls(rows, tuple(np.sort(site) for site in sites), means, counts, box, parts)
+        return cls(_InMemory(rows), rows.dtype, members, means, counts, box, parts)
+
+    @property
+    def rows(self) -> FloatArray:
+        """All rows, those at no site too."""
+        return self.read()
 
     @property
     def n_sites(self) -> int:
@@ -80,12 +120,7 @@ class SiteRows:
 
     @property
     def n_features(self) -> int:
-        return int(self.rows.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[np.floating[Any]]:
-        """Data type of the rows, and of their second moments."""
-        return self.rows.dtype
+        return int(self.means.shape[1])
 
     @property
     def weights(self) -> FloatArray:
@@ -100,7 +135,7 @@ class SiteRows:
         chosen = list(sites)
         members = tuple(self.sites[site] for site in chosen)
         people = self.n_samples[chosen]
-        return replace(self, sites=members, means=self.means[chosen], n_samples=people)
+        return replace(self, sites=members, means=self.means[chosen], n_samples=people, known=[])
 
     @property
     def as_they_are(self) -> SiteMoments:
@@ -108,11 +143,10 @@ class SiteRows:
         is about these."""
         # No cached_property here: in Python 3.11 its lock is one for all tables, so that whoever
         # reads a small one would wait for somebody else's MNIST.
-        known: SiteMoments | None = vars(self).get("_as_they_are")
-        if known is None:
-            known = site_moments(self.rows, (np.concatenate(self.sites),))
-            vars(self)["_as_they_are"] = known
-        return known
+        if not self.known:
+            everybody = (np.concatenate(self.sites),)
+            self.known.append(site_moments(self.rows, everybody, threads=os.cpu_count() or 1))
+        return self.known[0]
 
     def around_public_middle(self) -> SiteMoments:
         """Moments of the rows at length 1 around zero, which takes no private mean."""
@@ -145,14 +179,19 @@ class SiteRows:
         ndarray of shape (n_features, n_features), symmetric, in the data type of the rows
         """
         sites = self.sites if site is None else self.sites[site : site + 1]
-        blocks = (block for own in sites for block in row_blocks(self.rows, own, BLOCK_ROWS))
-        product = partial(
-            _product_of_directions, centre=centre.astype(self.dtype), parts=self.parts
-        )
+        centre = centre.astype(self.dtype)
+        return self.shelf(sites, centre, partial(self._around, sites, centre, threads))
+
+    def _around(
+        self, sites: tuple[IntArray, ...], centre: FloatArray, threads: int | None
+    ) -> FloatArray:
+        rows = self.rows
+        blocks = (block for own in sites for block in row_blocks(rows, own, BLOCK_ROWS))
+        product = partial(_product_of_directions, centre=centre, parts=self.parts)
         total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
-        workers = min(threads or os.cpu_count() or 1, -(-n_rows // BLOCK_ROWS))
-        for each in _mapped(product, blocks, workers):
+        workers = min(threads or PROCESSORS, -(-n_rows // BLOCK_ROWS))
+        for each in mapped(product, blocks, workers):
             total += each
         return (total / n_rows).astype(self.dtype)
 
@@ -182,21 +221,7 @@ def _product_of_directions(rows: FloatArray, centre: FloatArray, parts: Parts) -
     return product
 
 
-def _mapped(
-    product: partial[FloatArray], blocks: Iterator[FloatArray], workers: int
-) -> Iterator[FloatArray]:
-    if workers < 2:
-        yield from map(product, blocks)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(product, block) for block in islice(blocks, 2 * workers)]
-        for block in blocks:
-            yield waiting.pop(0).result()
-            waiting.append(pool.submit(product, block))
-        yield from (each.result() for each in waiting)
-
-
-def _mean_within_bound(rows: FloatArray, members: IntArray, box: FloatArray | None) -> FloatArray:
+def _mean_within_bound(rows: FloatArray, box: FloatArray | None, members: IntArray) -> FloatArray:
     total = np.zeros(rows.shape[1])
     for block in row_blocks(rows, members, BLOCK_ROWS):
         within = shorten(block, 1.0)[0]

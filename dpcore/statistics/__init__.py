@@ -30,7 +30,6 @@ the Gaussian one, Mironov (2012) for what floating point does to the former.
 
 from __future__ import annotations
 
-from dpcore.statistics.bounds import LARGEST_END, clipping_bias
 from dpcore.statistics.law import (
     MECHANISMS,
     STATISTICS,
@@ -38,7 +37,13 @@ from dpcore.statistics.law import (
     people_needed,
     replace_one_sensitivity,
 )
-from dpcore.statistics.private import private_histogram, private_mean, private_variance
+from dpcore.statistics.private import (
+    LARGEST_END,
+    clipping_bias,
+    private_histogram,
+    private_mean,
+    private_variance,
+)
 from dpcore.statistics.release import PrivateStatistic
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpcore.arrays import FloatArray
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.privacy import PrivacyBudget, gaussian_sigma
 
 if TYPE_CHECKING:
@@ -137,6 +137,5 @@ def people_needed(
 
 
 def _checked(mechanism: str) -> str:
-    if mechanism not in MECHANISMS:
-        raise ParameterError("mechanism", f"one of {', '.join(MECHANISMS)}", mechanism)
+    require_one_of("mechanism", mechanism, MECHANISMS)
     return mechanism

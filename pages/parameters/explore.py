@@ -23,6 +23,7 @@ from pages.parameters.words import (
     plain,
     title_of,
 )
+from pages.sidebar import own_table
 from pages.stories.lessons import NO_STORY, STORIES
 
 CUT_NAMES = ("top and bottom", "left and right", "halves of the columns", "chosen columns")
@@ -93,7 +94,12 @@ SAMPLE_COMPLEXITY: dict[str, Parameter] = {
 }
 CCA: dict[str, Parameter] = {
     "cca_data": OneOf(
-        control="selectbox", title="Two views of", default="digits", options=(*CATALOG, SYNTHETIC)
+        control="selectbox",
+        title="Two views of",
+        default="digits",
+        options=lambda: (*CATALOG, SYNTHETIC, *own_table.names()),
+        label=own_table.shown_name,
+        words="a data set of the list",
     ),
     **{
         key: OneOf(control="pills", title="Cut into", default=options[0], options=options)
@@ -113,14 +119,15 @@ CCA: dict[str, Parameter] = {
         key: Text(
             control="multiselect",
             title=title,
+            help=told,
             default=[],
             longest=20_000,
             several=True,
             words="columns of the data set",
         )
-        for key, title in (
-            ("cca_x_columns", "Columns of the first view"),
-            ("cca_y_columns", "Columns of the second view"),
+        for key, title, told in (
+            ("cca_x_columns", "Columns of the first view", None),
+            ("cca_y_columns", "Columns of the second view", "All others where you choose none."),
         )
     },
     **{

@@ -48,10 +48,8 @@ class Parameter(ABC):
     def read(self, name: str, written: Sequence[str]) -> list[str]:
         """What the address says, as Streamlit's control spells it.
 
-        Raises
-        ------
-        ParameterError
-            Naming the parameter and what it may be, if the control could not take it.
+        Raises `ParameterError` naming the parameter and what it may be, if the control could not
+            take it.
         """
 
     @abstractmethod

@@ -142,7 +142,7 @@ def _respelled(where: str, name: str, values: list[str]) -> list[str]:
     parameter = find(name)
     if parameter is None or name in PRESENTING:
         raise ParameterError(where, "of settings that the lab knows", "an unknown one")
-    if (name, values) == ("dataset", [own_table.YOURS]):
+    if name in own_table.CHOOSERS and values == [own_table.YOURS]:
         return values  # which may be brought later
     try:
         return parameter.read(name, values)

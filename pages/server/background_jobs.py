@@ -21,14 +21,10 @@ Parts = Mapping[str, Callable[[ShouldStop], Iterator[object]]]
 class Progress:
     """A job at one moment.
 
-    Parameters
-    ----------
-    arrived : dict of str to tuple
-        What each part that has begun has given.
-    state : {"waiting", "running", "finished", "cancelled", "unseen", "failed"}
-        "unseen": ended because nobody had looked for two minutes.
-    sentence : str
-        What went wrong, where a person can put it right.
+    arrived: What each part that has begun has given.
+    state: {"waiting", "running", "finished", "cancelled", "unseen", "failed"}. "unseen": ended
+        because nobody had looked for two minutes.
+    sentence: What went wrong, where a person can put it right.
     """
 
     arrived: dict[str, tuple[Any, ...]]
@@ -89,10 +85,7 @@ class View:
     def progress(self) -> Progress:
         """What there is at this moment.
 
-        Raises
-        ------
-        BaseException
-            What ended the job, unless it is something a person can put right.
+        Raises `BaseException`: what ended the job, unless it is something a person can put right.
         """
         return self._jobs.progress(self._job, self._visitor)
 

@@ -27,14 +27,9 @@ _MOST_FEATURES = 8
 class Pictures:
     """The leading components of one draw, signs aligned to the exact ones.
 
-    Parameters
-    ----------
-    cosines : tuple of float
-        |cosine| of each to the exact one.
-    sprite : str
-        Base64 of a PNG of all of them; empty for data without pictures.
-    loadings : tuple of tuple of float
-        For data without pictures: of each, its entries at `features_of` the exact one.
+    cosines: |cosine| of each to the exact one.
+    sprite: Base64 of a PNG of all of them; empty for data without pictures.
+    loadings: For data without pictures: of each, its entries at `features_of` the exact one.
     """
 
     cosines: tuple[float, ...]

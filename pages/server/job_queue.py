@@ -37,12 +37,8 @@ class Jobs:
     order they came. A job that nobody looks at, or that has had its turn, gives its place to one
     that is looked at, and goes on later from the rows it kept on disk.
 
-    Parameters
-    ----------
-    places : int
-        How many run at the same time.
-    clock : callable
-        Seconds.
+    places: How many run at the same time.
+    clock: Seconds.
     """
 
     def __init__(self, places: int, clock: Callable[[], float] = time.monotonic):
@@ -61,21 +57,11 @@ class Jobs:
     ) -> View:
         """Compute, or join in where this is computed already.
 
-        Parameters
-        ----------
-        visitor : str
-        key : hashable
-            What is computed.
-        parts : callable
-            Gives functions that take should_stop and give an iterator, to be run one after the
+        key: hashable. What is computed.
+        parts: Gives functions that take should_stop and give an iterator, to be run one after the
             other.
-        instead_of : callable
-            Which of the visitor's other jobs (by key) give way to this one.
-
-        Raises
-        ------
-        ParameterError
-            If too many of this visitor, or of all together, go on.
+        instead_of: Which of the visitor's other jobs (by key) give way to this one.
+        Raises `ParameterError` if too many of this visitor, or of all together, go on.
         """
         with self._lock:
             for other in list(self._jobs.values()):

@@ -7,7 +7,7 @@ import pandas  # noqa: F401
 from dpcore.data import load_dataset
 from pages.explore.playground import as_printed, message_sizes  # noqa: F401
 from pages.parameters.sidebar import DEFAULTS
-from pages.server import result_cache, store_trouble  # noqa: F401
+from pages.server import result_cache
 from pages.sidebar import url_check  # noqa: F401
 from pages.stories import story_card  # noqa: F401
 from pages.widgets import component_images, guarantee_card, session_ledger  # noqa: F401

@@ -10,24 +10,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.pca.kept_moments import kept_or_made
+from dpcore.experiments.pca.kept_moments import keeping, kept_or_made
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
 from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
+from dpcore.pca.draw import THREADED_FROM_FEATURES
 from pages.server import page_lock
 from pages.sidebar import own_table
 
@@ -38,8 +39,8 @@ JOBS_AT_ONCE = 2
 _FAIR_SECONDS = 0.1
 # How long a page computes before it shows what there is, while nobody waits.
 _FIRST_SECONDS = 0.5
-# How long a page computes before it says how far it is.
-_PATIENCE_SECONDS = 0.6
+# How long a page computes before it says how far it is, and how often it looks.
+_PATIENCE_SECONDS, _LOOK_SECONDS = 0.3, 0.1
 Cell = tuple[RunSpec, int]
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -103,30 +104,6 @@ def statement(spec: RunSpec) -> str:
     return problem(spec.problem_key()).about.statement
 
 
-def person(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
-    """One person's row as measured, and as the algorithms see it once centred."""
-    data = _prepared_of(spec)
-    row = np.asarray(data.X[index], dtype=float)
-    return row * data.scale + data.mean, row - problem(spec.problem_key()).centre
-
-
-def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
-    """A centred row back in the units it was measured in."""
-    data = _prepared_of(spec)
-    return (row + problem(spec.problem_key()).centre) * data.scale + data.mean
-
-
-def centred(spec: RunSpec, measured: np.ndarray) -> np.ndarray:
-    """A row in the units it was measured in, as the algorithms see it once centred."""
-    data = _prepared_of(spec)
-    return (measured - data.mean) / data.scale - problem(spec.problem_key()).centre
-
-
-def _prepared_of(spec: RunSpec) -> Prepared:
-    key = spec.problem_key()
-    return prepared(*key.data)
-
-
 def shown(key: Hashable, build: Callable[[], T]) -> T:
     """A figure or picture, to be read and not changed: building costs more than showing."""
     built: T = _shown(key, make=build)
@@ -185,9 +162,29 @@ def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
         may_end = page_lock.is_wanted() or time.monotonic() - started > _FIRST_SECONDS
         if number and may_end and _rows.peek(*cell) is None:
             return found, asked[number:]
-        _ready(*cell)
-        found += _rows(*cell)
+        found += cell_rows(cell) if number else _first_draw(*cell)
     return found, []
+
+
+def _first_draw(spec: RunSpec, repetition: int) -> list[PcaRow]:
+    """What somebody waits for: its sites are counted out where they take a moment.
+
+    The next start has what it needs of the rows, and answers with it at once.
+    """
+    _ready(spec, repetition)
+    begun: list[None] = []
+    make = partial(_run_cell, spec, repetition, keeps=True, checkpoint=lambda: begun.append(None))
+    is_quick = problem(spec.problem_key(repetition)).n_features < THREADED_FROM_FEATURES
+    if is_quick or _rows.peek(spec, repetition) is not None:
+        return _rows(spec, repetition, make=make)
+    # Whoever leaves meanwhile leaves a draw that is finished all the same.
+    beside = ThreadPoolExecutor(1)
+    drawing = beside.submit(_rows, spec, repetition, make=make)
+    beside.shutdown(wait=False)
+    with page_lock.others(), Counting("sites at work") as bar:
+        while wait([drawing], _LOOK_SECONDS).not_done:
+            bar.count(min(len(begun), spec.sites - 1), spec.sites)
+    return drawing.result()
 
 
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
@@ -239,10 +236,7 @@ def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seco
 class Counting:
     """A bar that appears on a page if something takes longer than a moment.
 
-    Parameters
-    ----------
-    noun : str
-        What is counted.
+    noun: What is counted.
     """
 
     def __init__(self, noun: str):
@@ -277,13 +271,16 @@ def counted_out(items: Sequence[Item], noun: str) -> Iterator[Item]:
             bar.count(number, len(items))
 
 
-def _run_cell(spec: RunSpec, repetition: int) -> list[PcaRow]:
+def _run_cell(
+    spec: RunSpec, repetition: int, *, keeps: bool = False, **options: Any
+) -> list[PcaRow]:
     def keep(found: list[dict[str, Subspace]]) -> None:
         if repetition == 0:  # the one that pages show
             _subspaces(spec, repetition, make=lambda: found[0])
 
     found = problems(spec.problem_key(repetition))
-    return run_repetitions([spec], found, repetition, watch=keep)[0]
+    found = keeping(found) if keeps else found
+    return run_repetitions([spec], found, repetition, watch=keep, **options)[0]
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:

@@ -30,17 +30,10 @@ _LONGEST_SECONDS, _LOOK = 180.0, 0.05
 class Shown:
     """A study as it stands.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    silent : str
-        Name of a site that was switched off after it had joined, or nothing.
-    state : HubState or None
-        None before the hub is there.
-    result : dict of str to ndarray
-        Empty before the end.
-    trouble : str
-        Why it ended before its time.
+    silent: Name of a site that was switched off after it had joined, or nothing.
+    state: None before the hub is there.
+    result: Empty before the end.
+    trouble: Why it ended before its time.
     """
 
     plan: StudyPlan
@@ -73,10 +66,7 @@ def shown() -> Shown | None:
 def begin(plan: StudyPlan, silent: str = "") -> None:
     """Begin a study beside the pages.
 
-    Raises
-    ------
-    ParameterError
-        If one goes on.
+    Raises `ParameterError` if one goes on.
     """
     with _BENCH.lock:
         last = shown()

@@ -42,10 +42,7 @@ def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> View:
 
     What the visitor asked the same page before gives way.
 
-    Raises
-    ------
-    ParameterError
-        If too many jobs go on.
+    Raises `ParameterError` if too many jobs go on.
     """
 
     def gives_way(key: Hashable) -> bool:
@@ -113,20 +110,12 @@ def parts_of_sweeps(sweeps: Sweeps) -> Parts:
 class SweepProgress:
     """Sweeps at one moment.
 
-    Parameters
-    ----------
-    rows : tuple of tuple of dict
-        Those that arrived, one tuple a sweep, in the order of its grid.
-    skipped : tuple of dict
-        Cells that cannot run, with their reasons.
-    done, total : int
-        Draws.
-    stored : int
-        How many of those done were in the store.
-    seconds_left : float or None
-        None before the first draw was computed.
-    state, sentence : str
-        As in `Progress`.
+    rows: Those that arrived, one tuple a sweep, in the order of its grid.
+    skipped: Cells that cannot run, with their reasons.
+    done, total: Draws.
+    stored: How many of those done were in the store.
+    seconds_left: None before the first draw was computed.
+    state, sentence: As in `Progress`.
     """
 
     rows: tuple[tuple[Row, ...], ...]
@@ -166,17 +155,8 @@ def live(name: str, sweeps: Sweeps, *, anew: bool = False) -> SweepsView:
 
     Figures that another page was filling in give way; those of a page begin with one word.
 
-    Parameters
-    ----------
-    name : str
-    sweeps : tuple of Sweep or Points
-    anew : bool
-        Go on with what was stopped.
-
-    Raises
-    ------
-    ParameterError
-        If too many jobs go on.
+    anew: Go on with what was stopped.
+    Raises `ParameterError` if too many jobs go on.
     """
     page = _FIGURE + name
     view = find(page, sweeps)
@@ -188,16 +168,8 @@ def live(name: str, sweeps: Sweeps, *, anew: bool = False) -> SweepsView:
 def rows_now(grid: Sweep | Points, *, keep: bool = True) -> tuple[Row, ...]:
     """Rows that a page cannot go on without; a counting bar appears if they take a moment.
 
-    Parameters
-    ----------
-    grid : Sweep or Points
-    keep : bool
-        On disk; what visitors type in is not.
-
-    Raises
-    ------
-    ParameterError
-        If one of its settings cannot run.
+    keep: On disk; what visitors type in is not.
+    Raises `ParameterError` if one of its settings cannot run.
     """
     if (found := _now.peek(grid)) is not None:
         return found

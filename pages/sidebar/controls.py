@@ -19,6 +19,7 @@ from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
 from pages.sidebar.navigation import Place
+from pages.sidebar.own_table import LABORATORY
 from pages.sidebar.page_top import page_top
 from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, part, set_moved, take_moved
 from pages.sidebar.selection import Selection, defaults_for, selected
@@ -124,7 +125,7 @@ def _dataset(place: DeltaGenerator) -> DatasetStatus:
     # Limits that somebody wrote were for the columns of the one before.
     dataset = statuses[ask("dataset", place, on_change=move, args=("limits", ""))]
     state = "" if dataset.ready else ", not on this machine yet"
-    badge = ". :orange-badge[laboratory] For your eyes alone, no release." * is_held(dataset.name)
+    badge = f". {LABORATORY}" * is_held(dataset.name)
     size = f"{dataset.n_samples:,} people × {dataset.n_features} features"
     place.caption(f"{dataset.title}: {size}{state}{badge}")
     return dataset
@@ -145,7 +146,12 @@ def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dic
         return {"options": (*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY)}
     if name in ("components", "intermediate"):
         most = min(dataset.n_features, 100) if name == "components" else dataset.n_features
-        return {"max_value": most, "value": defaults_for(dataset)[name]}
+        given = {"max_value": most, "value": defaults_for(dataset)[name]}
+        if most > 1:
+            return given
+        # A slider has two ends.
+        st.session_state[name] = 1
+        return given | {"max_value": 2, "disabled": True}
     if name == "limits":
         return {"max_chars": None}
     return {"disabled": values["split"] != "dirichlet"} if name == "concentration" else {}

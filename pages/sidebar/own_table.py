@@ -28,7 +28,10 @@ YOURS = "your-table"
 # A folder whose tables every visitor may open, and where releases go: for a server that one runs
 # for oneself. Nothing unless its owner says so.
 FOLDER_VARIABLE = "DPCORE_OWN_DATA"
+LABORATORY = ":orange-badge[laboratory] For your eyes alone, no release."
 _OWN = "_own_table"
+# The controls that choose a data set.
+CHOOSERS = ("dataset", "cca_data")
 
 
 @dataclass(eq=False)
@@ -123,7 +126,9 @@ def use(own: OwnTable, dictionary: Dictionary) -> None:
     own.dictionary, own.held, own.reading = dictionary, HeldTable(data), reading
     let_go()
     k = data.default_components or 1
-    st.session_state["dataset"], st.session_state["limits"] = own.held.name, ""
+    st.session_state["limits"] = ""
+    for name in CHOOSERS:
+        st.session_state[name] = own.held.name
     st.session_state["components"] = k
     st.session_state["intermediate"] = min(2 * k, data.n_features)
     if data.sites is not None:
@@ -135,8 +140,9 @@ def remove() -> None:
     own = own_table()
     if own is None:
         return
-    if own.held is not None and st.session_state.get("dataset") == own.held.name:
-        st.session_state["dataset"] = "digits"
+    for name in CHOOSERS:
+        if own.held is not None and st.session_state.get(name) == own.held.name:
+            st.session_state[name] = "digits"
     del st.session_state[_OWN]
     own.held = None
     let_go()

@@ -33,19 +33,11 @@ class Choice:
 class Story:
     """One lesson.
 
-    Parameters
-    ----------
-    title, question : str
-    settings : mapping
-        Where controls stand that do not stand at their defaults.
-    choices : tuple of Choice
-        In the order of their numbers; the last has no end, so that one of them is true.
-    finding : callable
-        Works out the number that decides.
-    why, then : str
-        Why it is so, whatever the number; what to try next.
-    ends_on : str
-        A page to go on to; empty for the next story.
+    settings: Where controls stand that do not stand at their defaults.
+    choices: In the order of their numbers; the last has no end, so that one of them is true.
+    finding: Works out the number that decides.
+    why, then: Why it is so, whatever the number; what to try next.
+    ends_on: A page to go on to; empty for the next story.
     """
 
     title: str

@@ -21,19 +21,17 @@ def take_away(
     script: Callable[[], str] | None = None,
     notebook: Callable[[], str] | None = None,
     commands: Sequence[str] = (),
+    dataset: str | None = None,
 ) -> None:
     """Buttons for what there is, made when somebody presses one.
 
-    Parameters
-    ----------
-    name : str
-        What the files are called after.
-    figures : mapping of str to Figure, or to what makes one
-        Each by what tells it from the others, "" where it is alone.
-    commands : sequence of str
-        Command lines that give the same rows.
+    name: What the files are called after.
+    figures: mapping of str to Figure, or to what makes one. Each by what tells it from the others,
+        "" where it is alone.
+    commands: Command lines that give the same rows.
+    dataset: Whose rows they are of, where that is not the sidebar's.
     """
-    is_own = is_held(st.session_state.get("dataset"))
+    is_own = is_held(dataset or st.session_state.get("dataset"))
     if is_own:
         script = notebook = None
         commands = ()

@@ -21,11 +21,7 @@ _BEGUN = "_draws_begun"
 def make_the_rest(spec: RunSpec, to_come: Sequence[Cell]) -> None:
     """Make the draws that are still to come while the page stands, and draw the answer again then.
 
-    Parameters
-    ----------
-    spec : RunSpec
-    to_come : sequence of cells
-        Those of its draws that what stands below has not.
+    to_come: sequence of cells. Those of its draws that what stands below has not.
     """
     st.fragment(and_nothing_else()(_go_on))(spec, bool(to_come))
 

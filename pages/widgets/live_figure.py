@@ -1,19 +1,52 @@
-"""Figures that fill in while one looks: sweeps beside the page, with a count and Stop."""
+"""Figures that fill in while one looks: sweeps beside the page, with a count and Stop.
+
+What stood on a page stays, greyed, until its successor is there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import streamlit as st
 
 from dpcore.errors import ParameterError
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress, Sweeps, SweepsView
-from pages.widgets import last_answer
 from pages.widgets.plain_text import said
 
 _POLL_SECONDS = 0.2
+_STOOD = "_stood"
+
+
+def drawn(name: str, progress: SweepProgress, draw: Callable[[SweepProgress], None]) -> None:
+    """Draw what has arrived of a figure; while that is less than half, what stood there before.
+
+    name: Of the figure, by which what it showed last is kept for this visitor.
+    """
+    is_there = 2 * progress.done >= max(progress.total, 1)
+    if not is_there and (progress.goes_on or not progress.done) and stands(name):
+        return
+    draw(progress)
+    if is_there and not progress.goes_on:
+        keep(name, partial(draw, progress))
+
+
+def keep(name: str, draw: Callable[[], object]) -> None:
+    """What a figure shows, for when its successor keeps one waiting."""
+    st.session_state.setdefault(_STOOD, {})[name] = draw
+
+
+def stands(name: str) -> bool:
+    """Draw what a figure showed last, greyed; False, and nothing, if it has shown nothing yet."""
+    last = st.session_state.get(_STOOD, {}).get(name)
+    if last is None:
+        return False
+    # The style of what is greyed goes by this key.
+    with st.container(key=f"stood_{name}"):
+        last()
+    return True
 
 
 def live_figure(
@@ -24,17 +57,11 @@ def live_figure(
     They begin by themselves and go on where they were, from the rows on disk. What the figure of
     this name showed before stays, greyed, until half of the new one is there.
 
-    Parameters
-    ----------
-    name : str
-        Of the figure; one of a name on a server. A page's figures share the first word, up to an
+    name: Of the figure; one of a name on a server. A page's figures share the first word, up to an
         underscore: those of the page that was looked at before give way.
-    sweeps : tuple of Sweep or Points
-        The first comes first.
-    draw : callable
-        Draws what is there, all or a part or nothing yet.
-    noun : str
-        What is counted.
+    sweeps: The first comes first.
+    draw: Draws what is there, all or a part or nothing yet.
+    noun: What is counted.
     """
     try:
         job = visitors_jobs.live(name, sweeps)
@@ -50,7 +77,7 @@ def _look(
     name: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str, went_on: bool
 ) -> None:
     progress = job.progress()
-    last_answer.drawn(name, progress, draw)
+    drawn(name, progress, draw)
     if progress.goes_on or progress.state == "cancelled":
         bar, button = st.columns([5, 1], vertical_alignment="center")
         bar.progress(

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, load_dataset
 from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.privacy import BeyondCap
 from pages.sidebar.navigation import page_path
@@ -88,3 +89,11 @@ def how_computed(key: str, text: str) -> None:
 def not_private(what: str, why: str) -> None:
     """A visible badge on something shown that no guarantee covers."""
     st.markdown(f":red-badge[not private] **{what}**: {why}")
+
+
+def say_trouble() -> None:
+    """One sentence if finished rows cannot be kept; the page computes them all the same."""
+    # There in every run, so that nothing below it changes its place.
+    with st.container():
+        if trouble := Store().trouble:
+            st.info(said(trouble), icon="💾")

@@ -41,19 +41,11 @@ def start_button(
 ) -> None:
     """The button that starts a run, and under it what keeps it from starting.
 
-    Parameters
-    ----------
-    page : str
-    question, parts
-        As for `runs_jobs.start`.
-    cost : RunCost
-        A run of more than a minute is started only once that has been confirmed.
-    charge : callable or None
-        Gives what the whole run is charged; None where that depends on what it finds. What a
+    question, parts: As for `runs_jobs.start`.
+    cost: A run of more than a minute is started only once that has been confirmed.
+    charge: Gives what the whole run is charged; None where that depends on what it finds. What a
         cap has no room for does not start.
-    label, caption, help : str
-        Of the button, and beside it.
-    disabled : bool
+    label, caption, help: Of the button, and beside it.
     """
     refused = too_much(cost)
     seconds = _seconds(cost)

@@ -66,10 +66,7 @@ def accounts() -> dict[str, Account]:
 def pay(charges: Iterable[Charge]) -> None:
     """Enter what is about to be shown; what is known already is not paid again.
 
-    Raises
-    ------
-    BeyondCap
-        If there is a cap that this would exceed: it must not be shown then.
+    Raises `BeyondCap` if there is a cap that this would exceed: it must not be shown then.
     """
     by_dataset = _by_dataset(charges)
     for dataset, theirs in by_dataset.items():
@@ -112,10 +109,7 @@ Planned = Callable[[], Iterable[Charge]] | None
 def has_room(charge: Planned) -> bool:
     """Whether a run that goes on beside the page fits under the cap; says so if it does not.
 
-    Parameters
-    ----------
-    charge : callable or None
-        Gives what the whole run costs; None where that depends on what it finds.
+    charge: Gives what the whole run costs; None where that depends on what it finds.
     """
     if cap() is None:
         return True
@@ -154,10 +148,7 @@ def _broke_its_promise(row: Row) -> bool:
 def follow(key: Hashable, look: Look) -> None:
     """Enter what a run beside the page has drawn so far, and what it will have drawn later.
 
-    Raises
-    ------
-    BeyondCap
-        If there is a cap that what it has drawn would exceed: it must not be shown.
+    Raises `BeyondCap` if there is a cap that what it has drawn would exceed: it must not be shown.
     """
     followed = st.session_state.setdefault(_FOLLOWED, {})
     followed[key] = look

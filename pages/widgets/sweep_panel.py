@@ -17,7 +17,7 @@ from pages.explore.tradeoffs.sweep_controls import command_of
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SCHEDULER_VARIABLE, SweepProgress, SweepsView
 from pages.sidebar.navigation import page_path
-from pages.widgets import last_answer, session_ledger
+from pages.widgets import live_figure, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.plain_text import said
 from pages.widgets.run_request import start_button, start_unasked, time_in_words, too_much
@@ -106,7 +106,7 @@ def _watch(
         # Instead of coming back in a while: the first rows are drawn the moment they are there.
         job.view.wait_for_rows(_POLL_SECONDS)
         progress = job.progress()
-    last_answer.drawn(page, progress, draw)
+    live_figure.drawn(page, progress, draw)
     if progress.done and not progress.goes_on:
         st.caption(_origin(job, progress, noun))
     _skipped_table(progress.skipped)

@@ -1,6 +1,6 @@
 """What a person waits for, against a trivial slider-and-chart app in the same run.
 
-    python tests/benchmarks/bench_browser.py [--moves 16] [--rounds 3]
+    python tests/benchmarks/bench_browser.py [--moves 16] [--rounds 3] [--only-mnist]
 
 Prints the time from letting go of the epsilon slider to the frame in which everything stands that
 the server gives, and from starting the server to the first answer, each with its ratio to the
@@ -8,20 +8,27 @@ trivial app; the time from a step of the dragged slider to its pixels, on digits
 the data home has it; then the server's memory, idle and with MNIST. The slider goes back and forth,
 so that both settings never seen before and settings seen a moment ago are among the moves; each
 kind is printed.
+
+MNIST is also chosen on a server that has just started, once with an empty cache and once with what
+that has kept there, and let go of at an epsilon that nobody has seen: time to the first sign of
+work and to the first answer, and the server's processor time, which says more where others are busy
+too. `--only-mnist` prints these alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
-from servers import resident_mb, running_app
+from servers import processor_seconds, resident_mb, running_app
 
 ROOT = Path(__file__).parents[2]
 TRIVIAL_APP = """\
@@ -69,6 +76,7 @@ _WATCH_DRAG = """
 """
 _OURS = ".control input"
 _STEPS = 14
+_STALE, _FRESH = ".explorer.stale", ".explorer:not(.stale)"
 _QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 # A flat line has no height, which counts as not visible.
 _DRAWN = ".js-plotly-plot .scatterlayer path, .explorer:not(.empty) .mean"
@@ -155,10 +163,38 @@ def memory_mb(browser: Browser) -> tuple[float, float]:
         return idle, resident_mb(process)
 
 
+def choose_mnist(browser: Browser, cache: str) -> None:
+    """Print how long MNIST takes that is chosen on a server which has shown the digits."""
+    with running_app(ROOT / "app.py", DPCORE_CACHE=cache) as (address, process):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(address)
+        page.locator(_DRAWN).first.wait_for(state="attached", timeout=120_000)
+        page.wait_for_timeout(4000)
+        page.locator(_QUIET).wait_for(timeout=120_000)
+        page.locator("[data-testid=stSidebar] [data-testid=stSelectbox]").first.click()
+        option = page.get_by_role("option", name="mnist", exact=True)
+        option.wait_for()
+        print("  chosen:", _answer_after(page, process, option.click))
+        # Before anything else has been drawn at that ε.
+        print("  let go:", _answer_after(page, process, lambda: move_ours(page, -3)))
+        page.close()
+
+
+def _answer_after(page: Page, process: subprocess.Popen, act: Callable[[], None]) -> str:
+    started, before = time.perf_counter(), processor_seconds(process)
+    act()
+    page.locator(_STALE).wait_for(state="attached", timeout=60_000)
+    signed = time.perf_counter() - started
+    page.locator(_FRESH).wait_for(state="attached", timeout=60_000)
+    answered, took = time.perf_counter() - started, processor_seconds(process) - before
+    return f"greyed {signed:.2f} s, answered {answered:.2f} s, {took:.2f} s of the processor"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--moves", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only-mnist", action="store_true")
     arguments = parser.parse_args()
     ours = ROOT / "app.py"
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
@@ -167,6 +203,11 @@ def main() -> int:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
+        for start in ("MNIST on an empty cache", "MNIST at the next start"):
+            print(start)
+            choose_mnist(browser, str(Path(folder, "cache")))
+        if arguments.only_mnist:
+            return 0
         found: dict[Path, list] = {trivial: [], ours: []}
         for _ in range(arguments.rounds):
             for script, measured in found.items():

@@ -1,7 +1,7 @@
 """Visitors at once on digits: how long until each sees the answer to a slider that was let go.
 
     python tests/benchmarks/bench_sessions.py [--sessions 20] [--moves 10] [--every 0] [--unseen]
-                                              [--whole-page] [--servers 1]
+                                              [--whole-page] [--servers 1] [--rounds 3]
 
 Speaks the app's own websocket protocol on loopback, as a browser does: each session opens the
 Playground, then lets go of the slider at one epsilon after the other, all at the same time; parts
@@ -109,6 +109,7 @@ def main() -> int:
     parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--whole-page", action="store_true")
     parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     moves = Moves(arguments.moves, arguments.every, arguments.unseen, arguments.whole_page)
     with ExitStack() as stack:
@@ -117,7 +118,7 @@ def main() -> int:
         ]
         addresses, processes = zip(*running, strict=True)
         idle = sum(map(resident_mb, processes))
-        for round_ in (1, 2, 3):
+        for round_ in range(1, arguments.rounds + 1):
             before = sum(map(processor_seconds, processes))
             latencies = asyncio.run(load(addresses, arguments.sessions, moves))
             took = 1000 * (sum(map(processor_seconds, processes)) - before) / len(latencies)

@@ -213,7 +213,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "verdict-on-chains-unsaid",
         "PPCA's verdict depends on the rows",
-        "dpcore/pca/exponential.py",
+        "dpcore/pca/central.py",
         "_OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)",
         "_OF_CHAINS = (Assumption.EXACT_DRAWS,)",
         ("tests/experiments/test_assumptions.py", "tests/pca"),
@@ -262,7 +262,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "ppca-without-its-half",
         "the exponential mechanism halves epsilon",
-        "dpcore/pca/exponential.py",
+        "dpcore/pca/central.py",
         "concentration = n_samples * epsilon / (2 * row_norm_bound**2)",
         "concentration = n_samples * epsilon / row_norm_bound**2",
         ("tests/pca", _AUDIT),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -43,7 +43,11 @@ def _rows(dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_row_norms_never_exceed_one(dtype):
+    smallest = np.finfo(dtype).smallest_subnormal
+
     @given(_rows(dtype), st.floats(1e-3, 1e3))
+    @example(np.array([[smallest], [0.0], [0.0]], dtype), 1.0)
+    @example(np.array([[3e-160, 0.0], [0.0, 5e-162], [0.0, 0.0]], dtype), 1.0)
     def check(X, bound):
         for prepared in (
             prepare(make_dataset(X)),
@@ -54,6 +58,11 @@ def test_row_norms_never_exceed_one(dtype):
             assert _norms(prepared.X).max() <= 1.0
 
     check()
+
+
+def test_rows_too_long_to_be_squared_are_refused_by_name():
+    with pytest.raises(ParameterError, match="X must be of rows whose squares are numbers"):
+        prepare(make_dataset(np.array([[1e200, 0.0], [0.0, 1.0]])), mode="published")
 
 
 @given(_rows(np.float64), st.floats(1e-3, 1e3), st.integers(0, 11), st.data())

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 
 from dpcore import cca, classification, statistics
 from dpcore.cca import PrivateCCA, bound_views, distributed_cca
+from dpcore.cca.distributed import noisy_joint_moment
 from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases, slug_of
 from dpcore.experiments.audit.flawed_cases import flawed_cases
 from dpcore.pca import Draw, ReleaseSettings
@@ -201,3 +202,15 @@ def test_the_cca_estimator_is_what_is_audited():
     )
     np.testing.assert_array_equal(fitted.joint_moment_, pairs.joint_moment)
     assert fitted.guarantee_ == pairs.guarantee
+
+
+@pytest.mark.parametrize("key", cca.PROTOCOLS)
+def test_the_pairs_are_of_the_joint_moment_that_is_attacked(key):
+    moments = site_moments(np.random.default_rng().uniform(-0.5, 0.5, (60, 4)), [np.arange(60)])
+    settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 1, 2, mean_share=0.1)
+    asked = {"protocol": key, "repetition": Repetition(1)}
+    attacked = noisy_joint_moment(moments, settings, **asked)
+    pairs = distributed_cca(moments, 2, settings, **asked)
+    np.testing.assert_array_equal(pairs.joint_moment, attacked.spectrum.matrix)
+    np.testing.assert_array_equal(pairs.mean, attacked.centre)
+    assert pairs.guarantee == attacked.guarantee

@@ -8,11 +8,14 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from dpcore.errors import DataUnavailable
 from dpcore.experiments.engine.result_store import FOLDER_VARIABLE, SIZE_VARIABLE, Store
 from dpcore.experiments.pca import kept_moments
-from dpcore.experiments.pca.kept_moments import kept_or_made
+from dpcore.experiments.pca.kept_moments import keeping, kept_or_made
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
+from dpcore.experiments.pca.runs import run_repetitions
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.spectra import SiteRows
 
 SPECS = {
     "published": RunSpec(sites=3, preparation="published"),
@@ -20,6 +23,7 @@ SPECS = {
     "on everybody": RunSpec(sites=2, samples=600, preparation="published", reference="all"),
 }
 KEY = SPECS["published"].problem_key()
+ON_SPHERE = RunSpec(sites=3, samples=600)
 
 
 @pytest.fixture
@@ -46,12 +50,21 @@ def assert_same(one: Problem, other: Problem) -> None:
     for field in fields(Problem):
         left, right = getattr(one, field.name), getattr(other, field.name)
         if field.name == "moments":
-            for name in ("second_moments", "means", "n_samples"):
-                assert np.array_equal(getattr(left, name), getattr(right, name))
+            if isinstance(left, SiteRows):
+                assert all(map(np.array_equal, left.sites, right.sites))
+                assert_same_arrays(left, right, "means", "n_samples")
+                left, right = left.as_they_are, right.as_they_are
+            assert_same_arrays(left, right, "second_moments", "means", "n_samples")
         elif isinstance(left, np.ndarray):
             assert left.dtype == right.dtype and np.array_equal(left, right)
         else:
             assert left == right
+
+
+def assert_same_arrays(one: object, other: object, *names: str) -> None:
+    for name in names:
+        left, right = getattr(one, name), getattr(other, name)
+        assert left.dtype == right.dtype and np.array_equal(left, right)
 
 
 def entries(path):
@@ -132,7 +145,32 @@ def test_data_that_come_with_us_are_not_kept(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_rows_that_wait_for_a_centre_are_not_kept(rows_file):
-    key = RunSpec(sites=2, preparation="sphere").problem_key()
-    assert np.array_equal(started([])(key).reference, Problems()(key).reference)
-    assert not entries(rows_file)
+def first_draw(problem: Problem) -> list:
+    """Rows of a draw that a visitor looks at."""
+    return [row["energy_ratio"] for row in run_repetitions([ON_SPHERE], keeping(problem), 0)[0]]
+
+
+def test_on_the_sphere_the_next_start_has_the_first_draw_and_reads_rows_for_another(rows_file):
+    key = ON_SPHERE.problem_key()
+    first = started([])(key)
+    energies = first_draw(first)
+    n_kept = len(entries(rows_file))
+    run_repetitions([ON_SPHERE], first, 1)
+    assert len(entries(rows_file)) == n_kept  # only of the draw that somebody looks at
+    read: list = []
+    found = started(read)(key)
+    assert_same(first, found)
+    assert_same_arrays(first.moments, found.moments, "half_widths")
+    assert first_draw(found) == energies and not read
+    other = run_repetitions([ON_SPHERE], found, 1)
+    assert len(read) == 1
+    expected = run_repetitions([ON_SPHERE], Problems()(key), 1)
+    assert [row["energy_ratio"] for row in other[0]] == [row["energy_ratio"] for row in expected[0]]
+
+
+def test_rows_of_an_exchanged_file_are_not_taken_for_those_of_the_kept_moments(rows_file):
+    started([])(ON_SPHERE.problem_key())
+    found = started([])(ON_SPHERE.problem_key())
+    rows_file.write_bytes(b"two")
+    with pytest.raises(DataUnavailable, match="exchanged"):
+        run_repetitions([ON_SPHERE], found, 0)

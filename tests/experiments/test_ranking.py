@@ -21,8 +21,12 @@ from dpcore.experiments.analysis.ranking import (
     reasons_left_out,
     ways_for,
 )
-from dpcore.experiments.analysis.recommendation import Recommendation
-from dpcore.experiments.analysis.sureness import chance_ahead, chance_of_mean_above, least_share
+from dpcore.experiments.analysis.recommendation import (
+    Recommendation,
+    chance_ahead,
+    chance_of_mean_above,
+    least_share,
+)
 from dpcore.experiments.engine.sweep import Points, collect
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.runs import run

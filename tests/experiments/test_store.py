@@ -22,7 +22,7 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 from platformdirs.windows import Windows
 
-from dpcore.experiments.engine import executor, software
+from dpcore.experiments.engine import executor
 from dpcore.experiments.engine import result_store as store_module
 from dpcore.experiments.engine.result_store import (
     FOLDER_VARIABLE,
@@ -199,14 +199,14 @@ def test_another_version_or_another_part_of_the_data_is_another_entry(store, mon
 @pytest.mark.parametrize("room", ["data", "mechanisms", "pca", "privacy", "spectra"])
 def test_whatever_computes_is_part_of_the_version(room, monkeypatch, tmp_path):
     """A line changed in any room: what earlier code computed is not found again."""
-    source = software._PACKAGE / room
+    source = store_module._PACKAGE / room
     assert (source / "__init__.py").is_file()
     shutil.copytree(source, tmp_path / room)
-    monkeypatch.setattr(software, "_PACKAGE", tmp_path)
-    before = software.software_fingerprint.__wrapped__()
+    monkeypatch.setattr(store_module, "_PACKAGE", tmp_path)
+    before = store_module.software_fingerprint.__wrapped__()
     with (tmp_path / room / "__init__.py").open("a") as file:
         file.write("# changed")
-    assert software.software_fingerprint.__wrapped__() != before
+    assert store_module.software_fingerprint.__wrapped__() != before
 
 
 def test_two_sessions_compute_a_sweep_once(store, monkeypatch):

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import threading
-import time
 
 import pytest
 
@@ -22,30 +21,36 @@ distributed = pytest.importorskip("distributed", reason="dask[distributed] is no
 pytestmark = pytest.mark.filterwarnings("default")
 
 SWEEP = Sweep(
-    RunSpec(repetitions=20, sites=20),
+    RunSpec(repetitions=8, sites=20, components=10),
     (("epsilon", (0.5, 1.0, 2.0)), ("intermediate_ratio", (1, 2))),
 )
+# Without one Dask's own port for it is asked for, which may be somebody else's.
+ANY_PORT = "127.0.0.1:0"
 
 
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, dashboard_address=ANY_PORT, silence_logs=50
     ) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def here():
+    """The rows as this process computes them."""
+    return numbers(collect(SWEEP).rows)
 
 
 def numbers(rows):
     return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
 
 
-def test_a_cluster_gives_the_same_rows_to_the_last_digit(cluster):
-    found = collect(SWEEP, scheduler=cluster.scheduler_address)
-    assert numbers(found.rows) == numbers(collect(SWEEP).rows)
+def test_a_cluster_gives_the_same_rows_to_the_last_digit(cluster, here):
+    assert numbers(collect(SWEEP, scheduler=cluster.scheduler_address).rows) == here
 
 
-def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, tmp_path):
-    expected = numbers(collect(SWEEP).rows)
+def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, here, tmp_path):
     store = Store(tmp_path)
     killed, finished = None, []
     for event in run_sweep(SWEEP, scheduler=cluster.scheduler_address, store=store):
@@ -54,9 +59,9 @@ def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, tmp_pat
             killed = next(iter(cluster.workers.values())).process.process.pid
             os.kill(killed, signal.SIGKILL)
     assert killed is not None
-    assert numbers(in_order(finished)) == expected
+    assert numbers(in_order(finished)) == here
     assert len({(one.cell, one.repetition) for one in finished}) == len(finished)
-    assert store.summary().entries == 60
+    assert store.summary().entries == 24
 
 
 def test_stopping_answers_while_the_cluster_works(cluster):
@@ -66,7 +71,7 @@ def test_stopping_answers_while_the_cluster_works(cluster):
         seen = event.done
         if event.done:
             stop.set()
-    assert 0 < seen < 120
+    assert 0 < seen < 48
 
 
 @pytest.mark.parametrize(
@@ -77,20 +82,20 @@ def test_what_is_no_address_is_one_sentence(address):
         collect(SWEEP, scheduler=address)
 
 
-def test_no_scheduler_there_is_one_sentence_and_soon():
+def test_no_scheduler_there_is_one_sentence_and_soon(monkeypatch):
+    """Dask itself, which takes long to find out, is not asked."""
+    monkeypatch.setattr("dask.distributed.Client", pytest.fail)
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # and nobody listens
         address = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
-        started = time.monotonic()
         with pytest.raises(ParameterError, match="the address of a running Dask scheduler"):
             collect(SWEEP, scheduler=address)
-        assert time.monotonic() - started < 5
 
 
 def test_a_scheduler_without_workers_is_said(monkeypatch):
     monkeypatch.setattr(cluster_module, "_PATIENCE_FOR_WORKERS", 0.3)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as empty,
+        distributed.LocalCluster(n_workers=0, dashboard_address=ANY_PORT, silence_logs=50) as empty,
         pytest.raises(ParameterError, match="one with workers, of which none came within"),
     ):
         collect(SWEEP, scheduler=empty.scheduler_address)

@@ -26,8 +26,8 @@ from dpcore.pca import (
     ReleaseSettings,
     SulqPCA,
 )
+from dpcore.pca.central import ppca as ppca_release
 from dpcore.pca.estimators.private_pca import bounded_rows
-from dpcore.pca.exponential import ppca as ppca_release
 from dpcore.pca.protocols.distributed import dpdis
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq

@@ -200,13 +200,14 @@ def test_numbers_round_up_but_forgive_rounding_errors():
     assert say_number(0.81101) == "0.812"
     assert say_number(1 + 1e-13) == "1"
     assert say_number(0) == "0"
+    assert say_number(1.2341e-6) == "1.24·10⁻⁶"
     assert say_number(math.inf) == "∞"
 
 
 @pytest.mark.parametrize(
     ("delta", "said"),
     [(0.0, "0"), (0.01, "0.01"), (1e-3, "0.001"), (1e-5, "10⁻⁵"), (2.5e-6, "2.5·10⁻⁶"),
-     (1e-10, "10⁻¹⁰"), (9.9999e-5, "9.9999·10⁻⁵")],
+     (1e-10, "10⁻¹⁰"), (1.2345612e-6, "1.23457·10⁻⁶"), (9.9999e-5, "9.9999·10⁻⁵")],
 )  # fmt: skip
 def test_a_small_delta_reads_as_on_paper(delta, said):
     assert say_delta(delta) == said

@@ -31,7 +31,7 @@ def _certified(folder) -> dict:
 def test_a_release_verifies_and_its_epsilon_is_that_of_an_oracle(make, preparation):
     released = make(preparation=preparation)
     verdict = verify(released.folder)
-    assert verdict.holds and "ε = 1, δ = 1e-05" in verdict.sentence
+    assert verdict.holds and "ε = 1, δ = 10⁻⁵" in verdict.sentence
     c, m = released.certificate_, released.certificate_["mechanism"]
     mu = math.hypot(2 * math.sqrt(m["squared_norm"]) / m["sum_sigma"],
                     m["length"] ** 2 / m["moment_sigma"])  # fmt: skip
@@ -226,7 +226,7 @@ def test_from_an_example_to_a_verified_release_at_the_command_line(tmp_path, cap
     assert main([*asked, "second"]) == 2
     assert "is left of the cap" in capsys.readouterr().err
     assert main(["verify", f"{project}/releases/first"]) == 0
-    assert "ε = 1, δ = 1e-06" in capsys.readouterr().out
+    assert "ε = 1, δ = 10⁻⁶" in capsys.readouterr().out
     (tmp_path / "project/releases/first/components.csv").write_text("x")
     assert main(["verify", f"{project}/releases/first"]) == 1
     assert main(["example", "breast-cancer", folder]) == 1

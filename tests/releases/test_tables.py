@@ -62,6 +62,7 @@ def test_blocks_of_any_source_add_up_to_the_table(ending, tmp_path, monkeypatch)
     monkeypatch.setattr("dpcore.releases.tables._BLOCK_CELLS", 16)
     monkeypatch.setattr("dpcore.releases.tables._LONGEST_LINE", 64)
     monkeypatch.setattr("dpcore.releases.encoding._CELLS_IN_CACHE", 6)
+    monkeypatch.setattr("dpcore.releases.encoding._MOST_THREADS", 2)
     matrix = np.arange(40).reshape(20, 2).astype(np.uint8)
     frame, path = pd.DataFrame(matrix, columns=["a", "b"]), tmp_path / f"t.{ending}"
     if ending == "csv":

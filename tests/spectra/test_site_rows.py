@@ -115,11 +115,11 @@ def test_nobody_waits_for_the_moments_of_another_table(monkeypatch):
     """Python 3.11 has one lock for a cached property of all instances."""
     entered, may_end = Event(), Event()
 
-    def slow(rows, sites):
+    def slow(rows, sites, **how):
         if len(rows) > 2:
             entered.set()
             assert may_end.wait(30)
-        return site_moments(rows, sites)
+        return site_moments(rows, sites, **how)
 
     monkeypatch.setattr(site_rows, "site_moments", slow)
     large = one_site(np.ones((3, 2)))

@@ -17,7 +17,7 @@ import pytest
 from parties import NAMES
 
 from dpcore.study.couriers.door import ASK, JOIN, Heard, door, knock
-from dpcore.study.couriers.flower import serve
+from dpcore.study.couriers.relay import heard_from, serve
 from dpcore.study.hub import Hub
 from dpcore.study.identity import hub_identity, init_study, proof_of, read_join_file
 
@@ -51,6 +51,15 @@ def test_a_study_goes_through_whatever_carries_it(study):
     serve(hub, identity, lambda: list(nodes), exchange)
     assert hub.state.phase == "done" and hub.state.answered == NAMES
     assert np.load(hub.folder / "result.npz")["components"].shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "record", [{}, {"said": True}, {"said": True, "body": "{}"}, {"said": True, "body": 1 << 40}]
+)
+def test_of_an_end_that_lies_nothing_is_believed(record):
+    assert heard_from(record) == (False, b"no answer of a guard")
+    assert not heard_from({"said": 1, "body": b"{}"}).is_said
+    assert heard_from({"said": True, "body": b"{}"}) == (True, b"{}")
 
 
 NO_NETWORK = ("unshare", "--user", "--map-root-user", "--net", "sh", "-c")

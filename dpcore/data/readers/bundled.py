@@ -46,15 +46,9 @@ def load_digits() -> Dataset:
 def photograph_windows() -> tuple[FloatArray, ...]:
     """Every 28 x 28 grey window of the two photographs, as views, nothing copied.
 
-    Returns
-    -------
-    tuple of ndarray of shape (400, 613, 28, 28), float32 in [0, 1]
-        Luma by the weights of ITU-R BT.601.
-
-    Raises
-    ------
-    DataUnavailable
-        If no library that reads JPEG is installed.
+    Returns: tuple of shape (400, 613, 28, 28), float32 in [0, 1]. Luma by the weights of ITU-R
+        BT.601.
+    Raises `DataUnavailable` if no library that reads JPEG is installed.
     """
     from sklearn.datasets import load_sample_images
 

@@ -146,28 +146,13 @@ def read_table(
 ) -> tuple[FloatArray, IntArray]:
     """Encode a table block by block.
 
-    Parameters
-    ----------
-    lines : sequence of bytes
-    columns : sequence of Column
-        In the order of the features.
-    label : Nominal
-    n_fields : int
-        Of every line.
-    path : Path
-        For the message if something does not fit.
-    delimiter : str
-
-    Returns
-    -------
-    X : ndarray of float32, shape (len(lines), n_features)
-    labels : ndarray of int, shape (len(lines),)
-        Positions in `label.levels`.
-
-    Raises
-    ------
-    DataUnavailable
-        If a line has not `n_fields` fields, a word is no level of its column or a number is none.
+    columns: In the order of the features.
+    n_fields: Of every line.
+    path: For the message if something does not fit.
+    Returns X: ndarray of float32, shape (len(lines), n_features)
+    Returns labels: ndarray of int, shape (len(lines),). Positions in `label.levels`.
+    Raises `DataUnavailable` if a line has not `n_fields` fields, a word is no level of its column
+        or a number is none.
     """
     X = np.zeros((len(lines), len(feature_names(columns))), dtype=np.float32)
     labels = np.empty(len(lines), dtype=np.intp)

@@ -70,12 +70,8 @@ def people_steps(n_samples: int, count: int = 3) -> tuple[int, ...]:
 def best_split(rows: Iterable[Row], fields: Sequence[str] = ("pca_share",)) -> Best:
     """The best of the splits that have rows.
 
-    Parameters
-    ----------
-    rows : iterable of dict
-        With `test_error` and the fields.
-    fields : sequence of str
-        Columns that make up a split.
+    rows: With `test_error` and the fields.
+    fields: Columns that make up a split.
     """
     errors: dict[Split, list[float]] = {}
     for row in rows:

@@ -23,19 +23,11 @@ RATIOS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 class RatePoint:
     """One way to send a message.
 
-    Parameters
-    ----------
-    family : str
-        "proxy" or "whole matrix".
-    encoding : str
-    intermediate_dim : int or None
-        R of a proxy.
-    bytes_per_site : float
-        Mean length of a site's message.
-    energy, least, greatest : float
-        Energy ratio: mean, and extremes over the draws.
-    is_best : bool
-        No other way sends fewer bytes and captures as much.
+    family: "proxy" or "whole matrix".
+    intermediate_dim: R of a proxy.
+    bytes_per_site: Mean length of a site's message.
+    energy, least, greatest: Energy ratio: mean, and extremes over the draws.
+    is_best: No other way sends fewer bytes and captures as much.
     """
 
     family: str
@@ -81,10 +73,7 @@ def rate_sweeps(
 def rate_points(rows: Sequence[Row]) -> tuple[RatePoint, ...]:
     """Points of the energy-against-bytes plane, fewest bytes first, with the frontier marked.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        Of "dpdis" and "full", equal but for R and encoding.
+    rows: Of "dpdis" and "full", equal but for R and encoding.
     """
     groups: dict[tuple[bool, str, int | None], list[Row]] = {}
     for row in rows:

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 from dpcore.data import dataset_status
 from dpcore.data.sites import MOST_SITES
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.analysis.ranking import (
     FEW_DRAWS,
     Ranked,
@@ -50,39 +50,21 @@ def recommend(
 ) -> Iterator[Round | Recommendation]:
     """Find the cheapest way that reaches a target on average, the runner-up, and fresh draws.
 
-    Parameters
-    ----------
-    base : RunSpec
-        What is held; its repetitions are the draws of each way. Its protocols, preparation,
+    base: What is held; its repetitions are the draws of each way. Its protocols, preparation,
         knowledge and calibration are what is looked for.
-    target : float
-        In (0, 1), a share of the optimum.
-    field : {"epsilon", "people_per_site", "intermediate_dim", "sites"}
-    protocols : collection of str, optional
-        Those that may be recommended; by default the whole register.
-    values : sequence of numbers, optional
-        Where to look, in any order; by default the steps of the controls, so that an answer can
+    target: In (0, 1), a share of the optimum.
+    field: {"epsilon", "people_per_site", "intermediate_dim", "sites"}
+    protocols: Those that may be recommended; by default the whole register.
+    values: Where to look, in any order; by default the steps of the controls, so that an answer can
         be set: a smaller difference is not worth trusting anybody for.
-    should_stop : callable
-        Ends the search without an answer.
-    **options
-        As for `run_sweep`.
-
-    Yields
-    ------
-    Round
-        As they are run.
-    Recommendation
-        Last, unless stopped.
-
-    Raises
-    ------
-    ParameterError
-        If the field or the target is unknown, no protocol has what is looked for, or none of its
-        values can run.
+    should_stop: Ends the search without an answer.
+    **options: As for `run_sweep`.
+    Yields `Round`: As they are run.
+    Yields `Recommendation`: Last, unless stopped.
+    Raises `ParameterError` if the field or the target is unknown, no protocol has what is looked
+        for, or none of its values can run.
     """
-    if field not in AXES:
-        raise ParameterError("field", f"one of {', '.join(AXES)}", field)
+    require_one_of("field", field, AXES)
     if not 0 < target < 1:
         raise ParameterError("target", "between 0 and 1", target)
     ways = [way for way in ways_for(base.dataset, protocols) if has_field(way.protocol, field)]
@@ -162,11 +144,7 @@ class _Search:
     ) -> Generator[Round, None, list[Found]]:
         """Ways that reach the target at the cheapest value where any does, cheapest first.
 
-        Parameters
-        ----------
-        ways : sequence of Way
-        from_ : float, optional
-            A value before which none of them can.
+        from_: A value before which none of them can.
         """
         low = -1 if from_ is None else self.axis.index(from_) - 1
         high, reaching = len(self.axis), list[Ranked]()

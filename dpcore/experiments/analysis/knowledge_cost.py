@@ -37,13 +37,8 @@ def sources_for(dataset: str) -> tuple[str, ...]:
 def knowledge_cost(problem: Problem, dataset: str, n_components: int) -> list[KnowledgeRow]:
     """Energy of the exact optimum within each subspace, over its share of the directions.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of the data set; its reference is what is measured on.
-    dataset : str
-    n_components : int
-        K; shares that leave fewer directions are left out.
+    problem: Of the data set; its reference is what is measured on.
+    n_components: K; shares that leave fewer directions are left out.
     """
     optimum, reference = float(problem.optimum[n_components - 1]), problem.reference
     rows: list[KnowledgeRow] = []

@@ -37,10 +37,7 @@ HELD = (
 def noise_multiplier(epsilon: float, delta: float, calibration: str) -> float:
     """m, the noise of a site of one person in units of the squared row norm bound.
 
-    Raises
-    ------
-    ParameterError
-        If the calibration does not cover this budget.
+    Raises `ParameterError` if the calibration does not cover this budget.
     """
     return second_moment_sigma(PrivacyBudget(epsilon, delta), 1, calibration=calibration)
 
@@ -49,11 +46,8 @@ def noise_multiplier(epsilon: float, delta: float, calibration: str) -> float:
 class NoiseCurve:
     """Energy ratio of one protocol against the noise multiplier.
 
-    Parameters
-    ----------
-    multipliers : ndarray of shape (n_points,), ascending
-    energies : ndarray of shape (n_draws, n_points)
-        Of each draw.
+    multipliers: shape (n_points,), ascending
+    energies: shape (n_draws, n_points). Of each draw.
     """
 
     multipliers: FloatArray
@@ -63,10 +57,8 @@ class NoiseCurve:
     def from_rows(cls, rows: Sequence[Row], protocol: str) -> NoiseCurve:
         """The curve of one protocol from rows in which only epsilon, delta or calibration vary.
 
-        Raises
-        ------
-        ParameterError
-            If something else varies, there is only one point, or a draw is missing at some point.
+        Raises `ParameterError` if something else varies, there is only one point, or a draw is
+            missing at some point.
         """
         own = [row for row in rows if row["protocol"] == protocol]
         for field in HELD:

@@ -58,11 +58,7 @@ def trusted_by(entry: Protocol) -> Trusted:
 class Way:
     """A way to a private answer.
 
-    Parameters
-    ----------
-    protocol : str
-    preparation : {"sphere", "bounded", "none"}
-    knowledge : str
+    preparation: {"sphere", "bounded", "none"}
     """
 
     protocol: str
@@ -85,10 +81,7 @@ class Way:
 
         R is at most the dimensions that a public subspace leaves.
 
-        Raises
-        ------
-        ParameterError
-            If epsilon is infinite, which promises nothing.
+        Raises `ParameterError` if epsilon is infinite, which promises nothing.
         """
         if math.isinf(base.epsilon):
             raise ParameterError(
@@ -134,12 +127,8 @@ def reasons_left_out() -> dict[str, str]:
 def ranking_points(base: RunSpec, ways: Sequence[Way]) -> tuple[Points, ...]:
     """Sweeps that rank ways: a few draws of each, then all of them, and Markov chains last.
 
-    Parameters
-    ----------
-    base : RunSpec
-        Its repetitions are the draws; its protocols, preparation, knowledge and calibration give
+    base: Its repetitions are the draws; its protocols, preparation, knowledge and calibration give
         way.
-    ways : sequence of Way
     """
     specs = [way.spec(base) for way in ways]
     quick = tuple(spec for spec in specs if not _runs_chains(spec))
@@ -157,11 +146,7 @@ def _runs_chains(spec: RunSpec) -> bool:
 class Ranked:
     """A way and its draws.
 
-    Parameters
-    ----------
-    way : Way
-    rows : tuple of dict
-        One a draw.
+    rows: One a draw.
     """
 
     way: Way
@@ -200,10 +185,7 @@ class Ranked:
 def ranked(rows: Iterable[Row]) -> tuple[Ranked, ...]:
     """Ways by the mean energy of their draws, most first; of equals whoever trusts least.
 
-    Parameters
-    ----------
-    rows : iterable of dict
-        Of one base; a draw that is there twice counts once.
+    rows: Of one base; a draw that is there twice counts once.
     """
     draws: dict[Way, dict[int, Row]] = {}
     for row in rows:

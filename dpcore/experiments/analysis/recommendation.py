@@ -1,14 +1,59 @@
-"""What a search for the cheapest way gives: rounds of runs, and a recommendation at the end."""
+"""What a search for the cheapest way gives: rounds of runs, a recommendation at the end, and how
+sure its few draws make one: chances that follow from the draws, and what they suppose.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
+from scipy.special import betaincinv, stdtr
+
+from dpcore.errors import ParameterError
 from dpcore.experiments.analysis.ranking import Ranked
 from dpcore.experiments.analysis.target_search import held_in_words, value_in_words
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
+
+
+def chance_of_mean_above(values: Sequence[float], level: float) -> float | None:
+    """Posterior chance that the mean of all possible draws is above a level.
+
+    For independent normal draws of unknown mean and spread under the usual flat prior (Jeffreys'
+    for location and log scale), the mean is Student's t around theirs: of n draws with mean m and
+    standard deviation s, the chance is T_{n-1}((m - level) sqrt(n) / s).
+
+    Returns: None for fewer than two draws, which say nothing of their spread.
+    """
+    if len(values) < 2:
+        return None
+    ahead, spread = fmean(values) - level, stdev(values)
+    if spread == 0:
+        return 0.5 + 0.5 * (ahead > 0) - 0.5 * (ahead < 0)
+    return float(stdtr(len(values) - 1, ahead * math.sqrt(len(values)) / spread))
+
+
+def chance_ahead(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """The same chance that the first captures more than the second on average.
+
+    Draws of one number may share their noise, so it is their differences that are looked at.
+    """
+    return chance_of_mean_above([a - b for a, b in zip(first, second, strict=False)], 0.0)
+
+
+def least_share(successes: int, draws: int, *, confidence: float = 0.95) -> float:
+    """A lower confidence limit of how often a single draw succeeds (Clopper & Pearson 1934).
+
+    Raises `ParameterError` unless there are draws, and no more successes than draws.
+    """
+    if not 0 <= successes <= draws or draws < 1:
+        raise ParameterError("successes", f"in [0, draws={draws}], of at least one", successes)
+    if successes == 0:
+        return 0.0
+    return float(betaincinv(successes, draws - successes + 1, 1 - confidence))
 
 
 @dataclass(frozen=True)
@@ -28,13 +73,8 @@ class Round:
 class Found:
     """A way that reaches the target, and the cheapest value at which it does.
 
-    Parameters
-    ----------
-    value : float or int
-    spec : RunSpec
-        What it runs there.
-    ranked : Ranked
-        Its draws in the search.
+    spec: What it runs there.
+    ranked: Its draws in the search.
     """
 
     value: float
@@ -46,22 +86,13 @@ class Found:
 class Recommendation:
     """What a target costs at least.
 
-    Parameters
-    ----------
-    base : RunSpec
-        What was held.
-    field : str
-    target : float
-    best, runner_up : Found or None
-        The cheapest, and the cheapest of the others; None if no way reaches the target.
-    untrusting : Found or None
-        The cheapest that needs nobody trusted.
-    most : Round
-        Where nothing reaches the target: the way that comes closest, and where.
-    fresh : tuple of dict
-        As many further draws of the best, which had no part in the search.
-    skipped : tuple of dict
-        Settings that could not be run, with reasons.
+    base: What was held.
+    best, runner_up: The cheapest, and the cheapest of the others; None if no way reaches the
+        target.
+    untrusting: The cheapest that needs nobody trusted.
+    most: Where nothing reaches the target: the way that comes closest, and where.
+    fresh: As many further draws of the best, which had no part in the search.
+    skipped: Settings that could not be run, with reasons.
     """
 
     base: RunSpec

@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any, Unpack
 
 from dpcore.data import dataset_status
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import RunOptions, Sweep, collect
 from dpcore.experiments.pca.sentences import counted, percent
@@ -35,12 +35,7 @@ AXES = ("epsilon", "people_per_site", "intermediate_dim", "sites")
 class Tried:
     """One run of a search.
 
-    Parameters
-    ----------
-    value : float or int
-    energies : tuple of float
-        Energy ratio of each draw.
-    rows : tuple of dict
+    energies: Energy ratio of each draw.
     """
 
     value: float
@@ -52,18 +47,10 @@ class Tried:
 class Answer:
     """What a target costs.
 
-    Parameters
-    ----------
-    spec : RunSpec
-        What was held.
-    protocol, field : str
-    target : float
-    value : float, int or None
-        The cheapest value at which the draws reach the target on average; None if none does.
-    luckiest, unluckiest : float, int or None
-        The same for the draw that needs least, and for the one that needs most.
-    tried : tuple of Tried
-        Every run of the search, in the order of the axis.
+    spec: What was held.
+    value: The cheapest value at which the draws reach the target on average; None if none does.
+    luckiest, unluckiest: The same for the draw that needs least, and for the one that needs most.
+    tried: Every run of the search, in the order of the axis.
     """
 
     spec: RunSpec
@@ -114,36 +101,18 @@ def search(
     falls with the number of sites. For R it need not under svd truncation, and one decomposition
     serves all; there every value is run and the smallest that reaches the target is taken.
 
-    Parameters
-    ----------
-    spec : RunSpec
-        What is held; its repetitions are the draws.
-    field : {"epsilon", "people_per_site", "intermediate_dim", "sites"}
-        With "sites" the people in all are held, otherwise the sites.
-    target : float
-        In (0, 1), a share of the optimum.
-    protocol : str
-    values : sequence of numbers, optional
-        Where to look; by default the whole range the data set allows, 10 % apart.
-    should_stop : callable
-        Ends the search without an answer.
-    **options
-        As for `run_sweep`.
-
-    Yields
-    ------
-    Tried
-        As they are run.
-    Answer
-        Last, unless stopped.
-
-    Raises
-    ------
-    ParameterError
-        If the field or target is unknown or no value can run.
+    spec: What is held; its repetitions are the draws.
+    field: {"epsilon", "people_per_site", "intermediate_dim", "sites"}. With "sites" the people in
+        all are held, otherwise the sites.
+    target: In (0, 1), a share of the optimum.
+    values: Where to look; by default the whole range the data set allows, 10 % apart.
+    should_stop: Ends the search without an answer.
+    **options: As for `run_sweep`.
+    Yields `Tried`: As they are run.
+    Yields `Answer`: Last, unless stopped.
+    Raises `ParameterError` if the field or target is unknown or no value can run.
     """
-    if field not in AXES:
-        raise ParameterError("field", f"one of {', '.join(AXES)}", field)
+    require_one_of("field", field, AXES)
     if not 0 < target < 1:
         raise ParameterError("target", "between 0 and 1", target)
     base = replace(spec, protocols=(protocol,))
@@ -169,10 +138,7 @@ class _Stopped(Exception):
 class _Trials:
     """Values that can run, in the order of what is wanted, and the runs of them so far.
 
-    Attributes
-    ----------
-    known : dict
-        Value -> its run.
+    known: Value -> its run.
     """
 
     base: RunSpec

@@ -48,20 +48,10 @@ _MOST_TRIALS = 10_000_000
 class Attack:
     """Scores of one mechanism under D and D', as they come.
 
-    Parameters
-    ----------
-    case : AuditCase
-    n_trials : int, optional
-        Releases to be drawn under each of D and D', as many as the case asks for by default;
+    n_trials: Releases to be drawn under each of D and D', as many as the case asks for by default;
         half of them train the score where the case brings none.
-    confidence : float
-        In [0.5, 1), of each judgement on its own.
-    seed : int
-
-    Raises
-    ------
-    ParameterError
-        If `n_trials` or `confidence` is out of range.
+    confidence: In [0.5, 1), of each judgement on its own.
+    Raises `ParameterError` if `n_trials` or `confidence` is out of range.
     """
 
     def __init__(
@@ -278,7 +268,7 @@ def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
     from dpcore.experiments.audit.cca_cases import cca_cases
     from dpcore.experiments.audit.classification_cases import classification_cases
     from dpcore.experiments.audit.composed_cases import composed_cases
-    from dpcore.experiments.audit.statistics_cases import statistics_cases
+    from dpcore.experiments.audit.noise_cases import statistics_cases
 
     return (
         *second_moment_cases(),

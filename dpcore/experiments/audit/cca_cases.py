@@ -13,7 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from dpcore.cca import PROTOCOLS, distributed_cca
+from dpcore.cca import PROTOCOLS
+from dpcore.cca.distributed import noisy_joint_moment
 from dpcore.experiments.audit.pca_cases import matrix_case
 from dpcore.experiments.audit.private_mean_cases import private_mean_case
 from dpcore.experiments.audit.sphere_cases import sphere_cases_of
@@ -23,9 +24,8 @@ from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.privacy.audit import AuditCase
 
 FAMILY = "CCA"
-_N_X = 2
 _HALF = math.sqrt(0.5)
-VIEWS = (slice(_N_X), _HALF), (slice(_N_X, None), _HALF)
+VIEWS = (slice(2), _HALF), (slice(2, None), _HALF)
 
 
 def cca_cases() -> tuple[AuditCase, ...]:
@@ -52,12 +52,8 @@ def _cases_of(entry: Protocol) -> Iterator[AuditCase]:
 
 def _released(protocol: str, draw: Draw) -> Subspace:
     """The noisy joint moment by its eigenpairs, and what it is centred by."""
-    pairs = distributed_cca(
-        draw.everybody,
-        _N_X,
-        replace(draw.settings, n_components=1),
-        protocol=protocol,
-        repetition=draw.repetition,
+    average = noisy_joint_moment(
+        draw.everybody, draw.settings, protocol=protocol, repetition=draw.repetition
     )
-    eigenvalues, vectors = np.linalg.eigh(pairs.joint_moment)
-    return Subspace(vectors.T, eigenvalues, pairs.guarantee, centre=pairs.mean)
+    eigenvalues, vectors = np.linalg.eigh(average.spectrum.matrix)
+    return Subspace(vectors.T, eigenvalues, average.guarantee, centre=average.centre)

@@ -1,8 +1,10 @@
-"""Gaussian noise on second moments, and the messages of sites made of it, to be audited."""
+"""Noise on second moments, on messages of sites and on statistics, on their worst neighbours."""
 
 from __future__ import annotations
 
 import itertools
+import math
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from dpcore.experiments.audit.worst_neighbours import (
     PROTOCOL_TRIALS,
     TURN,
     along,
+    capped,
     claim,
     under_both,
     worst_second_moments,
@@ -30,6 +33,13 @@ from dpcore.privacy import (
     second_moment_sigma,
 )
 from dpcore.privacy.audit import AuditCase
+from dpcore.statistics import (
+    MECHANISMS,
+    PrivateStatistic,
+    private_histogram,
+    private_mean,
+    private_variance,
+)
 
 SECOND_MOMENT = "Second moment"
 N_FEATURES = 20
@@ -102,4 +112,78 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
         statistic=lambda proxies: score(proxies @ proxies.swapaxes(1, 2)),
         is_gaussian=True,
         neighbours=TURN,
+    )
+
+
+FAMILY = "Statistics"
+_N = 50
+# Outside the bounds [0, 1], so that clipping has its part.
+_FAR = 7.0
+
+
+def statistics_cases() -> tuple[AuditCase, ...]:
+    """Every statistic under both kinds of noise; means of several columns too."""
+    everybody_low, one_high = np.zeros(_N), np.zeros(_N)
+    everybody_low[0], one_high[0] = -_FAR, _FAR
+    one_high_in_all, low_in_all = np.zeros((_N, 3)), np.zeros((_N, 3))
+    one_high_in_all[0] = _FAR
+    mean = partial(private_mean, bounds=(0.0, 1.0))
+    variance = partial(private_variance, bounds=(0.0, 1.0))
+    histogram = partial(private_histogram, edges=[0.0, 0.25, 0.5, 1.0])
+    changes = (
+        ("mean", mean, one_high, everybody_low),
+        ("mean of three columns", mean, one_high_in_all, low_in_all),
+        ("variance", variance, one_high, everybody_low),
+        ("histogram", histogram, one_high, everybody_low),
+    )
+    return tuple(
+        statistic_case(f"{name}, {mechanism.capitalize()} noise", function, mechanism, one, other)
+        for name, function, one, other in changes
+        for mechanism in MECHANISMS
+    )
+
+
+def statistic_case(
+    name: str,
+    function: partial[PrivateStatistic],
+    mechanism: str,
+    values: FloatArray,
+    values_prime: FloatArray,
+) -> AuditCase:
+    """One of the three statistics, released by the function that users call."""
+
+    def release(values: FloatArray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
+        return function(values, epsilon=epsilon, delta=BUDGET.delta, mechanism=mechanism, rng=rng)
+
+    def draws(values: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return np.stack(
+            [np.atleast_1d(release(values, BUDGET.epsilon, rng).value) for _ in range(n)]
+        )
+
+    rng = np.random.default_rng(0)
+    exact, exact_prime = (
+        np.atleast_1d(release(rows, math.inf, rng).value) for rows in (values, values_prime)
+    )
+    released = release(values, BUDGET.epsilon, rng)
+    guarantee = released.guarantee
+    scale = np.atleast_1d(released.noise_scale)
+
+    def laplace_likelihood_ratio(releases: FloatArray) -> FloatArray:
+        nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
+        return capped(np.sum(nearer / scale, axis=1))
+
+    is_gaussian = mechanism == "gaussian"
+    # One number orders releases as its likelihood ratio does, and makes the better picture.
+    projects = is_gaussian or exact.size == 1
+    return AuditCase(
+        name=name,
+        family=FAMILY,
+        covers=f"statistics.{function.func.__name__}.{mechanism}",
+        **claim(guarantee),
+        sees="the released statistic",
+        **under_both(draws, values, values_prime),
+        statistic=along(exact - exact_prime) if projects else laplace_likelihood_ratio,
+        is_gaussian=is_gaussian,
+        neighbours="One person's value drops from far above the bounds to the lower one; all "
+        "others are there.",
     )

@@ -28,7 +28,7 @@ from dpcore.experiments.audit.worst_neighbours import (
     seen_by_a_site,
 )
 from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
-from dpcore.pca.exponential import PpcaRelease, ppca
+from dpcore.pca.central import PpcaRelease, ppca
 from dpcore.pca.protocols.entry import Kind, Protocol, Where
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic

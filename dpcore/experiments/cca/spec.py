@@ -206,6 +206,9 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         If the spec asks for more people, pairs or sites than there are, or a view never varies.
     """
     people = views.n_samples if spec.samples is None else spec.samples
+    if 2 * spec.sites > views.n_samples:
+        most = views.n_samples // 2
+        raise ParameterError("sites", f"at most {most}, of two people each", spec.sites)
     if not 2 * spec.sites <= people <= views.n_samples:
         raise ParameterError("samples", f"in [{2 * spec.sites}, {views.n_samples}]", people)
     bounded = bound_views(

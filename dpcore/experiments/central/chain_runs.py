@@ -30,17 +30,12 @@ _WATCHED = 4
 class WatchedChains:
     """Chains on one law, and what was seen of them. Functions of the data: not for release.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (n_chains, n_sweeps + 1)
-        Captured energy as a share of exact PCA's, from the start on.
-    starts : tuple of {"random", "mode"}
-    random_share : float
-        What a uniformly random subspace captures on average.
-    converged : bool
-        Whether the last diagnostics passed.
-    r_hat, ess : float
-        The last split R-hat, and the smaller of bulk and tail effective sample size.
+    shares: shape (n_chains, n_sweeps + 1). Captured energy as a share of exact PCA's, from the
+        start on.
+    starts: tuple of {"random", "mode"}
+    random_share: What a uniformly random subspace captures on average.
+    converged: Whether the last diagnostics passed.
+    r_hat, ess: The last split R-hat, and the smaller of bulk and tail effective sample size.
     """
 
     shares: FloatArray
@@ -68,20 +63,11 @@ def watch(
     The chains of one spec are the same however long they run: a longer run begins with a shorter
     one.
 
-    Parameters
-    ----------
-    spec : RunSpec
-        From `dpcore.experiments.central.runs.central_spec`.
-    problem : Problem
-    n_chains : int
-        At least 2, half of them from a uniformly random subspace, half from the exact one.
-    n_sweeps : int, optional
-        At least 8.
-
-    Raises
-    ------
-    ParameterError
-        If K is the number of features: the only subspace there is needs no chain.
+    spec: From `dpcore.experiments.central.runs.central_spec`.
+    n_chains: At least 2, half of them from a uniformly random subspace, half from the exact one.
+    n_sweeps: At least 8.
+    Raises `ParameterError` if K is the number of features: the only subspace there is needs no
+        chain.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
     if settings.n_components == problem.n_features:

@@ -161,10 +161,7 @@ def is_covered_by_theorem_4(spec: ComplexitySpec, n_features: int) -> bool:
 def growth(rows: Sequence[Mapping[str, Any]], protocol: str) -> float:
     """The exponent p of n ~ d^p, least squares through the logarithms.
 
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two points.
+    Raises `ParameterError` if there are fewer than two points.
     """
     points = [(row["features"], row["samples"]) for row in rows if row["protocol"] == protocol]
     if len(points) < 2:

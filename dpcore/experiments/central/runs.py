@@ -32,7 +32,7 @@ from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
 from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
-from dpcore.pca.exponential import ppca
+from dpcore.pca.central import ppca
 from dpcore.spectra import SiteRows, captured_energy, site_moments
 from dpcore.streams import Purpose, Repetition
 
@@ -137,13 +137,8 @@ def central_problem(
     there is no mean to centre with, and energy is measured on the same uncentred second moment.
     On the sphere rows have length 1 around zero, and it is measured on the rows before that.
 
-    Parameters
-    ----------
-    key : ProblemKey
-        With one site.
-    prepared : Prepared
-    whole : callable, optional
-        Gives the second moment of all prepared rows, for keys that measure on everybody.
+    key: With one site.
+    whole: Gives the second moment of all prepared rows, for keys that measure on everybody.
     """
     if key.preparation == "published":
         return build_problem(key, prepared, whole)
@@ -170,10 +165,8 @@ def nearest_basis(components: FloatArray, exact: FloatArray) -> FloatArray:
     PPCA's components are uniform within their span, so that only this makes them comparable one
     by one. It reads the exact components: not for release.
 
-    Parameters
-    ----------
-    components : ndarray of shape (n_components, n_features), orthonormal rows
-    exact : ndarray of shape (at least n_components, n_features), orthonormal rows
+    components: shape (n_components, n_features), orthonormal rows
+    exact: shape (at least n_components, n_features), orthonormal rows
     """
     left, _, right = np.linalg.svd(components @ exact[: len(components)].T)
     turned: FloatArray = (left @ right).T @ components
@@ -183,19 +176,10 @@ def nearest_basis(components: FloatArray, exact: FloatArray) -> FloatArray:
 def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
     """Rows of `spec.repetitions` draws of the spec's one protocol.
 
-    Parameters
-    ----------
-    spec : RunSpec
-        From `central_spec`, with one protocol.
-    problem : Problem
-        From `central_problem`.
-    first : int
-        Number of the first repetition.
-
-    Raises
-    ------
-    ParameterError
-        If the protocol cannot run with these settings.
+    spec: From `central_spec`, with one protocol.
+    problem: From `central_problem`.
+    first: Number of the first repetition.
+    Raises `ParameterError` if the protocol cannot run with these settings.
     """
     (protocol,) = spec.protocols
     started = time.perf_counter()

@@ -43,10 +43,7 @@ class BoundedFolder:
     The root and what is in it have the rights of the folder that holds it, so that one which
     several people may write is shared in the whole. If that is made here, it is its maker's alone.
 
-    Attributes
-    ----------
-    trouble : str
-        One sentence if the last file could not be written, else empty.
+    trouble: One sentence if the last file could not be written, else empty.
     """
 
     def __init__(self, root: Path, most_bytes: int):
@@ -85,10 +82,7 @@ class BoundedFolder:
     def make_folder(self, folder: Path) -> None:
         """Make a folder under the root, with the rights of the one that holds it.
 
-        Raises
-        ------
-        OSError
-            If it cannot be.
+        Raises `OSError` if it cannot be.
         """
         if folder.is_dir():
             return

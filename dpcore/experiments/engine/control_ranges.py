@@ -25,10 +25,7 @@ SMALLEST_CONCENTRATION, LARGEST_CONCENTRATION = 1e-3, 1e6
 def require_counts(spec: object, **least: int) -> None:
     """Refuse fields of a spec that are no whole numbers from `least` on, or are beyond any use.
 
-    Raises
-    ------
-    ParameterError
-        Naming the first of them.
+    Raises `ParameterError` naming the first of them.
     """
     for name, smallest in least.items():
         value = getattr(spec, name)

@@ -12,7 +12,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.software import software_fingerprint
+from dpcore.experiments.engine.result_store import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit, run_unit
 
 if TYPE_CHECKING:
@@ -28,18 +28,10 @@ def on_cluster(
 ) -> Iterator[tuple[Unit, tuple[Finished, ...]]]:
     """Units as they are finished; those of a worker that dies are computed by another.
 
-    Parameters
-    ----------
-    units : iterable of Unit
-        Taken a few at a time, as there is room. Without any, nobody is called.
-    scheduler : str
-        Address, "tcp://host:8786".
-    stop : threading.Event
-
-    Raises
-    ------
-    ParameterError
-        If no scheduler answers there, or it stops answering before the units have ended.
+    units: Taken a few at a time, as there is room. Without any, nobody is called.
+    scheduler: Address, "tcp://host:8786".
+    Raises `ParameterError` if no scheduler answers there, or it stops answering before the units
+        have ended.
     """
     upcoming = iter(units)
     first = next(upcoming, None)

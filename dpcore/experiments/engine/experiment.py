@@ -45,37 +45,23 @@ def _nothing(*_: object) -> float:
 class Experiment(Generic[S, K, P]):
     """A family of experiments.
 
-    Parameters
-    ----------
-    row : type
-        The TypedDict of its rows.
-    outline : callable
-        spec -> of each row of one repetition, in order, what is known of it beforehand, such as
-        {"protocol": "full"}.
-    run : callable
-        (specs, problem, repetition, *, threads, checkpoint) -> rows of each spec, on one draw.
-        The specs are equal but for `after_draw`; each must get what it gets alone. `threads` may
-        be used, and `checkpoint` called, where a draw takes long: it raises when nobody waits.
-    problem_key : callable
-        (spec, repetition) -> all that the problem depends on.
-    problem : callable
-        key -> problem, in this process; what is shared is kept by whoever gives it.
-    dataset : callable
-        spec -> name of the data set whose rows are read, None where there is none.
-    data_of : callable
-        problem key -> what is large in it: problems on the same are run one after the other.
-    check : callable
-        Raises `ParameterError` for a spec that cannot run, without reading data.
-    after_draw : tuple of str
-        Fields of what is done with the noise once it is drawn.
-    repetitions : str
-        The field that counts repetitions; each is computed and kept by itself.
-    derived_fields : tuple of str
-        What a sweep may vary beside the spec's fields.
-    with_values : callable
-        (spec, values by field) -> spec, derived fields included.
-    draw_seconds, problem_seconds : callable
-        spec -> seconds a repetition takes, and problem key -> seconds it takes to make; roughly.
+    row: The TypedDict of its rows.
+    outline: spec -> of each row of one repetition, in order, what is known of it beforehand, such
+        as {"protocol": "full"}.
+    run: (specs, problem, repetition, *, threads, checkpoint) -> rows of each spec, on one draw. The
+        specs are equal but for `after_draw`; each must get what it gets alone. `threads` may be
+        used, and `checkpoint` called, where a draw takes long: it raises when nobody waits.
+    problem_key: (spec, repetition) -> all that the problem depends on.
+    problem: key -> problem, in this process; what is shared is kept by whoever gives it.
+    dataset: spec -> name of the data set whose rows are read, None where there is none.
+    data_of: problem key -> what is large in it: problems on the same are run one after the other.
+    check: Raises `ParameterError` for a spec that cannot run, without reading data.
+    after_draw: Fields of what is done with the noise once it is drawn.
+    repetitions: The field that counts repetitions; each is computed and kept by itself.
+    derived_fields: What a sweep may vary beside the spec's fields.
+    with_values: (spec, values by field) -> spec, derived fields included.
+    draw_seconds, problem_seconds: spec -> seconds a repetition takes, and problem key -> seconds it
+        takes to make; roughly.
     """
 
     row: type

@@ -41,14 +41,9 @@ class OnceCache(Generic[T]):
     What is computed from a table in somebody's hands (`dpcore.data.held_tables`) is kept with that
     table and not here: nobody else comes by it, and it goes when the table does.
 
-    Parameters
-    ----------
-    make : callable, optional
-        None where whoever asks brings it along.
-    keep : int
-        How many results, the most recently asked for.
-    most_bytes : int
-        What they may take together; the latest stays whatever it takes.
+    make: None where whoever asks brings it along.
+    keep: How many results, the most recently asked for.
+    most_bytes: What they may take together; the latest stays whatever it takes.
     """
 
     def __init__(self, make: Callable[..., T] | None, keep: int, most_bytes: int = MOST_BYTES):
@@ -62,10 +57,7 @@ class OnceCache(Generic[T]):
     def __call__(self, *key: Hashable, make: Callable[[], T] | None = None) -> T:
         """The result of a key, made where it is not there, by `make` if that is given.
 
-        Raises
-        ------
-        Exception
-            What making it raised, for everybody who waited; nothing is kept of it.
+        Raises `Exception`: what making it raised, for everybody who waited; nothing is kept of it.
         """
         if (own := self._of_holder(key)) is not None:
             return own(*key, make=make)

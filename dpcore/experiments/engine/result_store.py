@@ -16,18 +16,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from filelock import BaseFileLock, FileLock, Timeout
 from platformdirs import user_cache_path
 
+import dpcore
 from dpcore.data import dataset_status
 from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.bounded_folder import CLAIMS, bounded_folder
+from dpcore.experiments.engine.bounded_folder import CLAIMS, BoundedFolder, bounded_folder
 from dpcore.experiments.engine.experiment import Row, Spec, experiment_of
-from dpcore.experiments.engine.software import software_fingerprint
 from dpcore.experiments.engine.work_units import Finished, Unit
 
 T = TypeVar("T")
@@ -35,9 +37,33 @@ T = TypeVar("T")
 FOLDER_VARIABLE = "DPCORE_CACHE"
 SIZE_VARIABLE = "DPCORE_CACHE_SIZE"
 _USUAL_SIZE = "2 GB"
-# Of the folder's bound: what a visitor's moving sliders may put there at once.
-_LARGEST_SHARE = 0.01
+# Of the folder's bound: what a visitor's moving sliders may put there at once, and in all, so that
+# they push out no sweep.
+_LARGEST_SHARE, _CONTENTS_SHARE = 0.01, 0.1
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_PACKAGE = Path(dpcore.__file__).parent
+_NUMERICAL = ("numpy", "scipy")
+# Parts of the package that only show what others computed.
+_SHOWING = ("figures", "command_line")
+
+
+@cache
+def software_fingerprint() -> str:
+    """Digest of the source that computes rows and of the versions under it."""
+    digest = hashlib.sha256()
+    for name in _NUMERICAL:
+        digest.update(f"{name} {version(name)}\n".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        if path.relative_to(_PACKAGE).parts[0] not in _SHOWING:
+            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def versions() -> str:
+    """The same for a cell of a table: "dpcore 3f2a9c01, numpy 2.4.6, scipy 1.17.1"."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in _NUMERICAL)
+    return f"dpcore {software_fingerprint()[:8]}, {libraries}"
 
 
 def cache_folder() -> Path:
@@ -49,10 +75,7 @@ def cache_folder() -> Path:
 def size_in_bytes(text: str) -> int:
     """ "500 MB" as a number of bytes.
 
-    Raises
-    ------
-    ParameterError
-        If it is no size.
+    Raises `ParameterError` if it is no size.
     """
     found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d*)?)\s*([kmg]?)b?\s*", text, re.IGNORECASE)
     if found is None:
@@ -91,17 +114,9 @@ class Claim:
 class Store:
     """Finished units in a folder.
 
-    Parameters
-    ----------
-    folder : path, optional
-        `cache_folder()` by default; made when something is kept.
-
-    Attributes
-    ----------
-    trouble : str
-        One sentence for a person if results cannot be kept, else empty.
-    damaged : int
-        Entries found unreadable so far; they are computed again.
+    folder: path. `cache_folder()` by default; made when something is kept.
+    trouble: One sentence for a person if results cannot be kept, else empty.
+    damaged: Entries found unreadable so far; they are computed again.
     """
 
     def __init__(self, folder: str | Path | None = None):
@@ -113,16 +128,14 @@ class Store:
         except ParameterError as error:
             most_bytes = size_in_bytes(_USUAL_SIZE)
             self._misset = f"{error}: {_USUAL_SIZE} it is."
-        self._files = bounded_folder(self.folder / "sweeps", most_bytes)
-
-    @property
-    def most_bytes(self) -> int:
-        """What the folder may grow to."""
-        return self._files.most_bytes
+        self.most_bytes = most_bytes
+        contents = int(_CONTENTS_SHARE * most_bytes)
+        self._contents = bounded_folder(self.folder / "contents", contents)
+        self._files = bounded_folder(self.folder / "sweeps", most_bytes - contents)
 
     @property
     def trouble(self) -> str:
-        return self._misset or self._files.trouble
+        return self._misset or self._files.trouble or self._contents.trouble
 
     @property
     def damaged(self) -> int:
@@ -157,19 +170,14 @@ class Store:
     ) -> Iterator[Row]:
         """Rows that are always made together: found here, or made and kept once all are there.
 
-        Parameters
-        ----------
-        dataset : str
-            Whose rows they are computed from.
-        identity : sequence
-            Everything else they depend on, as JSON has it.
-        make : callable
-            Gives the rows, one after the other. Those of a held table are never kept.
+        dataset: Whose rows they are computed from.
+        identity: Everything else they depend on, as JSON has it.
+        make: Gives the rows, one after the other. Those of a held table are never kept.
         """
         if is_held(dataset):
             yield from make()
             return
-        path = self._path_of([*identity, _rows_here(dataset)])
+        path = self._path_of([*identity, _rows_here(dataset)], self._files)
         found = self._read(path, "rows", list)
         if found and all(isinstance(row, dict) for row in found):
             yield from found
@@ -182,12 +190,12 @@ class Store:
 
     def content(self, identity: Sequence[object]) -> bytes | None:
         """Bytes that were kept under an identity; None if there are none that can be read."""
-        return self._checked(self._path_of(identity, "bin"))
+        return self._checked(self._path_of(identity, self._contents), self._contents)
 
     def keep_content(self, identity: Sequence[object], content: bytes) -> None:
         """Keep bytes under everything they depend on, unless they would push out much else."""
         if len(content) <= _LARGEST_SHARE * self.most_bytes:
-            self._keep(self._path_of(identity, "bin"), content)
+            self._keep(self._path_of(identity, self._contents), content, self._contents)
 
     def claim(self, unit: Unit) -> Claim | None:
         """The right to compute a unit; None while another session has it.
@@ -209,26 +217,28 @@ class Store:
 
     def summary(self) -> StoreSummary:
         """How many entries there are and what they take, of every version."""
-        files = list(self._files.files())
+        files = [*self._files.files(), *self._contents.files()]
         entries = sum(file.path.endswith(".json") for file in files)
         return StoreSummary(self.folder, entries, sum(file.size for file in files))
 
     def clear(self) -> None:
         """Delete every entry, and nothing else that may be in the folder."""
         self._files.clear()
+        self._contents.clear()
 
     def _path(self, unit: Unit) -> Path:
         dataset = unit.experiment.dataset(unit.specs[0])
         here = None if dataset is None else _rows_here(dataset)
-        return self._path_of([_draw_of(unit), unit.repetition, here])
+        return self._path_of([_draw_of(unit), unit.repetition, here], self._files)
 
-    def _path_of(self, identity: Sequence[object], ending: str = "json") -> Path:
+    def _path_of(self, identity: Sequence[object], files: BoundedFolder) -> Path:
         digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
-        return self._files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.{ending}"
+        ending = "json" if files is self._files else "bin"
+        return files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.{ending}"
 
     def _read(self, path: Path, part: str, kind: type[T]) -> T | None:
         """One part of an entry; None if there is none of its kind, which is noted."""
-        body = self._checked(path)
+        body = self._checked(path, self._files)
         if body is None:
             return None
         with suppress(ValueError, RecursionError):
@@ -240,11 +250,11 @@ class Store:
         return None
 
     def _write(self, path: Path, document: dict[str, object]) -> None:
-        self._keep(path, json.dumps(document).encode())
+        self._keep(path, json.dumps(document).encode(), self._files)
 
-    def _checked(self, path: Path) -> bytes | None:
+    def _checked(self, path: Path, files: BoundedFolder) -> bytes | None:
         """What stands in a file after its checksum; None if it does not fit, which is noted."""
-        content = self._files.read(path)
+        content = files.read(path)
         if content is None:
             return None
         checksum, _, body = content.partition(b"\n")
@@ -253,8 +263,8 @@ class Store:
         self._unread.add(path)
         return None
 
-    def _keep(self, path: Path, body: bytes) -> None:
-        self._files.write(path, _checksum(body) + b"\n" + body)
+    def _keep(self, path: Path, body: bytes, files: BoundedFolder) -> None:
+        files.write(path, _checksum(body) + b"\n" + body)
 
 
 def _draw_of(unit: Unit) -> dict[str, Any]:

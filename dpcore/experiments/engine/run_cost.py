@@ -13,11 +13,7 @@ from dpcore.experiments.engine.sweep import Grid
 class RunCost:
     """What a run takes at most: draws that are kept on disk already take nothing.
 
-    Parameters
-    ----------
-    draws, rows : int
-    seconds : float
-        On one processor.
+    seconds: On one processor.
     """
 
     draws: int = 0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypedDict, Unpack
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.executor import results
 from dpcore.experiments.engine.experiment import ProblemSource, Row, Spec, experiment_of
 from dpcore.experiments.engine.result_store import Store
@@ -27,13 +27,8 @@ Values = tuple[tuple[str, Any], ...]
 class Cell:
     """One point of a sweep's grid: a spec, or the reason why there is none.
 
-    Parameters
-    ----------
-    values : tuple of (field, value)
-        What tells this cell from the sweep's others.
-    spec : Spec or None
-    reason : str or None
-        Why the cell cannot run.
+    values: tuple of (field, value). What tells this cell from the sweep's others.
+    reason: Why the cell cannot run.
     """
 
     values: Values
@@ -60,17 +55,10 @@ class Grid(Protocol):
 class Sweep:
     """A base spec and the fields that vary, over the grid of their values.
 
-    Parameters
-    ----------
-    base : Spec
-    vary : tuple of (field, values)
-        The last varies fastest. Fields of the spec, and what its family derives from several: of
-        PCA "intermediate_ratio" sets R = ratio K and "people_per_site" N = people S.
-
-    Raises
-    ------
-    ParameterError
-        If a field is unknown, appears twice or has no values.
+    vary: tuple of (field, values). The last varies fastest. Fields of the spec, and what its family
+        derives from several: of PCA "intermediate_ratio" sets R = ratio K and "people_per_site" N =
+        people S.
+    Raises `ParameterError` if a field is unknown, appears twice or has no values.
     """
 
     base: Any
@@ -80,8 +68,7 @@ class Sweep:
         known = experiment_of(self.base).variable_fields(self.base)
         seen: set[str] = set()
         for field, values in self.vary:
-            if field not in known:
-                raise ParameterError("vary", f"one of {', '.join(known)}", field)
+            require_one_of("vary", field, known)
             if field in seen:
                 raise ParameterError("vary", "a field at most once", field)
             if not values:
@@ -103,10 +90,7 @@ class Sweep:
 class Points:
     """Specs one by one, where they are no grid.
 
-    Parameters
-    ----------
-    specs : tuple of Spec
-        Of one family.
+    specs: Of one family.
     """
 
     specs: tuple[Any, ...]
@@ -128,18 +112,12 @@ class Points:
 class Event:
     """What arrived, and how far the sweep is.
 
-    Parameters
-    ----------
-    finished : tuple of Finished
-        Rows of one or more (cell, repetition), each with the position of its cell.
-    skipped : tuple of row
-        Cells found infeasible, with their reasons; those known in advance come first.
-    done, total : int
-        Draws, that is (cell, repetition) pairs, of the feasible cells.
-    stored : int
-        How many of those done were in the store already.
-    seconds : float
-        Since the sweep began.
+    finished: Rows of one or more (cell, repetition), each with the position of its cell.
+    skipped: tuple of row. Cells found infeasible, with their reasons; those known in advance come
+        first.
+    done, total: Draws, that is (cell, repetition) pairs, of the feasible cells.
+    stored: How many of those done were in the store already.
+    seconds: Since the sweep began.
     """
 
     finished: tuple[Finished, ...]
@@ -188,35 +166,18 @@ def run_sweep(
 ) -> Iterator[Event]:
     """Run a sweep; rows are handed over as they are finished, in no particular order.
 
-    Parameters
-    ----------
-    sweep : Sweep or Points
-    workers : int
-        Threads of this process. Not read with a scheduler.
-    store : Store, optional
-        Where finished rows are kept and looked up. Two sweeps that share a store and a cell
+    workers: Threads of this process. Not read with a scheduler.
+    store: Where finished rows are kept and looked up. Two sweeps that share a store and a cell
         compute it once, whichever processes they run in.
-    scheduler : str, optional
-        Address of a Dask scheduler whose workers compute instead ("tcp://host:8786"). They load
-        data sets themselves, so each needs the data files in its own data home.
-    should_stop : callable, optional
-        Asked several times a second; once it says true the sweep ends within a moment, and
+    scheduler: Address of a Dask scheduler whose workers compute instead ("tcp://host:8786"). They
+        load data sets themselves, so each needs the data files in its own data home.
+    should_stop: Asked several times a second; once it says true the sweep ends within a moment, and
         everything yielded before stays true.
-    problems : callable, optional
-        Problem key -> problem, called from several threads; the family's own by default. Not read
-        with a scheduler.
-
-    Yields
-    ------
-    Event
-        The first at once, with what is known to be infeasible.
-
-    Raises
-    ------
-    ParameterError
-        If the scheduler cannot be reached.
-    DataUnavailable
-        If a data set's files are not there.
+    problems: Problem key -> problem, called from several threads; the family's own by default. Not
+        read with a scheduler.
+    Yields: The first at once, with what is known to be infeasible.
+    Raises `ParameterError` if the scheduler cannot be reached.
+    Raises `DataUnavailable` if a data set's files are not there.
     """
     cells = sweep.cells()
     units = units_of({i: cell.spec for i, cell in enumerate(cells) if cell.spec is not None})
@@ -255,11 +216,7 @@ def collect(
 ) -> SweepResult:
     """Run a sweep to its end and put its rows in the order of the grid.
 
-    Parameters
-    ----------
-    sweep : Sweep or Points
-    should_stop, **options
-        As for `run_sweep`.
+    should_stop, **options: As for `run_sweep`.
     """
     finished: list[Finished] = []
     skipped: list[Row] = []

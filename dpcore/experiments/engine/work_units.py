@@ -28,13 +28,8 @@ class Finished:
 class Unit:
     """Cells of a sweep that share everything up to the noise of one repetition.
 
-    Parameters
-    ----------
-    cells : tuple of int
-        Positions in the sweep's grid.
-    specs : tuple of Spec
-        Of those cells.
-    repetition : int
+    cells: Positions in the sweep's grid.
+    specs: Of those cells.
     """
 
     cells: tuple[int, ...]
@@ -59,10 +54,7 @@ def units_of(specs: Mapping[int, Spec]) -> tuple[Unit, ...]:
     them every cell has its first repetition before any has its second, so that curves fill in
     evenly.
 
-    Parameters
-    ----------
-    specs : mapping of int to Spec
-        Feasible cells by position.
+    specs: Feasible cells by position.
     """
     groups: dict[tuple[Hashable, int], list[int]] = {}
     for cell, spec in specs.items():
@@ -94,15 +86,9 @@ def run_unit(
 ) -> tuple[Finished, ...]:
     """Run every cell of a unit on one draw.
 
-    Parameters
-    ----------
-    unit : Unit
-    problems : callable, optional
-        Problem key -> problem; the family's own by default.
-    checkpoint : callable
-        Called now and then; what it raises ends the unit.
-    threads : int
-        What a draw may be shared among.
+    problems: Problem key -> problem; the family's own by default.
+    checkpoint: Called now and then; what it raises ends the unit.
+    threads: What a draw may be shared among.
     """
     experiment = unit.experiment
     try:

@@ -21,20 +21,11 @@ from dpcore.streams import Purpose, stream
 class LearningProblem:
     """People who learn and people who test, for one question about their labels.
 
-    Attributes
-    ----------
-    X, test_X : ndarray of shape (n, n_features)
-        Row norms at most 1, unless for the sphere.
-    y, test_y : ndarray of int of shape (n,)
-        Positions in `class_names`.
-    class_names : tuple of str
-    sites : tuple of ndarray
-        Row numbers of X at each site.
-    moments : SiteMoments or SiteRows
-        Of X around zero; X itself for the sphere, in which rows wait for a centre.
-    tested : ndarray of int
-        Row numbers of the test people in the data set's test half.
-    default_components : int
+    X, test_X: shape (n, n_features). Row norms at most 1, unless for the sphere.
+    y, test_y: ndarray of int of shape (n,). Positions in `class_names`.
+    sites: Row numbers of X at each site.
+    moments: Of X around zero; X itself for the sphere, in which rows wait for a centre.
+    tested: Row numbers of the test people in the data set's test half.
     """
 
     X: np.ndarray
@@ -61,10 +52,8 @@ class LearningProblem:
 def build_learning_problem(key: LearningKey) -> LearningProblem:
     """The people and the question of one key.
 
-    Raises
-    ------
-    ParameterError
-        If a class is unknown, more people are asked for than there are, or a site would be empty.
+    Raises `ParameterError` if a class is unknown, more people are asked for than there are, or a
+        site would be empty.
     """
     data = local_halves(key.dataset, key.preparation)
     for label in key.classes:

@@ -81,21 +81,13 @@ class ClassificationRow(TypedDict):
 class Outcome:
     """A trained pipeline and how it does on the test people.
 
-    Attributes
-    ----------
-    components : ndarray of shape (n_components, n_features)
-    origin : ndarray of shape (n_features,)
-        What was taken from rows before projecting; zeros without centring.
-    row_norm_bound : float
-        What rows were cut to after that.
-    on_sphere : bool
-        Whether each was brought to length 1 instead.
-    model : PrivateSVM or PrivateLogisticRegression
-    predicted : ndarray of int of shape (n_test,)
-    test_error : float
-        Share of the test people whose class is not the predicted one.
-    guarantees : dict of str to Guarantee
-        Of each stage that reads the people who learn.
+    components: shape (n_components, n_features)
+    origin: shape (n_features,). What was taken from rows before projecting; zeros without centring.
+    row_norm_bound: What rows were cut to after that.
+    on_sphere: Whether each was brought to length 1 instead.
+    predicted: ndarray of int of shape (n_test,)
+    test_error: Share of the test people whose class is not the predicted one.
+    guarantees: Of each stage that reads the people who learn.
     """
 
     components: np.ndarray
@@ -118,10 +110,7 @@ def run_pipeline(
 ) -> Outcome:
     """One repetition of a pipeline.
 
-    Raises
-    ------
-    ParameterError
-        If the spec cannot run on these people.
+    Raises `ParameterError` if the spec cannot run on these people.
     """
     spec = with_centring_share(spec, problem)
     stages, bound = Repetition(spec.seed, repetition), row_norm_bound(spec)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from dpcore.data.preparation import RENAMED
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.experiments.pca.spec import BUYING, PREPARATIONS
 from dpcore.pca.protocols.entry import Kind
@@ -44,39 +44,26 @@ class LearningKey:
 class ClassificationSpec:
     """One pipeline: centre, find a subspace, train in it.
 
-    Parameters
-    ----------
-    dataset : str
-    classes : tuple of int
-        Positions in the label names: none takes all classes, one against another each; one is
+    classes: Positions in the label names: none takes all classes, one against another each; one is
         that class against the rest; two are those two classes' people only.
-    pipeline : {"exact", "subspace", "private", "random", "random-private"}
-        Nothing private; a private subspace and a classifier that is not; everything private; a
-        random subspace and a classifier that is not, or one that has the whole budget.
-    protocol : str
-        Key of `dpcore.pca.protocols.register.PROTOCOLS` for the private subspace.
-    epsilon, delta : float
-        Asked of everything released together, under replace-one.
-    preparation : {"sphere", "bounded", "none", "published"}
-        Sphere brings every row to length 1 around a private mean of all classes together. Bounded
-        takes that mean from clipped rows and cuts what is left; none only clips. Published
-        centring and scaling read everybody's rows and are not private.
-    pca_share : float
-        Share of epsilon for the subspace; at 0 it is a random one. Training has the rest.
-    centring_share : float or None
-        Share of epsilon for that mean, which is of nobody's label; 0 buys none, and rows are taken
-        around the public middle. None leaves it to the rule of `dpcore.pca.mean_share`, which
-        reads public numbers alone, and takes it out of PCA's share.
-    components : int or None
-        K; None takes the data set's default.
-    sites, samples : int, int or None
-        Sites of a distributed protocol; people who learn, None for everybody.
-    model : {"svm", "logistic"}
-    regularization : float
-        Lambda of the classifier.
-    calibration, noise, truncation
-        As in `dpcore.pca.ReleaseSettings`.
-    repetitions, seed : int
+    pipeline: {"exact", "subspace", "private", "random", "random-private"}. Nothing private; a
+        private subspace and a classifier that is not; everything private; a random subspace and a
+        classifier that is not, or one that has the whole budget.
+    protocol: Key of `dpcore.pca.protocols.register.PROTOCOLS` for the private subspace.
+    epsilon, delta: Asked of everything released together, under replace-one.
+    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings every row to length 1
+        around a private mean of all classes together. Bounded takes that mean from clipped rows and
+        cuts what is left; none only clips. Published centring and scaling read everybody's rows and
+        are not private.
+    pca_share: Share of epsilon for the subspace; at 0 it is a random one. Training has the rest.
+    centring_share: Share of epsilon for that mean, which is of nobody's label; 0 buys none, and
+        rows are taken around the public middle. None leaves it to the rule of
+        `dpcore.pca.mean_share`, which reads public numbers alone, and takes it out of PCA's share.
+    components: K; None takes the data set's default.
+    sites, samples: Sites of a distributed protocol; people who learn, None for everybody.
+    model: {"svm", "logistic"}
+    regularization: Lambda of the classifier.
+    calibration, noise, truncation: As in `dpcore.pca.ReleaseSettings`.
     """
 
     experiment = "dpcore.experiments.learning.classification_runs:CLASSIFICATION"
@@ -109,8 +96,7 @@ class ClassificationSpec:
             ("model", MODELS),
             ("preparation", PREPARATIONS),
         ):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         for name in ("pca_share", "centring_share"):
             if not 0 <= (getattr(self, name) or 0.0) <= 1:
                 raise ParameterError(name, "in [0, 1]", getattr(self, name))

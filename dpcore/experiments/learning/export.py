@@ -40,11 +40,7 @@ def classification_notebook(spec: ClassificationSpec) -> str:
 def statistic_script(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> str:
     """A Python script that makes the page's release once more.
 
-    Parameters
-    ----------
-    spec : StatisticSpec
-    origin : (data set, column number) or list of float
-        Where the values are from, or the values.
+    origin: (data set, column number) or list of float. Where the values are from, or the values.
     """
     return script("One private statistic", _statistic_cells(spec, origin))
 

@@ -14,12 +14,10 @@ from dpcore.experiments.learning.classification_runs import Outcome
 class Plane:
     """Test people and predictions in the plane of two components.
 
-    Attributes
-    ----------
-    points : ndarray of shape (n, 2)
-    classes : ndarray of int of shape (n,)
-    regions : ndarray of int of shape (n_vertical, n_horizontal)
-    axes : (horizontal, vertical) grid positions
+    points: shape (n, 2)
+    classes: ndarray of int of shape (n,)
+    regions: ndarray of int of shape (n_vertical, n_horizontal)
+    axes: (horizontal, vertical) grid positions
     """
 
     points: np.ndarray

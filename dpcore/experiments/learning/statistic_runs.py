@@ -93,9 +93,7 @@ def affordable_draws(n_samples: int, spec: StatisticSpec) -> int:
 def error_draws(values: np.ndarray, spec: StatisticSpec, draws: int) -> np.ndarray:
     """Errors of many releases, against the statistic of the bounded values.
 
-    Returns
-    -------
-    ndarray of shape (draws,), or (draws * bins,) for a histogram
+    Returns: shape (draws,), or (draws * bins,) for a histogram
     """
     bounded = np.clip(values, spec.low, spec.high)
     exact = truth(bounded, spec)
@@ -199,13 +197,8 @@ def _released(
 class ErrorsSpec:
     """Many releases of one statistic.
 
-    Parameters
-    ----------
-    statistic : StatisticSpec
-    origin : tuple
-        (data set, column number), or ("typed", numbers …).
-    draws : int
-        How many releases.
+    origin: (data set, column number), or ("typed", numbers …).
+    draws: How many releases.
     """
 
     experiment = "dpcore.experiments.learning.statistic_runs:STATISTIC"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.control_ranges import LARGEST_BOUND, require_counts
 from dpcore.privacy import PrivacyBudget
 from dpcore.statistics import MECHANISMS
@@ -33,19 +33,12 @@ _SEPARATORS = re.compile(r"[\s,;]+")
 class StatisticSpec:
     """What is released about one column.
 
-    Parameters
-    ----------
-    kind : {"mean", "variance", "histogram"}
-    low, high : float
-        Public bounds; the histogram's outermost edges.
-    epsilon, delta : float
-        Asked of this one release.
-    mechanism : {"laplace", "gaussian"}
-    bins : int
-        Of the histogram, equally wide.
-    seed : int
-    column : str
-        Public name of what the values are. Columns of one name share their noise.
+    kind: {"mean", "variance", "histogram"}
+    low, high: Public bounds; the histogram's outermost edges.
+    epsilon, delta: Asked of this one release.
+    mechanism: {"laplace", "gaussian"}
+    bins: Of the histogram, equally wide.
+    column: Public name of what the values are. Columns of one name share their noise.
     """
 
     kind: str = MEAN
@@ -61,8 +54,7 @@ class StatisticSpec:
     def __post_init__(self) -> None:
         PrivacyBudget(self.epsilon, self.delta)
         for name, choices in (("kind", KINDS), ("mechanism", MECHANISMS)):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         if not self.low < self.high < math.inf:
             raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
         for name, bound in (("lower bound", self.low), ("upper bound", self.high)):
@@ -92,10 +84,8 @@ def usual_bounds(dataset: str | None) -> tuple[float, float]:
 def numbers_in(text: str) -> np.ndarray:
     """The numbers in a text, separated by blanks, commas, semicolons or lines.
 
-    Raises
-    ------
-    ParameterError
-        Naming the first thing that is no finite number, or if there are fewer than two.
+    Raises `ParameterError` naming the first thing that is no finite number, or if there are fewer
+        than two.
     """
     numbers = []
     for word in filter(None, _SEPARATORS.split(text.strip())):

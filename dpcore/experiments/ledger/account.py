@@ -33,21 +33,13 @@ _NOBODY = -1
 class Charge:
     """Draws of one kind of noise at one setting.
 
-    Parameters
-    ----------
-    release : Release
-        One draw: who pays, and how much.
-    numbers : frozenset of int
-        Which draws: repetition 0 seen here and repetition 0 seen there are one.
-    what : tuple of str
-        What was released from them: components, eigenvalues, a mean.
-    seen : tuple of str
-        By which algorithms.
-    by_sites : bool
-        Whether sites added the noise, each to what its own people gave.
-    stream : str
-        Unit noise that the laboratory holds while settings move, from the same seed; empty where
-        the noise is of this charge alone.
+    release: One draw: who pays, and how much.
+    numbers: Which draws: repetition 0 seen here and repetition 0 seen there are one.
+    what: What was released from them: components, eigenvalues, a mean.
+    seen: By which algorithms.
+    by_sites: Whether sites added the noise, each to what its own people gave.
+    stream: Unit noise that the laboratory holds while settings move, from the same seed; empty
+        where the noise is of this charge alone.
     """
 
     release: Release
@@ -91,16 +83,9 @@ class Charge:
 class Account:
     """Everything shown about one data set: charges by key, and what no budget covers.
 
-    Parameters
-    ----------
-    dataset : str
-    charges : dict of str to Charge
-    uncovered : dict of str to str
-        What was shown that no guarantee covers, and why.
-    cap : Cap or None
-        The most that may be spent on a person from `before` on.
-    before : dict of str to Charge
-        What had been paid when the cap was set.
+    uncovered: What was shown that no guarantee covers, and why.
+    cap: The most that may be spent on a person from `before` on.
+    before: What had been paid when the cap was set.
     """
 
     dataset: str
@@ -117,12 +102,9 @@ class Account:
     def pay(self, *charges: Charge) -> bool:
         """Enter all of these charges, or none; False if they were known and nothing is added.
 
-        Raises
-        ------
-        ParameterError
-            If one is about other people: it would be in no total.
-        BeyondCap
-            If there is a cap that they would exceed together; nothing is entered then.
+        Raises `ParameterError` if one is about other people: it would be in no total.
+        Raises `BeyondCap` if there is a cap that they would exceed together; nothing is entered
+            then.
         """
         entries, is_new = self._with(charges)
         if is_new:

@@ -43,16 +43,9 @@ def of_statistic(
 ) -> Charge:
     """What one mean, variance or histogram costs.
 
-    Parameters
-    ----------
-    dataset : str or None
-        None stands for numbers that somebody typed.
-    identity : tuple
-        Tells the column, or the numbers, from any other.
-    name : str
-        What a person calls the column.
-    spec : StatisticSpec
-    guarantee : Guarantee
+    dataset: None stands for numbers that somebody typed.
+    identity: Tells the column, or the numbers, from any other.
+    name: What a person calls the column.
     """
     settings: tuple[object, ...] = (
         spec.kind,
@@ -84,13 +77,9 @@ def of_pipeline(
 ) -> list[Charge]:
     """What the stages of a classifier cost: a mean, a noisy moment, the training.
 
-    Parameters
-    ----------
-    spec : ClassificationSpec
-    guarantees : mapping of stage to Guarantee
-        As in `dpcore.experiments.learning.classification_runs.Outcome`.
-    draws : int
-        The first so many repetitions.
+    guarantees: mapping of stage to Guarantee. As in
+        `dpcore.experiments.learning.classification_runs.Outcome`.
+    draws: The first so many repetitions.
     """
     if not guarantees:
         return []

@@ -34,10 +34,7 @@ Cell = Mapping[str, Any]
 def promised(spec: RunSpec, key: str, dataset: DatasetStatus) -> Guarantee:
     """The guarantee that a run of the spec's first draw would come with, no row being read.
 
-    Raises
-    ------
-    ParameterError
-        If the spec cannot run.
+    Raises `ParameterError` if the spec cannot run.
     """
     n_samples = dataset.n_samples if spec.samples is None else spec.samples
     sizes = dataset.site_sizes
@@ -68,16 +65,10 @@ def of_run(
 ) -> list[Charge]:
     """What a spec's protocols cost: one charge for each noise they read.
 
-    Parameters
-    ----------
-    spec : RunSpec
-    guarantees : mapping of protocol to Guarantee
-    n_samples : int
-        People who take part.
-    draws : int
-        The first so many repetitions.
-    what : tuple of str
-        What was released.
+    guarantees: mapping of protocol to Guarantee
+    n_samples: People who take part.
+    draws: The first so many repetitions.
+    what: What was released.
     """
     cell = vars(spec) | {"samples": n_samples}
     return together(

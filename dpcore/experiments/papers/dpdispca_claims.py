@@ -44,14 +44,9 @@ _AXES = {
 class Verdict:
     """Whether a claim holds in a live run.
 
-    Parameters
-    ----------
-    claim : str
-        A few words.
-    holds : bool or None
-        None where the rows cannot tell: fewer than two draws, or nothing beyond luck.
-    sentence : str
-        What the run shows, with numbers.
+    claim: A few words.
+    holds: None where the rows cannot tell: fewer than two draws, or nothing beyond luck.
+    sentence: What the run shows, with numbers.
     """
 
     claim: str
@@ -62,13 +57,8 @@ class Verdict:
 def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis") -> Verdict:
     """The panel's own claim: how energy goes along its axis.
 
-    Parameters
-    ----------
-    figure : PaperFigure
-    rows : sequence of dict
-        Of a complete run of the panel, or of the values that could run.
-    protocol : str
-        Whose curve is judged.
+    rows: Of a complete run of the panel, or of the values that could run.
+    protocol: Whose curve is judged.
     """
     curves = Curves(rows, figure.field)
     direction = -1 if figure.trend.startswith("falls") else 1
@@ -123,12 +113,8 @@ def check_claims(figure: PaperFigure, rows: Sequence[Row]) -> tuple[Verdict, ...
 def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]], level: float = 0.5) -> Verdict:
     """A lower dimension needs less epsilon: across the three panels that vary epsilon.
 
-    Parameters
-    ----------
-    rows_of_figure : mapping of str to rows
-        Rows of fig1-a, fig1-b and fig1-c.
-    level : float
-        The share of the optimum to be reached. Energies of different data start from different
+    rows_of_figure: Rows of fig1-a, fig1-b and fig1-c.
+    level: The share of the optimum to be reached. Energies of different data start from different
         floors, so it is counted from the random subspace of each: 0.5 is half way up.
     """
     claim = "A lower dimension needs less ε."
@@ -158,16 +144,8 @@ def check_cost_of_sending(
 ) -> Verdict:
     """How much of the cost of sending proxies is left when truncation keeps what is positive.
 
-    Parameters
-    ----------
-    figure : PaperFigure
-    rows, psd_rows : sequence of dict
-        Of the panel as published, and with `truncation="psd"`.
-
-    Returns
-    -------
-    Verdict
-        Of the paper's claim that full beats DPdisPCA, under psd truncation.
+    rows, psd_rows: Of the panel as published, and with `truncation="psd"`.
+    Checks the paper's claim that full beats DPdisPCA, under psd truncation.
     """
     published, psd = Curves(rows, figure.field), Curves(psd_rows, figure.field)
     at = max(published.values, key=lambda value: published.lead("full", "dpdis", value).mean)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.errors import ParameterError
+from dpcore.errors import require_one_of
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.papers.dpdispca_claims import Verdict, check_claims
@@ -35,21 +35,12 @@ DELTAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2)
 class PaperFigure:
     """One published panel: a base spec and the field that varies.
 
-    Parameters
-    ----------
-    name : str
-        As on the command line.
-    title : str
-    base : RunSpec
-    field : str
-        Field of a sweep that varies.
-    values : tuple
-    claim : str
-        What the paper says the panel shows.
-    trend : {"grows", "falls and levels off", "grows and levels off"}
-        The same, as `dpcore.experiments.papers.dpdispca_claims` checks it.
-    axis : str
-        Title of the axis.
+    name: As on the command line.
+    field: Field of a sweep that varies.
+    claim: What the paper says the panel shows.
+    trend: {"grows", "falls and levels off", "grows and levels off"}. The same, as
+        `dpcore.experiments.papers.dpdispca_claims` checks it.
+    axis: Title of the axis.
     """
 
     name: str
@@ -178,11 +169,7 @@ FIGURES: dict[str, PaperFigure] = {**DPDISPCA}
 def paper_figure(name: str) -> PaperFigure:
     """The published panel of this name.
 
-    Raises
-    ------
-    ParameterError
-        Naming the known ones.
+    Raises `ParameterError` naming the known ones.
     """
-    if name not in FIGURES:
-        raise ParameterError("figure", f"one of {', '.join(FIGURES)}", name)
+    require_one_of("figure", name, FIGURES)
     return FIGURES[name]

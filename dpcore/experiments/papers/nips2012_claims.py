@@ -45,12 +45,8 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
 def check_sample_curve(rows: Sequence[Row], *, is_low_dimensional: bool) -> tuple[Verdict, ...]:
     """Figure 1: PPCA at least MOD-SuLQ everywhere, growing with n; MOD-SuLQ near random.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        Of protocols exact, ppca, modsulq and random at several `samples`.
-    is_low_dimensional : bool
-        Whether this is the data set for which the paper makes an exception.
+    rows: Of protocols exact, ppca, modsulq and random at several `samples`.
+    is_low_dimensional: Whether this is the data set for which the paper makes an exception.
     """
     series = _series(rows, "samples")
     values = sorted({value for _, value in series})
@@ -99,14 +95,10 @@ def check_accuracies(
 ) -> Iterator[Verdict]:
     """Table 1, one line: PPCA almost as good as exact PCA, the others a little worse.
 
-    Parameters
-    ----------
-    title : str
-        Of the line.
-    published : mapping of protocol to float
-        Printed accuracies in percent; none where nothing was printed.
-    rows : sequence of dict
-        Of that line, with `accuracy`.
+    title: Of the line.
+    published: mapping of protocol to float. Printed accuracies in percent; none where nothing was
+        printed.
+    rows: Of that line, with `accuracy`.
     """
     accuracies = {
         protocol: [100 * row["accuracy"] for row in rows if row["protocol"] == protocol]

@@ -41,20 +41,11 @@ CITATION = (
 class Figure2012:
     """A figure of the 2012 paper, or its table.
 
-    Parameters
-    ----------
-    name, title, claim, axis : str
-    field : str
-        What its rows go along: "samples", "epsilon" or "task".
-    values : tuple
-    specs : tuple of DrawsSpec
-        Of every value and algorithm, as often as the paper ran them.
-    judge : callable
-        Rows of a live run -> the paper's claims on them.
-    note : str
-        What is to be known beside the claim.
-    published : tuple of dict
-        Printed numbers; the figures have none.
+    field: What its rows go along: "samples", "epsilon" or "task".
+    specs: Of every value and algorithm, as often as the paper ran them.
+    judge: Rows of a live run -> the paper's claims on them.
+    note: What is to be known beside the claim.
+    published: Printed numbers; the figures have none.
     """
 
     name: str

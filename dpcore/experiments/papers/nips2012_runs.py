@@ -25,20 +25,11 @@ _DRAW_SECONDS = {"census": 0.02, "kddcup99": 0.006, "localization": 0.001, "insu
 class DrawsSpec:
     """Draws of one algorithm on a data set prepared by a public bound, all people in one place.
 
-    Parameters
-    ----------
-    dataset, protocol : str
-    epsilon, delta : float
-    components : int
-    samples : int or None
-        People; None takes everybody.
-    reference : {"sites", "all"}
-        Whose second moment the captured energy is measured on, as in `RunSpec`.
-    draws : int
-        In each permutation.
-    permutations : int
-        Each draws the people anew.
-    seed : int
+    samples: People; None takes everybody.
+    reference: {"sites", "all"}. Whose second moment the captured energy is measured on, as in
+        `RunSpec`.
+    draws: In each permutation.
+    permutations: Each draws the people anew.
     """
 
     experiment = "dpcore.experiments.papers.nips2012_runs:DRAWS"

@@ -106,15 +106,9 @@ def kddcup_in_recorded_units(dataset: Dataset) -> Dataset:
 class Task:
     """One line of the table.
 
-    Parameters
-    ----------
-    dataset, title : str
-    components : int
-        k.
-    features : callable
-        Dataset -> Dataset: which features, in which units.
-    published : tuple of (protocol, mean, standard deviation)
-        Printed accuracies in percent.
+    components: k.
+    features: Dataset -> Dataset: which features, in which units.
+    published: tuple of (protocol, mean, standard deviation). Printed accuracies in percent.
     """
 
     dataset: str
@@ -200,18 +194,10 @@ def classify(
 ) -> tuple[float, float]:
     """Train and tune a linear SVM on a tenth of the rows; test it on the others.
 
-    Parameters
-    ----------
-    features : ndarray of shape (n_samples, n_components)
-    labels : ndarray of shape (n_samples,)
-        0 or 1.
-    rng : numpy.random.Generator
-        Says who trains and, among them, who tunes.
-
-    Returns
-    -------
-    (float, float)
-        Share of the others labelled rightly, and the cost C that was chosen.
+    features: shape (n_samples, n_components)
+    labels: shape (n_samples,). 0 or 1.
+    rng: Says who trains and, among them, who tunes.
+    Returns: (float, float). Share of the others labelled rightly, and the cost C that was chosen.
     """
     order = rng.permutation(len(features))
     training, testing = np.split(order, [max(2, int(_TRAINING_SHARE * len(order)))])

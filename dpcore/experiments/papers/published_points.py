@@ -38,18 +38,11 @@ class PublishedPoint:
 class Comparison:
     """A live run against the published points it has values in common with.
 
-    Parameters
-    ----------
-    points : int
-        How many are compared.
-    largest : float
-        Largest absolute difference of means, in shares of the optimum.
-    at : PublishedPoint
-        Where.
-    ours : float
-        Our mean there.
-    is_part : bool
-        Only a part of the data set is on this machine: its other rows have other moments, and
+    points: How many are compared.
+    largest: Largest absolute difference of means, in shares of the optimum.
+    at: Where.
+    ours: Our mean there.
+    is_part: Only a part of the data set is on this machine: its other rows have other moments, and
         the curves can be compared in shape alone.
     """
 
@@ -64,10 +57,7 @@ class Comparison:
 def published_points() -> tuple[PublishedPoint, ...]:
     """The whole table.
 
-    Raises
-    ------
-    DataUnavailable
-        If the table is not there.
+    Raises `DataUnavailable` if the table is not there.
     """
     try:
         lines = TABLE.read_text().splitlines()
@@ -102,17 +92,9 @@ def published_citation() -> str:
 def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | None:
     """The largest difference between our means and the published ones.
 
-    Parameters
-    ----------
-    figure : str
-        Name of the panel.
-    rows : sequence of dict
-        Of a live run of that panel; may be incomplete.
-
-    Returns
-    -------
-    Comparison or None
-        None where nothing can be compared.
+    figure: Name of the panel.
+    rows: Of a live run of that panel; may be incomplete.
+    Returns: None where nothing can be compared.
     """
     points = published_points_of(figure)
     ratios: dict[PublishedPoint, list[float]] = {
@@ -140,16 +122,10 @@ def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | Non
 class PanelState:
     """What the rows kept on disk say of a panel.
 
-    Parameters
-    ----------
-    figure : PaperFigure
-    draws : int
-        How many draws are there for every value of its axis; 0 if it has not been run.
-    means : tuple of (protocol, value, mean energy ratio)
-    comparison : Comparison or None
-        With the published points, where there are any.
-    verdicts : tuple of Verdict
-        On the paper's claims; none without draws.
+    draws: How many draws are there for every value of its axis; 0 if it has not been run.
+    means: tuple of (protocol, value, mean energy ratio)
+    comparison: With the published points, where there are any.
+    verdicts: On the paper's claims; none without draws.
     """
 
     figure: PaperFigure

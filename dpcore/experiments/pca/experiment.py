@@ -26,10 +26,7 @@ _A_MOMENT_OF_SQUARED_FEATURES = 3e-11
 def check_feasible(spec: RunSpec) -> None:
     """Refuse, without reading any data, a spec that its data set cannot serve.
 
-    Raises
-    ------
-    ParameterError
-        Saying what is wrong with which parameter.
+    Raises `ParameterError`: saying what is wrong with which parameter.
     """
     status = dataset_status(spec.dataset)
     if spec.samples is not None and spec.samples > status.n_samples:

@@ -40,11 +40,7 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Difference:
 class Curves:
     """Rows of one panel by protocol and value, each a series over the draws.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-    field : str
-        The axis.
+    field: The axis.
     """
 
     def __init__(self, rows: Sequence[Row], field: str):

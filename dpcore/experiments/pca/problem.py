@@ -32,35 +32,26 @@ from dpcore.streams import Purpose, stream
 _MOST_BYTES = 1024**3
 
 
-# From a key, and what makes its site data, to these: where they are kept between two starts.
-Shelf = Callable[[ProblemKey, Callable[[], SiteData]], SiteData]
-
-
-def _no_shelf(_: ProblemKey, make: Callable[[], SiteData]) -> SiteData:
-    return make()
+# From a key, and what reads its rows, to its site data: where they are kept between two starts.
+Shelf = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """What sites hold and what the exact answer captures; but for rows nothing grows with N.
 
-    Parameters
-    ----------
-    moments : SiteMoments or SiteRows
-        Of the people at the sites. Centred if the preparation was "published"; their rows, which
-        wait for a centre, if it was "sphere".
-    reference : ndarray of shape (n_features, n_features), float64
-        The second moment that captured energy is measured on.
-    exact_components : ndarray of shape (n_features, n_features)
-        All eigenvectors of the pooled second moment of the people at the sites.
-    exact_eigenvalues : ndarray of shape (n_features,)
-    optimum : ndarray of shape (n_features,)
-        Energy of `reference` captured by the first k exact components, for k = 1 to D.
-    centre : ndarray of shape (n_features,)
-        Mean of the prepared rows of the people at the sites.
-    about : About
-    basis : ndarray of shape (d, n_features), orthonormal rows, or None
-        The public subspace that the rows behind `moments` were projected onto; nothing else was.
+    moments: Of the people at the sites. Centred if the preparation was "published"; their rows,
+        which wait for a centre, if it was "sphere".
+    reference: shape (n_features, n_features), float64. The second moment that captured energy is
+        measured on.
+    exact_components: shape (n_features, n_features). All eigenvectors of the pooled second moment
+        of the people at the sites.
+    exact_eigenvalues: shape (n_features,)
+    optimum: shape (n_features,). Energy of `reference` captured by the first k exact components,
+        for k = 1 to D.
+    centre: shape (n_features,). Mean of the prepared rows of the people at the sites.
+    basis: shape (d, n_features), orthonormal rows, or None. The public subspace that the rows
+        behind `moments` were projected onto; nothing else was.
     """
 
     moments: SiteMoments | SiteRows
@@ -165,18 +156,17 @@ def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
     return SiteData(moments, centre, About.of(prepared))
 
 
+def _made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
+    return site_data(key, read())
+
+
 def build_problem(
     key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
     """Site moments and exact answer for one key.
 
-    Parameters
-    ----------
-    key : ProblemKey
-    prepared : Prepared
-        What `load_prepared` gives for the key's data set and preparation.
-    whole : callable, optional
-        Gives the second moment of all prepared rows, for keys that measure on everybody; it is
+    prepared: What `load_prepared` gives for the key's data set and preparation.
+    whole: Gives the second moment of all prepared rows, for keys that measure on everybody; it is
         worked out here when absent.
     """
     if (knowledge := Knowledge.parse(key.knowledge)) is not None:
@@ -243,20 +233,12 @@ ProblemSource = Callable[[ProblemKey], Problem]
 class Problems:
     """Problems by their keys; each made once, however many threads ask.
 
-    Parameters
-    ----------
-    load : callable
-        (name, preparation, norm_bound, limits) -> Prepared.
-    keep_data, keep : int
-        How many data sets and how many problems are kept, the latest asked for. A sweep comes to
-        its problems one after the other; more than one would take the memory of many.
-    shelf : Shelf
-        Not asked for the problems of sweeps.
-
-    Attributes
-    ----------
-    prepared : OnceCache
-        The data sets: called as `load`.
+    load: (name, preparation, norm_bound, limits) -> Prepared.
+    keep_data, keep: How many data sets and how many problems are kept, the latest asked for. A
+        sweep comes to its problems one after the other; more than one would take the memory of
+        many.
+    shelf: Not asked for the problems of sweeps.
+    prepared: The data sets: called as `load`.
     """
 
     def __init__(
@@ -265,7 +247,7 @@ class Problems:
         *,
         keep_data: int = 1,
         keep: int = 1,
-        shelf: Shelf = _no_shelf,
+        shelf: Shelf = _made,
     ):
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
@@ -285,14 +267,14 @@ class Problems:
 
         The many problems of a sweep then push out none of these.
         """
-        own = OnceCache(self._build, keep, _MOST_BYTES)
+        own = OnceCache(lambda key: self._build(key, _made), keep, _MOST_BYTES)
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
-    def _build(self, key: ProblemKey, shelf: Shelf = _no_shelf) -> Problem:
+    def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
         with one_blas_thread():
             if key.knowledge != NO_KNOWLEDGE:
                 return build_problem(key, self.prepared(*key.data), lambda: self._whole(*key.data))
-            data = shelf(key, lambda: site_data(key, self.prepared(*key.data)))
+            data = shelf(key, lambda: self.prepared(*key.data))
             return _problem_on(key, data, lambda: self._whole(*key.data))
 
 

@@ -41,12 +41,8 @@ CHOICES = (
 class Knowledge:
     """A public subspace by its name: where it is from, and which share of D it keeps.
 
-    Parameters
-    ----------
-    source : str
-        "dct", or the name of a public data set of pictures of the same shape.
-    percent : int
-        Of all D directions, the lowest frequencies or the leading ones; rounded up.
+    source: "dct", or the name of a public data set of pictures of the same shape.
+    percent: Of all D directions, the lowest frequencies or the leading ones; rounded up.
     """
 
     source: str
@@ -56,10 +52,7 @@ class Knowledge:
     def parse(cls, name: str) -> Self | None:
         """None for "none".
 
-        Raises
-        ------
-        ParameterError
-            If the name has another form.
+        Raises `ParameterError` if the name has another form.
         """
         if name == NO_KNOWLEDGE:
             return None
@@ -76,10 +69,8 @@ class Knowledge:
     def picture_shape(self, dataset: str) -> tuple[int, int]:
         """Of this data set's rows, which the subspace has to be of.
 
-        Raises
-        ------
-        ParameterError
-            If its rows are no pictures, are of another shape, or are the source's own.
+        Raises `ParameterError` if its rows are no pictures, are of another shape, or are the
+            source's own.
         """
         shape, own = entry_of(dataset).image_shape, f"{self.source}:{self.percent}"
         if shape is None:
@@ -111,10 +102,7 @@ def kept_features(name: str, n_features: int) -> int:
 def check_knowledge(name: str, dataset: str) -> None:
     """Refuse a subspace that says nothing about a data set's rows.
 
-    Raises
-    ------
-    ParameterError
-        As `Knowledge.parse` and `Knowledge.picture_shape`.
+    Raises `ParameterError` as `Knowledge.parse` and `Knowledge.picture_shape`.
     """
     if (knowledge := Knowledge.parse(name)) is not None:
         knowledge.picture_shape(dataset)
@@ -123,16 +111,9 @@ def check_knowledge(name: str, dataset: str) -> None:
 def public_basis(knowledge: Knowledge, dataset: str) -> FloatArray:
     """The subspace, for the rows of a data set.
 
-    Returns
-    -------
-    ndarray of shape (d, n_features), orthonormal rows, read-only
-
-    Raises
-    ------
-    ParameterError
-        If it says nothing about these rows (`Knowledge.picture_shape`).
-    DataUnavailable
-        If the source's files are not there.
+    Returns: shape (d, n_features), orthonormal rows, read-only
+    Raises `ParameterError` if it says nothing about these rows (`Knowledge.picture_shape`).
+    Raises `DataUnavailable` if the source's files are not there.
     """
     shape = knowledge.picture_shape(dataset)
     is_transform = knowledge.source == FREQUENCIES
@@ -144,9 +125,7 @@ def public_basis(knowledge: Knowledge, dataset: str) -> FloatArray:
 def lowest_frequencies(shape: tuple[int, int]) -> FloatArray:
     """The 2-D discrete cosine transform (DCT-II, orthonormal), lowest frequencies first.
 
-    Returns
-    -------
-    ndarray of shape (height * width, height * width), orthonormal rows, read-only
+    Returns: shape (height * width, height * width), orthonormal rows, read-only
     """
     height, width = shape
     rows, columns = (_cosines(size) for size in shape)

@@ -9,13 +9,13 @@ from typing import Any, TypedDict
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.engine.one_blas_thread import one_blas_thread
-from dpcore.experiments.engine.software import versions
+from dpcore.experiments.engine.result_store import versions
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES
+from dpcore.pca.protocols.entry import raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
-from dpcore.pca.protocols.traffic import raw_row_bytes, whole_matrix_bytes
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -80,16 +80,9 @@ def draw_subspaces(
 ) -> list[dict[str, Subspace]]:
     """Subspaces of several specs on one draw of the noise, the same as each alone gives.
 
-    Parameters
-    ----------
-    specs : sequence of RunSpec
-        Equal but for K, R, truncation and encoding.
-    problem : Problem
-    repetition : int
-    threads : int, optional
-        Sites worked on at the same time; one a processor by default, and protocols too.
-    checkpoint : callable
-        Called before each site; what it raises ends the draw.
+    specs: Equal but for K, R, truncation and encoding.
+    threads: Sites worked on at the same time; one a processor by default, and protocols too.
+    checkpoint: Called before each site; what it raises ends the draw.
     """
     protocols = [protocol(key) for key in specs[0].protocols]
     settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
@@ -227,12 +220,8 @@ def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
 def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaRow]:
     """Rows of a spec, as they are finished.
 
-    Raises
-    ------
-    ParameterError
-        If the spec cannot run on its data set; before anything is drawn.
-    DataUnavailable
-        If the data set's files are not there.
+    Raises `ParameterError` if the spec cannot run on its data set; before anything is drawn.
+    Raises `DataUnavailable` if the data set's files are not there.
     """
     for repetition in range(spec.repetitions):
         problem = problems(spec.problem_key(repetition))

@@ -23,17 +23,11 @@ from dpcore.streams import Repetition
 class Assessed:
     """One release: its own assessment, and the truth, which is not private.
 
-    Parameters
-    ----------
-    own : Assessment or None
-        None where the release cannot tell.
-    variances : ndarray of shape (n_components,)
-        v_i^T A v_i on the second moment of the rows it was made from: those of the first site for
-        a site alone, of everybody else.
-    total : float
-        tr A.
-    optimum : float
-        Of the best subspace of this dimension.
+    own: None where the release cannot tell.
+    variances: shape (n_components,). v_i^T A v_i on the second moment of the rows it was made from:
+        those of the first site for a site alone, of everybody else.
+    total: tr A.
+    optimum: Of the best subspace of this dimension.
     """
 
     own: Assessment | None

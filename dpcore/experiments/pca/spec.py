@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from dpcore.data.catalog import CATALOG
 from dpcore.data.column_limits import read_limits
 from dpcore.data.preparation import MODES, RENAMED
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.control_ranges import (
     LARGEST_CONCENTRATION,
     SMALLEST_CONCENTRATION,
@@ -85,53 +85,34 @@ def prepared_settings(preparation: str, mean_share: float | None) -> dict[str, A
 class RunSpec(TwoWorlds):
     """One cell of an experiment; `published` and `recommended` name the two worlds.
 
-    Parameters
-    ----------
-    dataset : str
-    protocols : tuple of str
-        Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
-    epsilon, delta : float
-        Asked of each protocol, under replace-one.
-    sites : int
-        S.
-    samples : int or None
-        N, people in all; None takes everybody.
-    components : int or None
-        K; None takes the data set's default.
-    intermediate_dim : int or None
-        R; None takes 2 K, or the number of features if that is smaller.
-    calibration, noise, truncation, masks, honest_sites, encoding, dropped_sites
-        As in `dpcore.pca.ReleaseSettings`.
-    preparation : {"sphere", "bounded", "none", "published"}
-        Sphere brings every row to length 1 around a private mean. Bounded clips rows to a public
-        bound and centres by a private mean, none clips them and centres by nothing. Published
-        centring and scaling read the rows and are not private. Energy is measured on the centred
-        second moment of the rows: on the sphere of those that are neither clipped nor at length
-        1 yet.
-    norm_bound : float or None
-        The public bound on a row's length, in the units of the raw rows; None takes the data
-        set's.
-    limits : str
-        Public limits of columns in place of the catalogue's (`dpcore.data.column_limits`); empty
-        takes these. Energy is that of rows within them.
-    mean_share : float or None
-        Share of the budget (in mu squared) for the private mean; None leaves it to a rule that
-        reads public numbers alone (`dpcore.pca.mean_share`).
-    knowledge : str
-        Public subspace that rows are projected onto first: "none", "dct:20" (the lowest 20 % of
-        frequencies) or "fashion-mnist:20" (leading directions of another data set). Energy is
+    protocols: Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
+    epsilon, delta: Asked of each protocol, under replace-one.
+    sites: S.
+    samples: N, people in all; None takes everybody.
+    components: K; None takes the data set's default.
+    intermediate_dim: R; None takes 2 K, or the number of features if that is smaller.
+    calibration, noise, truncation, masks, honest_sites, encoding, dropped_sites: As in
+        `dpcore.pca.ReleaseSettings`.
+    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings every row to length 1
+        around a private mean. Bounded clips rows to a public bound and centres by a private mean,
+        none clips them and centres by nothing. Published centring and scaling read the rows and are
+        not private. Energy is measured on the centred second moment of the rows: on the sphere of
+        those that are neither clipped nor at length 1 yet.
+    norm_bound: The public bound on a row's length, in the units of the raw rows; None takes the
+        data set's.
+    limits: Public limits of columns in place of the catalogue's (`dpcore.data.column_limits`);
+        empty takes these. Energy is that of rows within them.
+    mean_share: Share of the budget (in mu squared) for the private mean; None leaves it to a rule
+        that reads public numbers alone (`dpcore.pca.mean_share`).
+    knowledge: Public subspace that rows are projected onto first: "none", "dct:20" (the lowest 20 %
+        of frequencies) or "fashion-mnist:20" (leading directions of another data set). Energy is
         measured against the exact optimum without it.
-    split : {"equal", "random", "dirichlet", "given"}
-        Given: by the table's own site column; everybody takes part.
-    concentration : float
-        Of the Dirichlet split: small is skewed.
-    reference : {"sites", "all"}
-        Whose second moment the captured energy is measured on: the people at the sites, or the
-        whole data set they were drawn from, as the DPdisPCA authors do.
-    resample : bool
-        Draw the people anew in every repetition.
-    repetitions : int
-    seed : int
+    split: {"equal", "random", "dirichlet", "given"}. Given: by the table's own site column;
+        everybody takes part.
+    concentration: Of the Dirichlet split: small is skewed.
+    reference: {"sites", "all"}. Whose second moment the captured energy is measured on: the people
+        at the sites, or the whole data set they were drawn from, as the DPdisPCA authors do.
+    resample: Draw the people anew in every repetition.
     """
 
     experiment = "dpcore.experiments.pca.experiment:PCA"
@@ -171,8 +152,7 @@ class RunSpec(TwoWorlds):
             ("split", SPLITS),
             ("reference", REFERENCES),
         ):
-            if getattr(self, name) not in choices:
-                raise ParameterError(name, f"one of {', '.join(choices)}", getattr(self, name))
+            require_one_of(name, getattr(self, name), choices)
         check_knowledge(self.knowledge, self.dataset)
         _check_limits(self.limits, self.dataset)
         if not self.protocols:
@@ -217,10 +197,8 @@ class RunSpec(TwoWorlds):
         """The release settings, with K and R filled in for this many features, and no more of
         either than the public subspace has dimensions.
 
-        Raises
-        ------
-        ParameterError
-            If K or R is not in [1, n_features], or K is left to a data set that has no default.
+        Raises `ParameterError` if K or R is not in [1, n_features], or K is left to a data set that
+            has no default.
         """
         n_features = kept_features(self.knowledge, n_features)
         components = default_components if self.components is None else self.components

@@ -29,15 +29,10 @@ _MOST_SITES_SHOWN = 2
 class Panel:
     """One matrix to look at.
 
-    Parameters
-    ----------
-    name : str
-        In LaTeX, without dollars.
-    matrix : ndarray of shape (rows, columns)
-    limit : float
-        Entries of this size have the strongest colour.
-    private : bool
-        Whether it may be seen outside: only what comes after the noise.
+    name: In LaTeX, without dollars.
+    matrix: shape (rows, columns)
+    limit: Entries of this size have the strongest colour.
+    private: Whether it may be seen outside: only what comes after the noise.
     """
 
     name: str
@@ -50,18 +45,11 @@ class Panel:
 class Step:
     """One step.
 
-    Parameters
-    ----------
-    key : str
-        One of `STEPS`.
-    where : str
-        "site", "wire" or "aggregator".
-    panels : tuple of Panel
-    energy_ratio : float
-        Captured by the top K directions of what there is after this step, as a share of the
-        exact optimum: what stopping here would keep.
-    facts : dict
-        Numbers for the sentences of a page.
+    key: One of `STEPS`.
+    where: "site", "wire" or "aggregator".
+    energy_ratio: Captured by the top K directions of what there is after this step, as a share of
+        the exact optimum: what stopping here would keep.
+    facts: Numbers for the sentences of a page.
     """
 
     key: str
@@ -78,19 +66,12 @@ Steps = tuple[Step, ...]
 class Walk:
     """All steps for one site, and the spectrum that the decomposition and truncation show.
 
-    Parameters
-    ----------
-    steps : tuple of Step
-        In the order of `STEPS`.
-    eigenvalues : ndarray of shape (n_features,)
-        Of the noisy second moment, in the order of the truncation.
-    exact_eigenvalues : ndarray of shape (n_features,)
-        Of the site's second moment before the noise.
-    n_kept : int
-        R.
-    message : SiteMessage
-        What the site sends.
-    components, exact_components : ndarray of shape (n_components, n_features)
+    steps: In the order of `STEPS`.
+    eigenvalues: shape (n_features,). Of the noisy second moment, in the order of the truncation.
+    exact_eigenvalues: shape (n_features,). Of the site's second moment before the noise.
+    n_kept: R.
+    message: What the site sends.
+    components, exact_components: shape (n_components, n_features)
     """
 
     steps: Steps
@@ -185,10 +166,7 @@ class _SiteInView:
 def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     """Every step of the first draw of DPdisPCA, with one site in view.
 
-    Raises
-    ------
-    ParameterError
-        If the spec cannot run.
+    Raises `ParameterError` if the spec cannot run.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
     sites: dict[int, SiteAtWork] = {}

@@ -34,15 +34,11 @@ MIDDLE, REACH = 8.0, 64.0
 class ClassOfHospitals:
     """The digits, dealt to so many hospitals; nobody is at two.
 
-    Parameters
-    ----------
-    moments : SiteMoments
-        Rows around the middle of the public limits of a pixel, of length 1 at most by them. No
+    moments: Rows around the middle of the public limits of a pixel, of length 1 at most by them. No
         mean is bought: a hospital that sends needs to wait for no other.
-    exact : ndarray of shape (n_components, n_features)
-        What everybody's rows together would give without noise.
-    reference : ndarray of shape (n_features, n_features)
-        Centred second moment that energy is measured on.
+    exact: shape (n_components, n_features). What everybody's rows together would give without
+        noise.
+    reference: shape (n_features, n_features). Centred second moment that energy is measured on.
     """
 
     moments: SiteMoments

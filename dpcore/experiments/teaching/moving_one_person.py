@@ -27,16 +27,11 @@ _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 class Turn:
     """What moving one person does.
 
-    Parameters
-    ----------
-    people : ndarray of shape (n_people - 1, 2)
-        The others.
-    before, after : ndarray of shape (2,)
-        The one who moves.
-    exact_before, exact_after : float
-        First direction in degrees, without noise.
-    law_before, law_after : ndarray of shape (n_angles,)
-        Density of the private direction, per degree, at `ANGLES`.
+    people: shape (n_people - 1, 2). The others.
+    before, after: shape (2,). The one who moves.
+    exact_before, exact_after: First direction in degrees, without noise.
+    law_before, law_after: shape (n_angles,). Density of the private direction, per degree, at
+        `ANGLES`.
     """
 
     people: FloatArray
@@ -63,11 +58,7 @@ class Turn:
 def turned(degrees: float, guarantee: Guarantee) -> Turn:
     """Move the last person from the horizontal axis to this angle.
 
-    Parameters
-    ----------
-    degrees : float
-    guarantee : Guarantee
-        Of the noise: its sigma is rescaled to this many people.
+    guarantee: Of the noise: its sigma is rescaled to this many people.
     """
     ranks = np.arange(1, N_PEOPLE)
     radii = _CROWD_RADIUS * np.sqrt((ranks - 0.5) / len(ranks))

@@ -11,11 +11,8 @@ from dpcore.arrays import FloatArray
 class Rebuilt:
     """A row rebuilt from k components.
 
-    Parameters
-    ----------
-    row : ndarray of shape (n_features,)
-    error : float
-        Squared distance from the original, as a share of the original's squared length.
+    row: shape (n_features,)
+    error: Squared distance from the original, as a share of the original's squared length.
     """
 
     row: FloatArray
@@ -25,11 +22,8 @@ class Rebuilt:
 def rebuild(row: FloatArray, components: FloatArray, k: int) -> Rebuilt:
     """Project a centred row on the first k components and back.
 
-    Parameters
-    ----------
-    row : ndarray of shape (n_features,)
-    components : ndarray of shape (at least k, n_features), orthonormal rows
-    k : int
+    row: shape (n_features,)
+    components: shape (at least k, n_features), orthonormal rows
     """
     basis = components[:k]
     rebuilt = (row @ basis.T) @ basis

@@ -36,16 +36,11 @@ def scree(
 ) -> go.Figure:
     """Scree plot: eigenvalue by rank.
 
-    Parameters
-    ----------
-    exact : ndarray of shape (n,)
-        Leading exact eigenvalues, descending.
-    private : mapping of str to ndarray of shape (up to n,)
-        Private eigenvalues by label, strongest promise last.
-    edge : float
-        Edge of the spectrum of pure noise for the last of them.
-    protocol : str
-        Whose colour the last of them takes; the others' differ from it and from each other.
+    exact: shape (n,). Leading exact eigenvalues, descending.
+    private: mapping of str to shape (up to n,). Private eigenvalues by label, strongest promise
+        last.
+    edge: Edge of the spectrum of pure noise for the last of them.
+    protocol: Whose colour the last of them takes; the others' differ from it and from each other.
     """
     figure = base_figure(380)
     exact_look, look = look_of("exact", dark=dark), look_of(protocol, dark=dark)
@@ -87,20 +82,11 @@ def loading_bars(
 ) -> go.Figure:
     """Loadings of one component, one group of bars a feature.
 
-    Parameters
-    ----------
-    loadings : mapping of str to ndarray of shape (n_features,)
-        By title, the exact component first, with signs aligned. The title of a protocol
-        takes its colour; others, as the same protocol at several ε, share that of `protocol`.
-    feature_names : tuple of str
-    protocol : str
-        Whose colour those others take, palest first.
-    dark : bool
-
-    Returns
-    -------
-    Figure
-        The fifteen features that weigh most in the first component given.
+    loadings: mapping of str to shape (n_features,). By title, the exact component first, with signs
+        aligned. The title of a protocol takes its colour; others, as the same protocol at several
+        ε, share that of `protocol`.
+    protocol: Whose colour those others take, palest first.
+    Returns: The fifteen features that weigh most in the first component given.
     """
     leading = next(iter(loadings.values()))
     strongest = np.argsort(-np.abs(leading), kind="stable")[:_MOST_FEATURES][::-1]
@@ -144,13 +130,10 @@ def people_scatter(
 ) -> go.Figure:
     """Standardised scores of people as a square cloud, one colour a group.
 
-    Parameters
-    ----------
-    horizontal, vertical : ndarray of shape (n_people,)
-        Mean 0, standard deviation 1: the axes reach 3.6 deviations and stand still.
-    labels : ndarray of int, shape (n_people,), or None
-        Positions in `label_names`.
-    axis_titles : (str, str)
+    horizontal, vertical: shape (n_people,). Mean 0, standard deviation 1: the axes reach 3.6
+        deviations and stand still.
+    labels: ndarray of int, shape (n_people,), or None. Positions in `label_names`.
+    axis_titles: (str, str)
     """
     colours = _ON_DARK if dark else _ON_LIGHT
     figure = base_figure(420)
@@ -189,13 +172,9 @@ def spectrum(
 ) -> go.Figure:
     """Eigenvalues of a noisy matrix as bars, in the order they are ranked, those kept in colour.
 
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (n,)
-    exact : ndarray of shape (n,)
-        Without the noise, descending.
-    n_kept : int or None
-        How many of the first are kept; None colours all.
+    eigenvalues: shape (n,)
+    exact: shape (n,). Without the noise, descending.
+    n_kept: How many of the first are kept; None colours all.
     """
     figure = base_figure(320)
     ranks = np.arange(1, len(eigenvalues) + 1)

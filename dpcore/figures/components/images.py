@@ -33,9 +33,7 @@ _LEVELS = 127
 def diverging(values: FloatArray, limit: float) -> IntArray:
     """RGB of values in [-limit, limit], blue below zero and red above.
 
-    Returns
-    -------
-    ndarray of uint8 with one more axis of length 3
+    Returns: ndarray of uint8 with one more axis of length 3
     """
     position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(_RDBU) - 1)
     lower = np.minimum(position.astype(int), len(_RDBU) - 2)
@@ -57,13 +55,9 @@ def component_strip(
 ) -> bytes:
     """PNG of components side by side, each scaled to its own largest entry.
 
-    Parameters
-    ----------
-    components : ndarray of shape (n_components, n_features)
-    image_shape : (int, int)
-        Height and width, n_features pixels in all.
-    tile_pixels : int
-        Width of a tile, about: tiles are magnified by a whole number.
+    components: shape (n_components, n_features)
+    image_shape: (int, int). Height and width, n_features pixels in all.
+    tile_pixels: Width of a tile, about: tiles are magnified by a whole number.
     """
     factor = max(1, tile_pixels // image_shape[1])
     return _sheet(components, image_shape, factor, _GAP * max(1, factor // 4), compress_level=1)
@@ -72,11 +66,8 @@ def component_strip(
 def component_sprite(components: FloatArray, image_shape: tuple[int, int]) -> bytes:
     """PNG like `component_strip`, not magnified: small enough to send many.
 
-    Parameters
-    ----------
-    components : ndarray of shape (n_components, n_features)
-    image_shape : (int, int)
-        Height and width, n_features pixels in all.
+    components: shape (n_components, n_features)
+    image_shape: (int, int). Height and width, n_features pixels in all.
     """
     return _sheet(components, image_shape, 1, 1)
 
@@ -104,9 +95,7 @@ def picture_strip(
 ) -> bytes:
     """PNG of grey pictures side by side, values in [0, 1].
 
-    Parameters
-    ----------
-    pictures : ndarray of shape (n_pictures, n_features)
+    pictures: shape (n_pictures, n_features)
     """
     return tile_strip(
         greys(pictures).reshape(len(pictures), *image_shape, 3), tile_pixels=tile_pixels
@@ -133,13 +122,9 @@ def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
 def matrix_png(matrix: FloatArray, limit: float, *, pixels: int = 420) -> bytes:
     """PNG of a matrix, entries of size `limit` and above in the strongest colours.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (rows, columns)
-    limit : float
-        Positive.
-    pixels : int
-        Width, about: entries are magnified by a whole number, and never blurred.
+    matrix: shape (rows, columns)
+    limit: Positive.
+    pixels: Width, about: entries are magnified by a whole number, and never blurred.
     """
     rows, columns = matrix.shape
     if max(rows, columns) > _WIDEST:

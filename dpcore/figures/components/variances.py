@@ -19,14 +19,9 @@ def variances(
 ) -> go.Figure:
     """Estimated and true energy by component.
 
-    Parameters
-    ----------
-    estimated, true : ndarray of shape (n_components,)
-        In units of the second moment.
-    intervals : ndarray of shape (2, n_components)
-        Ends of the stated intervals.
-    protocol : str
-        Whose colour the estimates take.
+    estimated, true: shape (n_components,). In units of the second moment.
+    intervals: shape (2, n_components). Ends of the stated intervals.
+    protocol: Whose colour the estimates take.
     """
     exact, look = look_of("exact", dark=dark), look_of(protocol, dark=dark)
     ranks = list(range(1, len(true) + 1))
@@ -74,11 +69,8 @@ def released_variances(
 ) -> go.Figure:
     """What each released component explains, with its interval; nothing where noise hides it.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (n_components,)
-        Of all variation; NaN where it cannot be told from noise.
-    intervals : ndarray of shape (2, n_components)
+    shares: shape (n_components,). Of all variation; NaN where it cannot be told from noise.
+    intervals: shape (2, n_components)
     """
     figure = base_figure(300)
     figure.add_bar(

@@ -39,15 +39,11 @@ def correlation_dots(
 ) -> go.Figure:
     """Canonical correlations pair by pair: every draw, their mean, the exact ones, the floor.
 
-    Parameters
-    ----------
-    exact, random : ndarray of shape (n_components,)
-    measured : ndarray of shape (n_draws, n_components)
-        What the private directions are worth on the true data.
-    claimed : ndarray of shape (n_components,)
-        What the private release says they are worth, mean over the draws.
-    protocol, title : str
-        Key of the look, and the name in the legend.
+    exact, random: shape (n_components,)
+    measured: shape (n_draws, n_components). What the private directions are worth on the true data.
+    claimed: shape (n_components,). What the private release says they are worth, mean over the
+        draws.
+    protocol, title: Key of the look, and the name in the legend.
     """
     look = look_of(protocol, dark=dark)
     pairs = np.arange(1, len(exact) + 1)
@@ -101,21 +97,13 @@ def correlation_curves(
 ) -> go.Figure:
     """Mean share of the total correlation along one field, with the spread of the draws.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With protocol, samples, correlation_share and `field`; may be incomplete while a run goes
+    rows: With protocol, samples, correlation_share and `field`; may be incomplete while a run goes
         on. A line a protocol and, where `field` is not "samples", a number of people.
-    field : {"epsilon", "samples", "delta"}
-    titles : mapping of str to str
-        Names of the protocols.
-    axis_title : str
-    axis_range : (float, float)
-        Smallest and largest value of the finished figure.
-    floor : float
-        Share that random directions capture.
-    marker : float, optional
-        The present setting, drawn as a vertical line.
+    field: {"epsilon", "samples", "delta"}
+    titles: Names of the protocols.
+    axis_range: (float, float). Smallest and largest value of the finished figure.
+    floor: Share that random directions capture.
+    marker: The present setting, drawn as a vertical line.
     """
     figure = base_figure(_CURVE_HEIGHT)
     people = sorted({row["samples"] for row in rows}, reverse=True)
@@ -210,13 +198,9 @@ def direction_bars(
 ) -> go.Figure:
     """One direction by column, exact beside private, each scaled to length 1.
 
-    Parameters
-    ----------
-    exact, private : ndarray of shape (n_features,)
-    names : sequence of str
-        Columns; the twelve that weigh most in the exact direction are shown.
-    titles : (str, str)
-        Names of the two in the legend.
+    exact, private: shape (n_features,)
+    names: Columns; the twelve that weigh most in the exact direction are shown.
+    titles: (str, str). Names of the two in the legend.
     """
     strongest = np.argsort(-np.abs(exact), kind="stable")[:_MOST_COLUMNS][::-1]
     figure = base_figure(110 + 26 * len(strongest))

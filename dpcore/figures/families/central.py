@@ -24,10 +24,7 @@ _PEOPLE = [step * 10**power for power in range(1, 10) for step in (1, 3)]
 def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     """Every draw as a dot, one line a variant of an algorithm, with the mean marked.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With label, protocol, energy_ratio, random_ratio; all of one setting.
+    rows: With label, protocol, energy_ratio, random_ratio; all of one setting.
     """
     figure = _lines_of_dots(rows, "label", "energy_ratio", dark=dark)
     floor = rows[0]["random_ratio"]
@@ -47,12 +44,8 @@ def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
 def accuracy_dots(rows: Table, published: Table = (), *, dark: bool = False) -> go.Figure:
     """Accuracies of every round, one line a task and algorithm, with the published ones.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With task, protocol, accuracy (a share).
-    published : sequence of dict
-        With task, protocol, mean and std in percent.
+    rows: With task, protocol, accuracy (a share).
+    published: With task, protocol, mean and std in percent.
     """
     titles = {task: str(number) for number, task in enumerate(_in_order(rows, "task"), start=1)}
     labelled = [
@@ -153,16 +146,10 @@ def people_needed(
 ) -> go.Figure:
     """Measured points, and the theorems as lines.
 
-    Parameters
-    ----------
-    measured : sequence of dict
-        With protocol, features, samples, mean_correlation; may be incomplete.
-    bounds : sequence of dict
-        With bound, features, samples.
-    slopes : mapping of str to float
-        Exponent of the dimension by protocol, where there are points enough.
-    dimensions : (float, float)
-        Smallest and largest of the finished figure.
+    measured: With protocol, features, samples, mean_correlation; may be incomplete.
+    bounds: With bound, features, samples.
+    slopes: Exponent of the dimension by protocol, where there are points enough.
+    dimensions: (float, float). Smallest and largest of the finished figure.
     """
     figure = base_figure(460)
     for name, (label, protocol, dash) in _BOUNDS.items():

@@ -34,13 +34,9 @@ def energy_traces(
 ) -> go.Figure:
     """Captured energy of every chain against sweeps, from its start on.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (n_chains, n_sweeps + 1)
-    starts : sequence of {"random", "mode"}
-    random_share : float
-    stopped : int, optional
-        The sweep at which the diagnostics first passed.
+    shares: shape (n_chains, n_sweeps + 1)
+    starts: sequence of {"random", "mode"}
+    stopped: The sweep at which the diagnostics first passed.
     """
     figure = base_figure(380)
     # The start is drawn as 1, which a logarithmic axis has room for.
@@ -75,15 +71,9 @@ def running_diagnostic(
 ) -> go.Figure:
     """One diagnostic as it would have read after fewer sweeps, with what passes.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With sweeps and `field`.
-    threshold : float
-    passes : str
-        What is said at the threshold.
-    ticks : sequence of float
-        Labelled values of the logarithmic axis.
+    rows: With sweeps and `field`.
+    passes: What is said at the threshold.
+    ticks: Labelled values of the logarithmic axis.
     """
     figure = base_figure(250)
     figure.add_scatter(

@@ -70,17 +70,11 @@ def error_curves(
 
     Pipelines that do not depend on epsilon are level lines.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With pipeline, epsilon (infinite for the level ones), test_error.
-    protocol : str
-        Whose colour the private subspace takes.
-    chance : float
-        Error of always saying the commonest class.
-    axis_range : (float, float)
-    marker : float, optional
-        The present epsilon.
+    rows: With pipeline, epsilon (infinite for the level ones), test_error.
+    protocol: Whose colour the private subspace takes.
+    chance: Error of always saying the commonest class.
+    axis_range: (float, float)
+    marker: The present epsilon.
     """
     figure = base_figure(430)
     low, high = axis_range
@@ -119,12 +113,8 @@ def share_curve(
 ) -> go.Figure:
     """Test error against the share of epsilon that PCA gets.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With pca_share, test_error; may be incomplete.
-    best, marker : float, optional
-        The best share, marked; the chosen one, a vertical line.
+    rows: With pca_share, test_error; may be incomplete.
+    best, marker: The best share, marked; the chosen one, a vertical line.
     """
     figure = base_figure(400)
     errors = values_by(rows, "pca_share", "test_error")
@@ -156,10 +146,8 @@ def share_curve(
 def confusion(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -> go.Figure:
     """Shares of each class that were taken for each class, in percent.
 
-    Parameters
-    ----------
-    matrix : ndarray of int of shape (n_classes, n_classes)
-        Rows are what people are, columns what was predicted.
+    matrix: ndarray of int of shape (n_classes, n_classes). Rows are what people are, columns what
+        was predicted.
     """
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     size = len(names)
@@ -199,16 +187,10 @@ def decision_plane(
 ) -> go.Figure:
     """Test people in the plane of two components, and what the classifier says where.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, 2)
-    classes : ndarray of int of shape (n,)
-        What they are.
-    regions : ndarray of int of shape (n_vertical, n_horizontal)
-        Class predicted at each grid point.
-    axes : (horizontal, vertical)
-        Grid positions.
-    names : sequence of str
+    points: shape (n, 2)
+    classes: ndarray of int of shape (n,). What they are.
+    regions: ndarray of int of shape (n_vertical, n_horizontal). Class predicted at each grid point.
+    axes: (horizontal, vertical). Grid positions.
     """
     figure = base_figure(430)
     count = len(names)

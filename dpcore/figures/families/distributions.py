@@ -26,15 +26,10 @@ def error_law_figure(
 ) -> go.Figure:
     """Errors of many draws as a histogram, the theoretical density over it.
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n,)
-    density : ndarray of shape (points, 2)
-        Error and density; its ends fix the horizontal axis.
-    unit : str
-        What the error is measured in.
-    marker : float, optional
-        The error of the release that is shown.
+    errors: shape (n,)
+    density: shape (points, 2). Error and density; its ends fix the horizontal axis.
+    unit: What the error is measured in.
+    marker: The error of the release that is shown.
     """
     low, high = density[0, 0], density[-1, 0]
     counts, edges = np.histogram(errors, bins=48, range=(low, high))
@@ -72,10 +67,8 @@ def histogram_bars(
 ) -> go.Figure:
     """True and private counts over the same edges.
 
-    Parameters
-    ----------
-    edges : ndarray of shape (n_bins + 1,)
-    exact, private : ndarray of shape (n_bins,)
+    edges: shape (n_bins + 1,)
+    exact, private: shape (n_bins,)
     """
     figure = base_figure(380)
     centres, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
@@ -105,12 +98,8 @@ def histogram_bars(
 def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) -> go.Figure:
     """Bias, noise and both against the upper bound.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With high, bias, noise, error.
-    marker : float
-        The chosen upper bound.
+    rows: With high, bias, noise, error.
+    marker: The chosen upper bound.
     """
     figure = base_figure(340)
     x = [row["high"] for row in rows]
@@ -158,14 +147,9 @@ def people_figure(
 ) -> go.Figure:
     """People needed against the error one can live with.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With error, people.
-    wanted : (float, int)
-        The error asked about and the people it takes.
-    present : int
-        People there are.
+    rows: With error, people.
+    wanted: (float, int). The error asked about and the people it takes.
+    present: People there are.
     """
     figure = base_figure(340)
     errors, people = [row["error"] for row in rows], [row["people"] for row in rows]

@@ -15,16 +15,10 @@ def network_svg(
 ) -> str:
     """SVG of S sites sending to one aggregator, or handing on; the label stands on the way.
 
-    Parameters
-    ----------
-    n_sites : int
-        Up to twelve are drawn one by one, more as a row with an ellipsis.
-    label : str
-        What one site sends, for example "51 kB".
-    protocol : str
-        Whose colour it has.
-    is_chain : bool
-        Each site hands on to the next, in an order drawn at random; there is no aggregator.
+    n_sites: Up to twelve are drawn one by one, more as a row with an ellipsis.
+    label: What one site sends, for example "51 kB".
+    protocol: Whose colour it has.
+    is_chain: Each site hands on to the next, in an order drawn at random; there is no aggregator.
     """
     ink = look_of("exact", dark=dark).colour
     colour = look_of(protocol).colour

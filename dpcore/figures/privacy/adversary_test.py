@@ -21,12 +21,8 @@ def two_densities(
 ) -> go.Figure:
     """Law of a release with you and without you, with both errors of a threshold shaded.
 
-    Parameters
-    ----------
-    columns : mapping
-        "release", "with_you" and "without_you", arrays of shape (n_points,).
-    threshold : float
-        In units of the noise.
+    columns: "release", "with_you" and "without_you", arrays of shape (n_points,).
+    threshold: In units of the noise.
     """
     figure = base_figure(340)
     release = columns["release"]
@@ -85,14 +81,9 @@ def trade_off_plot(
 ) -> go.Figure:
     """Type II against type I error of every promise, and the present test as a point.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        One a curve, with "curve", "type_one" and "type_two" (arrays).
-    labels : mapping of curve to str
-        Curves that are not named are left out.
-    point : (float, float)
-        The two errors of the present threshold.
+    rows: One a curve, with "curve", "type_one" and "type_two" (arrays).
+    labels: mapping of curve to str. Curves that are not named are left out.
+    point: (float, float). The two errors of the present threshold.
     """
     figure = base_figure(340)
     colours = {"blind": GREY, "pure": ink(dark), "approximate": ink(dark), "gaussian": WITH_YOU}
@@ -131,14 +122,9 @@ def beliefs(
 ) -> go.Figure:
     """Belief after against belief before.
 
-    Parameters
-    ----------
-    columns : mapping
-        "prior", "least", "greatest", "low", "median", "high", arrays of shape (n_points,).
-    prior : float
-        The present one, marked.
-    pure_label : str
-        Name of the band between "least" and "greatest".
+    columns: "prior", "least", "greatest", "low", "median", "high", arrays of shape (n_points,).
+    prior: The present one, marked.
+    pure_label: Name of the band between "least" and "greatest".
     """
     figure = base_figure(340)
     before = columns["prior"]
@@ -183,10 +169,7 @@ def beliefs(
 def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
     """SVG of guesses as dots: right by luck, right because of the release, wrong.
 
-    Parameters
-    ----------
-    right, blind : int
-        Guesses that are right with the release, and with a coin; of `n_icons`.
+    right, blind: Guesses that are right with the release, and with a coin; of `n_icons`.
     """
     columns, step = 20, 22
     rows = -(-n_icons // columns)
@@ -211,10 +194,7 @@ def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
 def draw_between_svg(release: float, mu: float, *, dark: bool = False) -> str:
     """SVG of one release on a line, under the two laws that it may come from.
 
-    Parameters
-    ----------
-    release, mu : float
-        In units of the noise; the laws are N(0, 1) without you and N(mu, 1) with you.
+    release, mu: In units of the noise; the laws are N(0, 1) without you and N(mu, 1) with you.
     """
     low, high = min(-3.5, release - 0.5), max(mu + 3.5, release + 0.5)
     places = np.linspace(low, high, 121)

@@ -40,15 +40,10 @@ _HATCH = (
 def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False) -> go.Figure:
     """Lower bounds on epsilon against the number of trials, and the line of the claim.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With "trials", "epsilon_exact" and "epsilon", in order; the latter is drawn where it is
+    rows: With "trials", "epsilon_exact" and "epsilon", in order; the latter is drawn where it is
         another, nominal bound somewhere.
-    claim : float
-        The promised epsilon.
-    n_trials : int
-        Where the axis ends, so that the figure stands still while it fills in.
+    claim: The promised epsilon.
+    n_trials: Where the axis ends, so that the figure stands still while it fills in.
     """
     figure = base_figure(360)
     highest = max([claim, *(max(row["epsilon"], row["epsilon_exact"]) for row in rows)])
@@ -81,11 +76,7 @@ def score_histogram(
 ) -> go.Figure:
     """Scores under both data sets, with the threshold that separates them best.
 
-    Parameters
-    ----------
-    columns : mapping
-        "centre", "width", "with_you" and "without_you", arrays of shape (n_bars,).
-    threshold : float
+    columns: "centre", "width", "with_you" and "without_you", arrays of shape (n_bars,).
     """
     figure = base_figure(340)
     for name, column, colour in (
@@ -110,14 +101,10 @@ def score_histogram(
 def adversary_view_words(adversary: str, sees: str, *, trusted_holder: str = "") -> str:
     """The picture in two sentences.
 
-    Parameters
-    ----------
-    adversary : {"outsider", "aggregator", "site"}
-    sees : str
-        Its view, in words that fit after "sees".
-    trusted_holder : str
-        Who holds everybody's rows and adds the noise; empty where every site sends a message to
-        an aggregator whom nobody trusts.
+    adversary: {"outsider", "aggregator", "site"}
+    sees: Its view, in words that fit after "sees".
+    trusted_holder: Who holds everybody's rows and adds the noise; empty where every site sends a
+        message to an aggregator whom nobody trusts.
     """
     trusts = f"the {trusted_holder}" if trusted_holder else "your own site"
     return f"{_NAMES[adversary].capitalize()} sees {sees}. Trusted with your row: {trusts}."
@@ -128,12 +115,8 @@ def adversary_view_svg(
 ) -> str:
     """SVG of one adversary's view: seen parts filled, parts trusted with raw rows hatched.
 
-    Parameters
-    ----------
-    adversary : {"outsider", "aggregator", "site"}
-        Drawn with a thick outline.
-    sees, trusted_holder : str
-        As for `adversary_view_words`.
+    adversary: {"outsider", "aggregator", "site"}. Drawn with a thick outline.
+    sees, trusted_holder: As for `adversary_view_words`.
     """
     by_site, by_aggregator = adversary == "site", adversary == "aggregator"
     own, hub = ("your row", trusted_holder) if trusted_holder else ("your site", "aggregator")

@@ -11,10 +11,7 @@ from dpcore.figures.style import GREY, base_figure, look_of
 def running_total(rows: Table, *, dark: bool = False) -> go.Figure:
     """Epsilon after each entry of a ledger.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With draws, total_epsilon, sum_of_epsilons and released, in order.
+    rows: With draws, total_epsilon, sum_of_epsilons and released, in order.
     """
     figure = base_figure(320)
     releases, count = [0], 0

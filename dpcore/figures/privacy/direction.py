@@ -25,13 +25,9 @@ def plane(
 ) -> go.Figure:
     """Everybody in the unit disc, the one who moves, and the exact first direction.
 
-    Parameters
-    ----------
-    people : ndarray of shape (n, 2)
-        Those who stay.
-    before, after : ndarray of shape (2,)
-    exact_before, exact_after : float
-        Directions in degrees.
+    people: shape (n, 2). Those who stay.
+    before, after: shape (2,)
+    exact_before, exact_after: Directions in degrees.
     """
     figure = base_figure(_HEIGHT)
     exact = look_of("exact", dark=dark)
@@ -87,11 +83,7 @@ def direction_laws(
 ) -> go.Figure:
     """Density of the private direction before and after, with the exact ones as lines.
 
-    Parameters
-    ----------
-    angles, law_before, law_after : ndarray of shape (n_angles,)
-        Degrees, and densities per degree.
-    exact_before, exact_after : float
+    angles, law_before, law_after: shape (n_angles,). Degrees, and densities per degree.
     """
     figure = base_figure(_HEIGHT)
     colour = look_of("dpdis").colour

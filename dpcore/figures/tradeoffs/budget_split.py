@@ -22,12 +22,9 @@ def share_multiples(
 ) -> go.Figure:
     """Error against the PCA share, a panel a number of people, a line an epsilon.
 
-    Parameters
-    ----------
-    panels : mapping of panel title to rows
-        Rows with epsilon, pca_share, test_error; may be incomplete.
-    chosen : mapping of (panel title, epsilon) to share
-        The best shares, marked.
+    panels: mapping of panel title to rows. Rows with epsilon, pca_share, test_error; may be
+        incomplete.
+    chosen: mapping of (panel title, epsilon) to share. The best shares, marked.
     """
     titles = list(panels)
     figure = make_subplots(
@@ -93,11 +90,8 @@ def three_way_map(
 ) -> go.Figure:
     """Ternary map of the error over the shares of centring, PCA and training.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With centring_share, pca_share, training_share, test_error.
-    best : (centring_share, pca_share), optional
+    rows: With centring_share, pca_share, training_share, test_error.
+    best: (centring_share, pca_share)
     """
     errors: dict[tuple[float, float, float], list[float]] = {}
     for row in rows:

@@ -29,10 +29,7 @@ _LABEL_PIXELS = 6
 def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     """Every repetition as a dot, one line a protocol, with the mean marked.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With protocol, energy_ratio, random_ratio; all of one setting.
+    rows: With protocol, energy_ratio, random_ratio; all of one setting.
     """
     order = list(dict.fromkeys(row["protocol"] for row in rows))[::-1]
     floor = rows[0]["random_ratio"]
@@ -109,20 +106,12 @@ def energy_curves(
 ) -> go.Figure:
     """Mean captured energy along one field, one line a protocol, with the spread of the draws.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With protocol, energy_ratio, random_ratio and `field`; may be incomplete while a run
-        goes on, and empty before it starts if `axis_range` is given.
-    field : str
-        Column on the horizontal axis.
-    axis_title : str
-    logarithmic : bool
-    axis_range : (float, float), optional
-        Smallest and largest value of the finished figure, so that it stands still while it
-        fills in.
-    marker : float, optional
-        The present setting, drawn as a vertical line.
+    rows: With protocol, energy_ratio, random_ratio and `field`; may be incomplete while a run goes
+        on, and empty before it starts if `axis_range` is given.
+    field: Column on the horizontal axis.
+    axis_range: (float, float). Smallest and largest value of the finished figure, so that it stands
+        still while it fills in.
+    marker: The present setting, drawn as a vertical line.
     """
     values = sorted({float(row[field]) for row in rows})
     low, high = axis_range or (values[0], values[-1])

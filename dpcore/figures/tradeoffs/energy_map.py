@@ -31,16 +31,10 @@ def energy_map(
 
     What marks the target and the present setting runs between the cells: their numbers decide.
 
-    Parameters
-    ----------
-    xs, ys : sequences of positive numbers, ascending
-    energies : ndarray of shape (len(ys), len(xs))
-        NaN where nothing is known (yet).
-    target : float
-        A line parts the cells that reach it from the others.
-    x_title, y_title : str
-    here : (x, y), optional
-        The setting whose cell, or the nearest to it, has a frame.
+    xs, ys: sequences of positive numbers, ascending
+    energies: shape (len(ys), len(xs)). NaN where nothing is known (yet).
+    target: A line parts the cells that reach it from the others.
+    here: (x, y). The setting whose cell, or the nearest to it, has a frame.
     """
     # On linear axes of logarithms, contours are interpolated as people read the grid.
     across, up = [math.log10(x) for x in xs], [math.log10(y) for y in ys]

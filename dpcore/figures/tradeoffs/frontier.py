@@ -53,13 +53,8 @@ def energy_frontier(
 ) -> go.Figure:
     """Energy of every way to send against its bytes, and the frontier of the best.
 
-    Parameters
-    ----------
-    points : sequence
-    byte_range : (float, float)
-        Ends of the axis, fixed so that it stands still while points arrive.
-    floor : float
-        Energy of a random subspace.
+    byte_range: (float, float). Ends of the axis, fixed so that it stands still while points arrive.
+    floor: Energy of a random subspace.
     """
     figure = base_figure(height)
     best = [point for point in points if point.is_best]

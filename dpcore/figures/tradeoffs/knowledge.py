@@ -22,11 +22,8 @@ def knowledge_cost_curves(
 ) -> go.Figure:
     """Energy of the exact optimum within a public subspace against its share of the directions.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With source, percent, energy_ratio.
-    titles : mapping of source to the name of its line
+    rows: With source, percent, energy_ratio.
+    titles: mapping of source to the name of its line
     """
     figure = base_figure(320)
     for source, (colour, symbol, dash) in zip(titles, _LOOKS, strict=False):

@@ -29,22 +29,13 @@ def energy_panel(
 ) -> go.Figure:
     """Live curves with what they are compared with, on the scale that all panels share.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        As for `dpcore.figures.tradeoffs.energy.energy_curves`.
-    field : str
-    others : mapping of name to sequence of dict, optional
-        The same under other choices, drawn thin in the same colours, each with a dash.
-    published : sequence of (protocol, value, mean, standard deviation)
-        Drawn as hollow markers with bars.
-    **options
-        As for `energy_curves`.
-
-    Returns
-    -------
-    Figure
-        Points carry [value, protocol] as customdata, and those of other choices the number of
+    rows: As for `dpcore.figures.tradeoffs.energy.energy_curves`.
+    others: mapping of name to sequence of dict. The same under other choices, drawn thin in the
+        same colours, each with a dash.
+    published: sequence of (protocol, value, mean, standard deviation). Drawn as hollow markers with
+        bars.
+    **options: As for `energy_curves`.
+    Points carry [value, protocol] as customdata, and those of other choices the number of
         these choices, from 1.
     """
     figure = energy_curves(rows, field, dark=dark, **options)

@@ -29,12 +29,8 @@ class Dot(Protocol):
 def dots_by_protocol(ways: Sequence[Dot], floor: float, *, dark: bool = False) -> go.Figure:
     """Captured energy of every way, one row a protocol, the best protocol on top.
 
-    Parameters
-    ----------
-    ways : sequence
-        Best first; a point's custom data is its position here.
-    floor : float
-        Energy of a random subspace.
+    ways: Best first; a point's custom data is its position here.
+    floor: Energy of a random subspace.
     """
     protocols = list(dict.fromkeys(way.protocol for way in ways))
     height = _FRAME + _ROW * len(protocols)

@@ -37,18 +37,10 @@ def energy_curves_svg(
 ) -> str:
     """Mean captured energy along one field with the range of the draws, as SVG text.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With protocol, energy_ratio, random_ratio and `field`; at least one.
-    field : str
-        Column on the horizontal axis; greater than 0 if `logarithmic`.
-    title, axis_title : str
-    logarithmic : bool
-    published : sequence of (protocol, value, energy ratio)
-        Points to put on top, drawn hollow.
-    target : float, optional
-        A share that is to be reached.
+    rows: With protocol, energy_ratio, random_ratio and `field`; at least one.
+    field: Column on the horizontal axis; greater than 0 if `logarithmic`.
+    published: sequence of (protocol, value, energy ratio). Points to put on top, drawn hollow.
+    target: A share that is to be reached.
     """
     values = sorted({float(row[field]) for row in rows})
     ticks, labels = log_ticks(values) if logarithmic else (values, [f"{v:g}" for v in values])
@@ -110,15 +102,10 @@ def energy_thumbnail(
 ) -> str:
     """Mean captured energy along one field, a line a protocol, as small as a stamp, without text.
 
-    Parameters
-    ----------
-    points : sequence of (protocol, value, energy ratio)
-        May be empty: a frame that says nothing has been run.
-    ends : (float, float)
-        Smallest and largest value of the axis.
-    logarithmic : bool
-    published : sequence of (protocol, value, energy ratio)
-        Points to put on top, drawn hollow.
+    points: sequence of (protocol, value, energy ratio). May be empty: a frame that says nothing has
+        been run.
+    ends: (float, float). Smallest and largest value of the axis.
+    published: sequence of (protocol, value, energy ratio). Points to put on top, drawn hollow.
     """
     axes = _Axes(ends, logarithmic, (8, _STAMP_WIDTH - 8), (8, _STAMP_HEIGHT - 6), 1.04)
     parts = [
@@ -139,13 +126,8 @@ def energy_thumbnail(
 def accuracy_dots_svg(rows: Table, *, title: str, published: Table = ()) -> str:
     """Every round's accuracy as a dot, a line an algorithm and a group a task, as SVG text.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With task, protocol, accuracy (a share); at least one.
-    title : str
-    published : sequence of dict
-        With task, protocol, mean and std in percent, drawn as bars.
+    rows: With task, protocol, accuracy (a share); at least one.
+    published: With task, protocol, mean and std in percent, drawn as bars.
     """
     printed = {(row["task"], row["protocol"]): row for row in published}
     groups: dict[str, dict[str, list[float]]] = {}

@@ -11,7 +11,7 @@ from typing import Self
 
 from numpy.typing import ArrayLike
 
-from dpcore.errors import ParameterError
+from dpcore.errors import require_one_of
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA, rows_of_sites
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -172,8 +172,7 @@ class DistributedPCA(PrivatePCA):
             If a parameter breaks its constraint, or a site holds fewer than 2 people.
         """
         offered = {key: entry for key, entry in PROTOCOLS.items() if entry.has_sites}
-        if self.protocol not in offered:
-            raise ParameterError("protocol", f"one of {', '.join(offered)}", self.protocol)
+        require_one_of("protocol", self.protocol, offered)
         protocol = offered[self.protocol]
         rows = self._bounded(X)
         intermediate_dim = self.intermediate_dim

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from dpcore.errors import ParameterError, PreparationWarning
+from dpcore.errors import ParameterError, PreparationWarning, require_one_of
 from dpcore.streams import root_of_release
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -39,21 +39,13 @@ def check_long_rows(on_long_rows: str, n_long: int, bound: str) -> None:
     is long, which no guarantee covers. It is for holders who check their table before they
     release anything.
 
-    Parameters
-    ----------
-    on_long_rows : {"clip", "refuse"}
-    n_long : int
-        How many rows are longer than the bound.
-    bound : str
-        As it is to be read.
-
-    Raises
-    ------
-    ParameterError
-        If `on_long_rows` is unknown, or there are long rows and they are to be refused.
+    on_long_rows: {"clip", "refuse"}
+    n_long: How many rows are longer than the bound.
+    bound: As it is to be read.
+    Raises `ParameterError` if `on_long_rows` is unknown, or there are long rows and they are to be
+        refused.
     """
-    if on_long_rows not in ON_LONG_ROWS:
-        raise ParameterError("on_long_rows", f"one of {', '.join(ON_LONG_ROWS)}", on_long_rows)
+    require_one_of("on_long_rows", on_long_rows, ON_LONG_ROWS)
     if n_long and on_long_rows == "refuse":
         raise ParameterError(
             "X", f"of row norms at most row_norm_bound={bound}", f"{n_long} longer rows"
@@ -67,10 +59,7 @@ def root_seed(random_state: RandomState) -> int:
     nowhere, and not NumPy's global state, which anybody may have seeded. A generator gives 128
     bits and moves on; its state can be wound back to them.
 
-    Raises
-    ------
-    ParameterError
-        If it is none of these.
+    Raises `ParameterError` if it is none of these.
     """
     if random_state is None:
         return cast(int, np.random.SeedSequence().entropy)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.data.row_norms import check_norm_bound, shorten
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows
 from dpcore.pca.self_assessment import Assessment
@@ -34,34 +34,21 @@ PREPARATIONS = ("sphere", "bounded", "none")
 
 def check_preparation(preparation: str) -> None:
     """Refuse one that no estimator has."""
-    if preparation not in PREPARATIONS:
-        raise ParameterError("preparation", f"one of {', '.join(PREPARATIONS)}", preparation)
+    require_one_of("preparation", preparation, PREPARATIONS)
 
 
 def bounded_rows(X: FloatArray, bound: float, *, on_long_rows: str) -> tuple[FloatArray, int]:
     """Rows with Euclidean norm at most `bound`, and how many were longer.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64
-    bound : float
-        Public: chosen without looking at the rows.
-    on_long_rows : {"clip", "refuse"}
-        Shrink longer rows to the bound, or raise (see `check_long_rows`).
-
-    Returns
-    -------
-    rows : ndarray of shape (n_samples, n_features)
-        X itself if no row comes near the bound.
-    n_clipped : int
-        Rows longer than the bound by more than the rounding of their own normalisation. Exact,
-        for whoever holds the rows.
-
-    Raises
-    ------
-    ParameterError
-        If `on_long_rows` is unknown, the bound not in [1e-15, 1e15], or a row is longer and to
-        be refused.
+    X: shape (n_samples, n_features), float32 or float64
+    bound: Public: chosen without looking at the rows.
+    on_long_rows: {"clip", "refuse"}. Shrink longer rows to the bound, or raise (see
+        `check_long_rows`).
+    Returns rows: shape (n_samples, n_features). X itself if no row comes near the bound.
+    Returns n_clipped: Rows longer than the bound by more than the rounding of their own
+        normalisation. Exact, for whoever holds the rows.
+    Raises `ParameterError` if `on_long_rows` is unknown, the bound not in [1e-15, 1e15], or a row
+        is longer and to be refused.
     """
     check_norm_bound("row_norm_bound", bound)
     rows, n_clipped = shorten(X, bound)
@@ -72,10 +59,7 @@ def bounded_rows(X: FloatArray, bound: float, *, on_long_rows: str) -> tuple[Flo
 def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[AnyArray, list[IntArray]]:
     """Labels in sorted order, and the row numbers that carry each.
 
-    Raises
-    ------
-    ParameterError
-        If there is not one label a row, or fewer than 2 rows carry a label.
+    Raises `ParameterError` if there is not one label a row, or fewer than 2 rows carry a label.
     """
     if sites is None:
         return np.zeros(1, dtype=int), [np.arange(n_samples)]

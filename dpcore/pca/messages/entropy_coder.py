@@ -30,16 +30,9 @@ class CodingError(ValueError):
 def encode_integers(values: IntArray, side: FloatArray) -> bytes:
     """Code whole numbers whose law depends on something the decoder knows too.
 
-    Parameters
-    ----------
-    values : integer array of shape (n,)
-    side : ndarray of shape (n,)
-        In [0, 1); divided into up to 16 equal bins, each with frequencies of its own. How many
-        is chosen so that the frequencies don't cost more than they save.
-
-    Returns
-    -------
-    bytes
+    values: integer array of shape (n,)
+    side: shape (n,). In [0, 1); divided into up to 16 equal bins, each with frequencies of its own.
+        How many is chosen so that the frequencies don't cost more than they save.
     """
     least, span = int(values.min()), int(values.max() - values.min())
     # Steps far below the noise make many symbols whose low bits are as good as random.
@@ -65,10 +58,7 @@ def encode_integers(values: IntArray, side: FloatArray) -> bytes:
 def decode_integers(data: bytes, side: FloatArray) -> IntArray:
     """What `encode_integers` coded, given the same `side`; int64 array of shape (n,).
 
-    Raises
-    ------
-    CodingError
-        If no encoder wrote these bytes for this `side`.
+    Raises `CodingError` if no encoder wrote these bytes for this `side`.
     """
     try:
         return _decoded(data, side)

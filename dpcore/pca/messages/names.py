@@ -14,10 +14,7 @@ ROUNDED = "rounded:"
 def rounding_step(encoding: str) -> float | None:
     """The k of "rounded:k", the step in units of sigma; None for the other encodings.
 
-    Raises
-    ------
-    ParameterError
-        If the encoding is unknown or the step not a positive number.
+    Raises `ParameterError` if the encoding is unknown or the step not a positive number.
     """
     if encoding == NATIVE or encoding in PRECISIONS:
         return None
@@ -37,9 +34,7 @@ def rounding_step(encoding: str) -> float | None:
 def check_encoding(encoding: str, *, whole: bool) -> None:
     """Refuse an encoding that is unknown or not for this kind of message.
 
-    Raises
-    ------
-    ParameterError
+    Raises `ParameterError`.
     """
     rounded = rounding_step(encoding) is not None
     if rounded and not whole:

@@ -24,18 +24,9 @@ MOST_STEPS = 2**30
 def round_and_code(values: FloatArray, step: float, dither_key: int) -> bytes:
     """Dithered rounding of values to multiples of a step, entropy-coded.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        At most `MOST_STEPS` steps from zero.
-    step : float
-        Greater than 0.
-    dither_key : int
-        Public, from 0 to 2^64 - 1; independent of the values.
-
-    Returns
-    -------
-    bytes
+    values: shape (n,). At most `MOST_STEPS` steps from zero.
+    step: Greater than 0.
+    dither_key: Public, from 0 to 2^64 - 1; independent of the values.
     """
     dither = _dither(len(values), dither_key)
     return encode_integers(np.rint(values / step + (dither - 0.5)).astype(np.int64), dither)
@@ -44,10 +35,7 @@ def round_and_code(values: FloatArray, step: float, dither_key: int) -> bytes:
 def decode_rounded(data: bytes, count: int, step: float, dither_key: int) -> FloatArray:
     """The rounded values, float64 of shape (count,), with the dither taken off.
 
-    Raises
-    ------
-    dpcore.pca.messages.entropy_coder.CodingError
-        If the bytes are not from `round_and_code` with this count and key.
+    Raises `CodingError` if the bytes are not from `round_and_code` with this count and key.
     """
     dither = _dither(count, dither_key)
     return step * (decode_integers(data, dither) - (dither - 0.5))

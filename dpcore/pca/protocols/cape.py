@@ -18,9 +18,9 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
+from dpcore.pca.protocols.entry import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
 from dpcore.pca.protocols.pooling import AddedOnce
-from dpcore.pca.protocols.traffic import traffic_of_means, whole_matrix_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
 from dpcore.pca.subspace import Subspace
@@ -47,10 +47,7 @@ def noise_of_masked_sites(
 
     Its sensitivity is that of S n_s / N times what a site holds, the same at every site.
 
-    Raises
-    ------
-    ParameterError
-        If a site drops out: the masks of the others would stay in the average.
+    Raises `ParameterError` if a site drops out: the masks of the others would stay in the average.
     """
     if settings.dropped_sites > 0:
         raise ParameterError(
@@ -131,15 +128,10 @@ noisy_mean_of_messages = UNDER_CANCELLING_MASKS.mean
 class MaskedRound:
     """One round of CAPE as the sites run it: what an adversary may see of it.
 
-    Attributes
-    ----------
-    masks : ndarray of shape (n_sites, ...)
-        e_s, which sum to zero.
-    noises : ndarray of shape (n_sites, ...)
-        g_s.
-    messages : ndarray of shape (n_sites, ...)
-        (S n_s / N) f_s + e_s + g_s, f_s a second moment or a mean: their plain average is what
-        `cape` goes on with, in law.
+    masks: shape (n_sites, ...). e_s, which sum to zero.
+    noises: shape (n_sites, ...). g_s.
+    messages: shape (n_sites, ...). (S n_s / N) f_s + e_s + g_s, f_s a second moment or a mean:
+        their plain average is what `cape` goes on with, in law.
     """
 
     masks: FloatArray
@@ -152,13 +144,8 @@ def masked_round(
 ) -> MaskedRound:
     """Draw every site's mask and noise, and what it sends: (n_sites, n_features, n_features).
 
-    Parameters
-    ----------
-    moments : SiteMoments
-    scales : CapeScales
-        `release_scales`.
-    noise : {"triangle", "isometric"}
-    repetition : Repetition
+    scales: `release_scales`.
+    noise: {"triangle", "isometric"}
     """
     n_features = moments.n_features
 
@@ -173,14 +160,8 @@ def masked_mean_round(
 ) -> MaskedRound:
     """The round before it, in which the sites send their means: (n_sites, n_features).
 
-    Parameters
-    ----------
-    moments : SiteMoments or SiteRows
-    scales : CapeScales
-        Of the matrices; a mean gets `weight` times less of both.
-    weight : float
-        `dpcore.privacy.mean_weight` of its share; positive.
-    repetition : Repetition
+    scales: Of the matrices; a mean gets `weight` times less of both.
+    weight: `dpcore.privacy.mean_weight` of its share; positive.
     """
 
     def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:

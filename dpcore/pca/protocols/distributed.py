@@ -17,6 +17,7 @@ from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
+from dpcore.pca.protocols.entry import raw_row_bytes, traffic_of_means
 from dpcore.pca.protocols.guarantees import (
     EVERY_SITE,
     FIRST_SITE,
@@ -26,7 +27,6 @@ from dpcore.pca.protocols.guarantees import (
     noise_guarantee,
 )
 from dpcore.pca.protocols.pooling import AddedOnce, pooled_centre
-from dpcore.pca.protocols.traffic import raw_row_bytes, traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import (
     Calibrate,

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dpcore.arrays import FloatArray
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.cut_assessment import assess_cut
 from dpcore.pca.draw import Draw
+from dpcore.pca.messages.encoding import message_length
 from dpcore.pca.messages.names import rounding_step
 from dpcore.pca.protocols.guarantees import Promise
 from dpcore.pca.self_assessment import Assessment
@@ -38,16 +41,10 @@ class NoiseIdentity:
     """Which noisy thing a protocol reads. Protocols with one identity read one draw: for the
     ledger they are one release, and estimators with one seed draw it once.
 
-    Parameters
-    ----------
-    name : str
-        Part of the root of a release's streams: never renamed.
-    words : str
-        What it is; "{sites}" stands for their number.
-    settings : tuple of str
-        Fields of a row that shape the noise besides the people and epsilon.
-    on_sphere : NoiseIdentity, optional
-        The same where rows get length 1 around a mean, if that makes it another.
+    name: Part of the root of a release's streams: never renamed.
+    words: What it is; "{sites}" stands for their number.
+    settings: Fields of a row that shape the noise besides the people and epsilon.
+    on_sphere: The same where rows get length 1 around a mean, if that makes it another.
     """
 
     name: str
@@ -74,17 +71,10 @@ class Look:
 class Neighbours:
     """Where an audit attacks a protocol: on how many sites, and under which settings.
 
-    Parameters
-    ----------
-    n_sites : int
-    epsilon : float, optional
-        Asked, where the audit's own would leave nothing to be found.
-    settings : tuple of (name, value)
-        Fields of `ReleaseSettings` that differ from the audit's.
-    noisy_mean : callable, optional
-        Draw -> the private mean that is seen beside the matrix, for protocols that buy one.
-    has_own_cases : bool
-        Whether sites and aggregators attack in cases written for this protocol.
+    epsilon: Asked, where the audit's own would leave nothing to be found.
+    settings: tuple of (name, value). Fields of `ReleaseSettings` that differ from the audit's.
+    noisy_mean: Draw -> the private mean that is seen beside the matrix, for protocols that buy one.
+    has_own_cases: Whether sites and aggregators attack in cases written for this protocol.
     """
 
     n_sites: int = 1
@@ -98,34 +88,19 @@ class Neighbours:
 class Protocol:
     """A protocol: a draw in, a subspace out, and what everybody has to know about it.
 
-    Parameters
-    ----------
-    key, title : str
-        The name in specs, addresses and on the command line; the name on a page.
-    summary : str
-        One sentence: who adds noise where, and what is sent.
-    release : callable
-        Draw -> Subspace.
-    promise : callable
-        (ReleaseSettings, people at each site, n_features) -> the Guarantee that `release` comes
-        with, no row being read. Raises `ParameterError` where the protocol cannot run.
-    kind : Kind
-    where : Where
-    noise : NoiseIdentity or None
-        None where nothing noisy is read.
-    average : callable, optional
-        Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
+    key, title: The name in specs, addresses and on the command line; the name on a page.
+    summary: One sentence: who adds noise where, and what is sent.
+    release: Draw -> Subspace.
+    promise: (ReleaseSettings, people at each site, n_features) -> the Guarantee that `release`
+        comes with, no row being read. Raises `ParameterError` where the protocol cannot run.
+    noise: None where nothing noisy is read.
+    average: Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
         directions. From it a release can tell how good it is (`assess`); None where there is none.
-    silent_because : str
-        Where there is none: why, as half a sentence.
-    wants_proxies, wants_average : bool
-        Which products of the sites `release` reads.
-    is_chain : bool
-        Whether sites hand on from one to the next, and there is no aggregator.
-    look : Look, optional
-        The next free one where there is none.
-    neighbours : Neighbours
-        Of the audit.
+    silent_because: Where there is none: why, as half a sentence.
+    wants_proxies, wants_average: Which products of the sites `release` reads.
+    is_chain: Whether sites hand on from one to the next, and there is no aggregator.
+    look: The next free one where there is none.
+    neighbours: Of the audit.
     """
 
     key: str
@@ -200,3 +175,27 @@ class Protocol:
             intermediate_dim=settings.intermediate_dim,
             sigma_left=average.sigma_left,
         )
+
+
+def whole_matrix_bytes(draw: Draw) -> IntArray:
+    """(S,) bytes of each site's message when it sends its whole noisy matrix as it is."""
+    n_features, itemsize = draw.moments.n_features, draw.moments.dtype.itemsize
+    length = message_length(n_features, n_features, itemsize, whole=True)
+    return np.full(draw.moments.n_sites, length + traffic_of_means(draw)[0])
+
+
+def raw_row_bytes(draw: Draw) -> IntArray:
+    """(S,) bytes of each site's rows, sent as they are."""
+    return draw.moments.n_samples * draw.moments.n_features * draw.moments.dtype.itemsize
+
+
+def traffic_of_means(draw: Draw, *, come_back: bool = False) -> tuple[int, int]:
+    """Bytes that a site's private mean takes, and messages that go before the site's own.
+
+    The average of all means comes back to where it is needed for what is sent next: to sites
+    that cut their matrix, and on the sphere to all.
+    """
+    if draw.of_sites.mean_share == 0:
+        return 0, 0
+    one_way = draw.moments.n_features * draw.moments.dtype.itemsize
+    return (2 * one_way, 2) if come_back or draw.settings.on_sphere else (one_way, 0)

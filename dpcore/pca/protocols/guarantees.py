@@ -42,15 +42,9 @@ AT_AGGREGATOR = (*_EVERYWHERE, Assumption.TRUSTED_HOLDER)
 class Trust:
     """Who adds the noise in a setting, and who is trusted with what.
 
-    Parameters
-    ----------
-    noise_added_by : str
-        In words that fit after "Noise is added by".
-    assumptions : tuple of Assumption
-    sees : mapping of Adversary to str
-        What each adversary there is sees, in words that fit after "sees".
-    trusted : frozenset of Adversary
-        Those to whom nothing is promised, nor meant to be.
+    noise_added_by: In words that fit after "Noise is added by".
+    sees: What each adversary there is sees, in words that fit after "sees".
+    trusted: Those to whom nothing is promised, nor meant to be.
     """
 
     noise_added_by: str
@@ -143,20 +137,12 @@ def gaussian_guarantee(
 ) -> Guarantee:
     """What Gaussian noise promises against each adversary, by its exact profile.
 
-    Parameters
-    ----------
-    budget : PrivacyBudget
-        What was asked.
-    trust : Trust
-    l2_sensitivity : float
-    sigma : float
-        Of the noise that was, or will be, drawn.
-    is_calibrated : bool
-        Whether the noise was solved for the budget. The solver rounds towards privacy; what
-        comes out above the asked value is its tolerance.
-    mu : mapping of Adversary to float, optional
-        Where sigma is not what hides a person's change: of the Gaussian mechanism that the
-        release is to each adversary who is there. l2_sensitivity / sigma to everybody by default.
+    budget: What was asked.
+    sigma: Of the noise that was, or will be, drawn.
+    is_calibrated: Whether the noise was solved for the budget. The solver rounds towards privacy;
+        what comes out above the asked value is its tolerance.
+    mu: Where sigma is not what hides a person's change: of the Gaussian mechanism that the release
+        is to each adversary who is there. l2_sensitivity / sigma to everybody by default.
     """
 
     def epsilon_at(noise: float) -> float:

@@ -25,21 +25,12 @@ class AddedOnce:
     A mean, where one is bought, goes the same way, under noise of its own; on the sphere in a
     round before, so that rows can be centred by it.
 
-    Parameters
-    ----------
-    trust : Trust
-    settled : callable
-        Draw -> its settings, with the share that a mean takes.
-    scales : callable
-        (those settings, people at each site, Calibrate) -> NoiseScales of whoever adds noise.
-    left : callable
-        Of so many who answer -> how many times that noise the average carries.
-    n_noises : callable
-        Draw -> how many add it.
-    traffic : callable
-        Draw -> bytes of each site's message, and rounds.
-    purpose : Purpose
-        Of its streams.
+    settled: Draw -> its settings, with the share that a mean takes.
+    scales: (those settings, people at each site, Calibrate) -> NoiseScales of whoever adds noise.
+    left: Of so many who answer -> how many times that noise the average carries.
+    n_noises: Draw -> how many add it.
+    traffic: Draw -> bytes of each site's message, and rounds.
+    purpose: Of its streams.
     """
 
     trust: Trust

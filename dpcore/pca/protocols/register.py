@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.protocols.cape import (
     cape,
     masked_average,
@@ -55,10 +55,7 @@ PROTOCOLS: dict[str, Protocol] = {}
 def register(protocol: Protocol) -> Protocol:
     """Enter a protocol; from now on it is everywhere.
 
-    Raises
-    ------
-    ParameterError
-        If its key or its title is taken.
+    Raises `ParameterError` if its key or its title is taken.
     """
     for known in PROTOCOLS.values():
         for name in ("key", "title"):
@@ -71,13 +68,9 @@ def register(protocol: Protocol) -> Protocol:
 def protocol(key: str) -> Protocol:
     """The registered protocol of this name.
 
-    Raises
-    ------
-    ParameterError
-        Naming the known ones.
+    Raises `ParameterError` naming the known ones.
     """
-    if key not in PROTOCOLS:
-        raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", key)
+    require_one_of("protocol", key, PROTOCOLS)
     return PROTOCOLS[key]
 
 

@@ -17,8 +17,8 @@ from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.messages.encoding import sent
 from dpcore.pca.protocols.distributed import shared_centre
+from dpcore.pca.protocols.entry import traffic_of_means
 from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
-from dpcore.pca.protocols.traffic import traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage, noise_of_sites
 from dpcore.pca.subspace import Subspace
@@ -43,10 +43,7 @@ def promised_in_a_chain(
 ) -> Guarantee:
     """As DPdisPCA, whose noise it reads; there is no aggregator to promise anything against.
 
-    Raises
-    ------
-    ParameterError
-        If K is above R: the last site holds R directions and no more.
+    Raises `ParameterError` if K is above R: the last site holds R directions and no more.
     """
     if settings.n_components > settings.intermediate_dim:
         raise ParameterError(

@@ -15,15 +15,15 @@ from dpcore.pca.central import (
     modsulq_moment,
     modsulq_sigma,
     noisy_moment_guarantee,
+    ppca_guarantee,
     sulq_moment,
     sulq_sigma,
     symmetric_part,
 )
+from dpcore.pca.central import ppca as draw_ppca
 from dpcore.pca.draw import Draw
-from dpcore.pca.exponential import ppca as draw_ppca
-from dpcore.pca.exponential import ppca_guarantee
+from dpcore.pca.protocols.entry import raw_row_bytes
 from dpcore.pca.protocols.guarantees import Promise
-from dpcore.pca.protocols.traffic import raw_row_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import Guarantee, PrivacyBudget

@@ -20,9 +20,9 @@ from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import box_laplace_noise, l2_laplace_noise, wishart_difference
 from dpcore.pca.draw import Draw
+from dpcore.pca.protocols.entry import raw_row_bytes
 from dpcore.pca.protocols.guarantees import HOLDER
 from dpcore.pca.protocols.pooling import pooled_centre
-from dpcore.pca.protocols.traffic import raw_row_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import (
@@ -36,7 +36,7 @@ from dpcore.streams import Purpose
 
 # Of the POOLED_NOISE streams; lower numbers belong to `distributed` and `trusted`.
 _STREAM = 4
-# Edge of the spectrum in units of D scale / 2 (`dpcore.pca.noise_edge`).
+# Edge of the spectrum in units of D scale / 2 (`dpcore.pca.noise_field`).
 _EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
 # As in `dpcore.pca.mean_share`: what no centre at all costs at most; the share where there is no
 # noise.

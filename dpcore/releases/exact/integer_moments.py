@@ -44,7 +44,7 @@ def exact_sum(blocks: Iterable[FloatArray], n_features: int) -> tuple[IntArray, 
     """
     total, n_rows = np.zeros(n_features, dtype=np.int64), 0
     for rows in blocks:
-        n_rows += _checked(rows, n_rows)
+        n_rows = counted(len(rows), n_rows)
         total += rows.sum(axis=0).astype(np.int64)
     return total, n_rows
 
@@ -70,15 +70,30 @@ def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArr
         If there are more than `MOST_ROWS`, or a row is longer.
     """
     moment, n_rows = np.zeros((n_features, n_features), dtype=np.int64), 0
-    for block in blocks:
-        n_rows += _checked(block, n_rows)
-        for start in range(0, len(block), _ROWS_AT_ONCE):
-            rows = block[start : start + _ROWS_AT_ONCE]
-            if np.vecdot(rows, rows).max() > LENGTH**2:
-                raise ParameterError("rows", f"of length at most {LENGTH}", "a longer one")
+    # What is small is there twice: doubles that are exact so far, and what they were before.
+    doubles, n_in_doubles = np.zeros(moment.shape if n_features <= _PANEL else (0, 0)), 0
+    for rows in _cut(blocks):
+        n_rows = counted(len(rows), n_rows)
+        if np.vecdot(rows, rows).max() > LENGTH**2:
+            raise ParameterError("rows", f"of length at most {LENGTH}", "a longer one")
+        if not doubles.size:
             _add_upper(moment, rows)
+            continue
+        if n_in_doubles + len(rows) > _ROWS_AT_ONCE:
+            moment += doubles.astype(np.int64)
+            doubles[:], n_in_doubles = 0, 0
+        doubles += rows.T @ rows
+        n_in_doubles += len(rows)
+    if doubles.size:
+        return moment + doubles.astype(np.int64)
     _mirror(moment)
     return moment
+
+
+def _cut(blocks: Iterable[FloatArray]) -> Iterator[FloatArray]:
+    for block in blocks:
+        for start in range(0, len(block), _ROWS_AT_ONCE):
+            yield block[start : start + _ROWS_AT_ONCE]
 
 
 def _add_upper(moment: IntArray, rows: FloatArray) -> None:
@@ -149,7 +164,14 @@ def diagonal_sigma(sigma: int) -> int:
     return math.isqrt(2 * sigma**2) + 1
 
 
-def _checked(rows: FloatArray, before: int) -> int:
-    if before + len(rows) > MOST_ROWS:
+def counted(n_more: int, n_rows: int) -> int:
+    """How many rows there are with some more.
+
+    Raises
+    ------
+    ParameterError
+        If that is more than `MOST_ROWS`.
+    """
+    if n_rows + n_more > MOST_ROWS:
         raise ParameterError("data", f"at most {MOST_ROWS:,} rows", "more")
-    return len(rows)
+    return n_rows + n_more

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dpcore.data import list_datasets
+from dpcore.data.held_tables import is_held
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.spec import CcaSpec
@@ -20,9 +20,10 @@ from dpcore.experiments.cca.views import (
 )
 from dpcore.experiments.pca.spec import GIVEN, RunSpec
 from pages.parameters.explore import CCA_PEOPLE, CUT_NAMES, MOST_PAIRS, USUAL_PAIRS
-from pages.parameters.table import ask
+from pages.parameters.table import ask, known
 from pages.parameters.words import EVERYBODY
-from pages.server import cca_cache
+from pages.server import cca_cache, result_cache
+from pages.sidebar.own_table import LABORATORY
 from pages.widgets.messages import dataset_ready
 
 CUTS = dict(
@@ -47,7 +48,7 @@ class CcaChoice:
 
 def choose_views() -> ViewSource | None:
     """The data and how they are cut; None where they are absent or not chosen yet."""
-    statuses = {status.name: status for status in list_datasets()}
+    statuses = {status.name: status for status in result_cache.dataset_statuses()}
     left, right = st.columns([2, 3])
     name = ask("cca_data", left)
     how: Cut | None
@@ -59,7 +60,12 @@ def choose_views() -> ViewSource | None:
             how = ask("cca_x", first), ask("cca_y", second)
         else:
             how = CUTS[ask("cca_table" if statuses[name].image_shape is None else "cca_cut")]
+    if is_held(name):
+        st.caption(LABORATORY)
     if not dataset_ready(statuses[name]):
+        return None
+    if statuses[name].n_features < 2:
+        st.info("Two views need two columns at least, and this table has one.")
         return None
     if how is None:
         how = _chosen_columns(name)
@@ -75,13 +81,25 @@ def _synthetic() -> ViewSource:
 def _chosen_columns(name: str) -> Cut | None:
     names = cca_cache.columns(name)
     first, second = (
-        tuple(names.index(column) for column in ask(key, options=names))
+        _own_columns(key, names)
+        if is_held(name)
+        else tuple(names.index(column) for column in ask(key, options=names))
         for key in ("cca_x_columns", "cca_y_columns")
     )
+    second = second or tuple(index for index in range(len(names)) if index not in first)
     if not (first and second):
-        st.info("Choose at least one column for each view.")
+        st.info("Choose at least one column for the first view. The second has the others.")
         return None
     return first, second
+
+
+def _own_columns(key: str, names: tuple[str, ...]) -> tuple[int, ...]:
+    # Of one's own table, in no address.
+    asked = known(key)
+    places = range(len(names))
+    return tuple(
+        st.multiselect(asked.title, places, format_func=names.__getitem__, help=asked.help)
+    )
 
 
 def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> CcaChoice:

@@ -240,6 +240,7 @@ def carry_off(selection: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> No
     take_away(
         "cca",
         rows,
+        dataset=dataset_of(selection.spec.source),
         figures={"": figure},
         script=lambda: cca_script(selection.spec),
         notebook=lambda: cca_notebook(selection.spec),

@@ -16,6 +16,7 @@ from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
+from pages.explore.eigen_images import people
 from pages.explore.eigen_images.falling import falling
 from pages.learn.classroom.drawing import own_digit
 from pages.parameters.words import or_infinity as say
@@ -70,8 +71,8 @@ def drawn(spec: RunSpec, private: Mapping[str, FloatArray], exact: FloatArray) -
     part("own_digit", own_digit)(
         "eigen_pad",
         {"exact ones": exact[:n_components]} | dict(private),
-        as_row=partial(result_cache.centred, spec),
-        as_picture=partial(result_cache.as_measured, spec),
+        as_row=partial(people.centred, spec),
+        as_picture=partial(people.as_measured, spec),
     )
 
 

@@ -22,11 +22,12 @@ from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
 from dpcore.figures.tradeoffs.knowledge import knowledge_cost_curves
 from dpcore.pca import Subspace
-from dpcore.pca.noise_edge import noise_edge
+from dpcore.pca.noise_field import noise_edge
 from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition
+from pages.explore.eigen_images import people
 from pages.parameters.table import ask
 from pages.server import result_cache
 from pages.sidebar.selection import n_components_of
@@ -49,7 +50,7 @@ def rebuilt_rows(
     k = 1
     if n_components > 1:
         k = ask("rebuilt_from", right, max_value=n_components, value=n_components)
-    original, row = result_cache.person(spec, person)
+    original, row = people.person(spec, person)
     rebuilt = {"exact": rebuild(row, problem.exact_components, k)} | {
         f"ε = {say(epsilon)}": rebuild(row, subspace.components, k)
         for epsilon, subspace in found.items()
@@ -65,7 +66,7 @@ def rebuilt_rows(
     )
     if dataset.image_shape is None:
         return
-    shown = [original, *(result_cache.as_measured(spec, result.row) for result in rebuilt.values())]
+    shown = [original, *(people.as_measured(spec, result.row) for result in rebuilt.values())]
     st.image(
         picture_strip(np.array(shown) / original.max(), dataset.image_shape),
         alt=f"Person {person}, then rebuilt from {k} components: {', '.join(rebuilt)}.",

@@ -17,7 +17,7 @@ from dpcore.pca.self_assessment import Estimate
 from pages.parameters.table import ask
 from pages.server import page_lock, result_cache
 from pages.sidebar.parts import and_nothing_else, ask_again
-from pages.widgets import last_answer
+from pages.widgets import live_figure
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import not_private
 
@@ -56,13 +56,13 @@ def _panel(asked: RunSpec | None, may_wait: bool) -> None:
     if asked is not None and may_wait and not result_cache.is_self_assessed(asked):
         st.session_state[_BEGUN] = asked
         st.caption("The release is being asked …")
-        last_answer.stands(_NAME)
+        live_figure.stands(_NAME)
         ask_again(page_lock.unhurried(_TICK_SECONDS))
         return
     if begun is not None:
         ask_again(None)
     if asked is not None:
-        last_answer.keep(_NAME, partial(_told, asked))
+        live_figure.keep(_NAME, partial(_told, asked))
         _told(asked)
 
 

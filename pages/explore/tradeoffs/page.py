@@ -11,7 +11,7 @@ from pages.explore.tradeoffs.panels import draw_panels, figures_of, nothing_yet
 from pages.explore.tradeoffs.sweep_controls import choose_sweeps, command_of, rows_by_dataset
 from pages.formulas.pca import HOW_IT_IS_COMPUTED
 from pages.sidebar.controls import current
-from pages.widgets import last_answer, session_ledger
+from pages.widgets import live_figure, session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 from pages.widgets.sweep_panel import (
@@ -48,7 +48,7 @@ with errors_shown():
 with answer:
     if job is not None:
         watch(PAGE, job, partial(draw_panels, sweeps))
-    elif not last_answer.stands(PAGE) and sweeps:
+    elif not live_figure.stands(PAGE) and sweeps:
         st.markdown("Press Run; everything but what varies is held as the sidebar says.")
         nothing_yet(sweeps)
 with errors_shown():

@@ -43,10 +43,7 @@ MOST_SETTINGS = 6
 def choose_sweeps(selection: Selection) -> tuple[tuple[Sweep, ...], tuple[DatasetStatus, ...]]:
     """Draw the page's own controls; the sweeps they ask for and the data sets these need.
 
-    Raises
-    ------
-    ParameterError
-        If the values cannot be read.
+    Raises `ParameterError` if the values cannot be read.
     """
     left, right = st.columns(2)
     field = ask("tradeoffs_field", left)
@@ -97,10 +94,7 @@ def _bases(
 ) -> tuple[RunSpec, ...]:
     """The sidebar's settings, and beside them every other combination asked for, each once.
 
-    Raises
-    ------
-    ParameterError
-        If there are more combinations than anybody can tell apart.
+    Raises `ParameterError` if there are more combinations than anybody can tell apart.
     """
     choices = [picked[field] or [getattr(base, field)] for field in SETTINGS]
     others = [
@@ -128,10 +122,8 @@ def name_of(sweep: Sweep, first: Sweep) -> str:
 def parse_values(field: str, text: str) -> tuple[float, ...]:
     """The values in a text, in order, each once.
 
-    Raises
-    ------
-    ParameterError
-        Naming what is not a number greater than 0, or not a whole one where it has to be.
+    Raises `ParameterError` naming what is not a number greater than 0, or not a whole one where it
+        has to be.
     """
     axis = AXES[field]
     kind = "whole numbers" if axis.whole else "numbers"

@@ -15,7 +15,7 @@ from dpcore.experiments.central.runs import CentralSpec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.chains import energy_traces, running_diagnostic
-from dpcore.pca.exponential import ppca_guarantee
+from dpcore.pca.central import ppca_guarantee
 from dpcore.privacy import PrivacyBudget
 from pages.parameters.words import plain
 from pages.server import central_cache

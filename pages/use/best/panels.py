@@ -17,7 +17,7 @@ from dpcore.experiments.analysis.ranking import (
     reasons_left_out,
     ways_for,
 )
-from dpcore.experiments.analysis.sureness import chance_ahead
+from dpcore.experiments.analysis.recommendation import chance_ahead
 from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from dpcore.experiments.pca.spec import RunSpec

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from dpcore.figures.tradeoffs.energy import energy_curves
+from dpcore.privacy.card import say_delta
 from dpcore.releases.dictionary import Dictionary, parsed_dictionary
 from dpcore.releases.examples import EXAMPLES, example
 from dpcore.releases.planning import plan
@@ -128,4 +129,4 @@ def _answer(rows: list[dict[str, Any]], asked: _Asked, target: float) -> None:
         key="plan_curve",
         alt="Energy captured on made-up rows, relative to the best, against ε.",
     )
-    st.caption(f"At δ = {_DELTA:g}; two draws of the noise at each ε.")
+    st.caption(f"At δ = {say_delta(_DELTA)}; two draws of the noise at each ε.")

@@ -11,7 +11,6 @@ from pages.server.background_jobs import Progress
 from pages.sidebar.controls import current
 from pages.use.plan import panels, target_maps
 from pages.use.plan.question import Question, answer_of, choose_question, shown_by
-from pages.use.plan.summary import offer_summary
 from pages.widgets import session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
@@ -81,7 +80,7 @@ with errors_shown():
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, rows)
     if answer is not None:
-        offer_summary(answer, selection.dataset)
+        panels.offer_summary(answer, selection.dataset)
 not_private(
     "The search",
     "compares real runs with exact PCA on the same people. To plan a release without spending "

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import composed_mu
-from dpcore.privacy.card import one_in, say_number
+from dpcore.privacy.card import one_in, say_delta, say_number
 from dpcore.privacy.filter import spoken_down
 from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.certificate import promise, relation
@@ -54,7 +54,7 @@ def wished(dictionary: Dictionary) -> Wish:
         "ε of this release", EPSILONS, 1.0, format_func=plain, key="release_epsilon"
     )
     delta = middle.select_slider(
-        "δ, far below one over the people", DELTAS, 1e-6, format_func=_power, key="release_delta"
+        "δ, far below one over the people", DELTAS, 1e-6, format_func=say_delta, key="release_delta"
     )
     most = min(dictionary.n_features, 20)
     n_components = 1
@@ -104,7 +104,7 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
     )
     with st.popover("Release …", key=f"ask_{wish.project}_{wish.name}"):
         st.markdown(
-            f"**ε = {say_number(exact)}** at δ = {wish.delta:g} is charged to the project "
+            f"**ε = {say_number(exact)}** at δ = {say_delta(wish.delta)} is charged to the project "
             f"“{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
         )
         pressed = st.button("Release now", type="primary", key="release_now")
@@ -142,15 +142,15 @@ def _spent(wish: Wish, scales: Scales) -> None:
     project = wish.there
     if project is None:
         st.markdown(
-            f"Nothing is spent yet. The project's cap would be **ε = {wish.cap[0]:g}** at "
-            f"δ = {wish.cap[1]:g}, for good."
+            f"Nothing is spent yet. The project's cap would be **ε = {say_delta(wish.cap[0])}** at "
+            f"δ = {say_delta(wish.cap[1])}, for good."
         )
         return
     cap, total = project.cap, project.total()
     with_it = cap.epsilon_of(composed_mu(total.mu, scales.mu))
     st.markdown(
         f"Spent so far: **ε = {say_number(total.epsilon)}** of the project's cap of "
-        f"ε = {cap.epsilon:g} at δ = {cap.delta:g}."
+        f"ε = {say_delta(cap.epsilon)} at δ = {say_delta(cap.delta)}."
     )
     if with_it > cap.epsilon * (1 + 1e-9):
         st.markdown(":red-badge[beyond the cap] This release would be refused, and not charged.")
@@ -160,7 +160,3 @@ def _spent(wish: Wish, scales: Scales) -> None:
             f"With it: **ε = {say_number(with_it)}** together. One more could then have "
             f"ε = {spoken_down(cap.epsilon_of(left))} at most."
         )
-
-
-def _power(delta: float) -> str:
-    return f"{delta:.0e}".replace("e-0", "e-")

@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from dpcore.figures.components.charts import loading_bars, people_scatter
 from dpcore.figures.components.variances import released_variances
-from dpcore.privacy.card import say_number
+from dpcore.privacy.card import say_delta, say_number
 from dpcore.releases.project import Project
 from dpcore.releases.released_pca import ReleasedPCA, load_release
 from dpcore.releases.verification import verify
@@ -54,7 +54,7 @@ def _answer(released: ReleasedPCA) -> None:
     words = big_number(
         f"ε = {say_number(certificate['epsilon'])}",
         f"holds for everybody in “{plainly(certificate['name'])}” at δ = "
-        f"{certificate['delta']:g}, against whoever reads it.",
+        f"{say_delta(certificate['delta'])}, against whoever reads it.",
     )
     badge = ":green-badge[verified]" if verdict.holds else ":red-badge[does not verify]"
     words.markdown(f"{badge} {said(verdict.sentence)}")

@@ -150,9 +150,7 @@ FOLLOWED = {
 FREE = {
     "result_cache.one_blas_thread", "result_cache.visitor",
     "result_cache.prepared", "result_cache.problem", "result_cache.feature_names",
-    "result_cache.statement", "result_cache.person",
-    "result_cache.as_measured", "result_cache.centred", "result_cache.shown",
-    "result_cache.dataset_statuses",
+    "result_cache.statement", "result_cache.shown", "result_cache.dataset_statuses",
     "result_cache.cells", "result_cache.of_one_draw", "result_cache.is_self_assessed",
     "frames_cache.exact_pictures", "frames_cache.features_of",
     "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",

@@ -26,19 +26,19 @@ def own_cache(monkeypatch, tmp_path):
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     ) as cluster:
         yield cluster
 
 
 def run_to_the_end(at: AppTest) -> AppTest:
     next(each for each in at.button if each.label == "Run").click().run()
-    for _ in range(200):
-        if not any(each.label == "Cancel" for each in at.button):
-            return at
+    latest = time.monotonic() + 300
+    while any(each.label == "Cancel" for each in at.button):
+        assert time.monotonic() < latest, "the sweep did not end"
         time.sleep(0.1)
         at.run()
-    pytest.fail("the sweep did not end")
+    return at
 
 
 def captions(at: AppTest) -> str:

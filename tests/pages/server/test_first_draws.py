@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -23,7 +24,9 @@ def nothing_is_there(monkeypatch):
         cache.clear()
 
 
-def test_alone_a_visitor_has_every_draw_at_once():
+@pytest.mark.parametrize("features_of_large_data", [256, 1])
+def test_alone_a_visitor_has_every_draw_at_once(monkeypatch, features_of_large_data):
+    monkeypatch.setattr(result_cache, "THREADED_FROM_FEATURES", features_of_large_data)
     rows, to_come = result_cache.first_rows(SPEC)
     assert to_come == [] and {row["repetition"] for row in rows} == {0, 1, 2, 3}
     assert rows == result_cache.rows(SPEC)
@@ -37,6 +40,31 @@ def test_beside_others_an_answer_has_the_first_draws_and_what_is_there_already(m
     result_cache.cell_rows(to_come[0])
     rows, to_come = result_cache.first_rows(SPEC)
     assert {row["repetition"] for row in rows} == {0, 1} and len(to_come) == 2
+
+
+def test_while_the_first_draw_of_large_data_is_made_its_sites_are_counted_and_others_served(
+    monkeypatch,
+):
+    counted, two_are_counted, draw = [], threading.Event(), runs.draw_subspaces
+
+    class Counting(result_cache.Counting):
+        def count(self, done, total):
+            counted.append((done, total, page_lock._TURN.locked()))
+            if len(counted) == 2:
+                two_are_counted.set()
+
+    def slow(specs, problem, repetition, *, checkpoint, **options):
+        checkpoint()
+        assert repetition or two_are_counted.wait(30)
+        return draw(specs, problem, repetition, **options)
+
+    monkeypatch.setattr(runs, "draw_subspaces", slow)
+    monkeypatch.setattr(result_cache, "Counting", Counting)
+    monkeypatch.setattr(result_cache, "THREADED_FROM_FEATURES", 1)
+    with page_lock.taken():
+        rows = result_cache.first_rows(replace(SPEC, repetitions=1))[0]
+        assert page_lock._ours.held
+    assert counted[1] == (1, SPEC.sites, False) and rows
 
 
 def test_an_answer_is_drawn_again_though_somebody_else_has_made_the_rest_of_its_draws(monkeypatch):

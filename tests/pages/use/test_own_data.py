@@ -11,6 +11,7 @@ import zipfile
 import pytest
 
 from dpcore.data.held_tables import HeldTable, held_name
+from dpcore.experiments.cca.spec import CcaProblem
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.releases import Project
 from dpcore.releases.verification import verify
@@ -26,6 +27,10 @@ ROWS = 40
 
 def brought(open_page: Opener, mark: str):
     """A session that has brought a table with marked names and values, and looks at it."""
+    return with_table(open_page, *marked(mark))
+
+
+def marked(mark: str) -> tuple[str, str]:
     head = f"{mark}length,weight,{mark}group,{mark}place\n"
     table = head + "".join(
         f"{i % 9},{i * 1.5}e0,{mark}{'AB'[i % 2]},{mark}{'NESE'[i % 4]}\n" for i in range(ROWS)
@@ -35,6 +40,11 @@ def brought(open_page: Opener, mark: str):
         f'[rows]\nlabel = "{mark}group"\nsite = "{mark}place"\n'
         f"[columns.{mark}length]\n{limits}[columns.weight]\n{limits}"
     )
+    return table, dictionary
+
+
+def with_table(open_page: Opener, table: str, dictionary: str):
+    """A session that uses a table by a dictionary on every page."""
     at = open_page(PAGE)
     at.file_uploader(key="own_file").upload("people.csv", table.encode(), "text/csv").run()
     assert not at.exception
@@ -66,16 +76,39 @@ def test_an_example_is_on_every_page_with_one_click(open_page):
     at.button(key="own_class-survey").click().run()
     assert not at.exception and "your-table" in at.selectbox(key="dataset").options
     assert at.query_params["dataset"] == "your-table"
-    for page in ("explore/playground", "explore/statistics", "use/best"):
+    for page in ("explore/playground", "explore/statistics", "use/best", "explore/cca"):
         at = gone(at, page)
         assert not at.exception and not at.error and not at.warning
         assert at.selectbox(key="dataset").value == own_of(at).held.name
         assert any("laboratory" in text for text in texts(at))
+    assert at.selectbox(key="cca_data").value == own_of(at).held.name
     at = gone(at, PAGE)
     (remove,) = (each for each in at.button if each.label == "Remove it")
     remove.click().run()
     assert "your-table" not in at.selectbox(key="dataset").options
     assert at.selectbox(key="dataset").value == "digits" and not at.exception
+
+
+def test_cca_cuts_it_by_names_that_stay_out_of_the_address(open_page):
+    at = open_page(PAGE)
+    at.button(key="own_breast-cancer").click().run()
+    at = gone(at, "explore/cca")
+    told = "".join(texts(at))
+    assert "of the 3 best pairs survives" in told and "569 people" in told
+    at.button_group(key="cca_table").set_value("chosen columns").run()
+    (first,) = (each for each in at.multiselect if each.label == "Columns of the first view")
+    assert first.options[0] == "mean radius"
+    first.set_value(list(range(10))).run()
+    assert not at.exception and not at.error
+    # The second view has all others.
+    assert "second view (20 columns)" in "".join(texts(at))
+    assert "radius" not in str(at.query_params)
+    kept = own_of(at).held.kept
+    assert any(isinstance(each, CcaProblem) for cache in kept.values() for each in results(cache))
+
+
+def results(cache: OnceCache) -> list[object]:
+    return [kept.future.result() for kept in cache._results.values()]
 
 
 def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
@@ -86,7 +119,7 @@ def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
     caplog.set_level(logging.DEBUG)
     marks = ("SECRETone", "SECRETtwo")
     sessions = [brought(open_page, mark) for mark in marks]
-    for page in ("explore/playground", "explore/tradeoffs"):
+    for page in ("explore/playground", "explore/tradeoffs", "explore/cca"):
         sessions = [gone(at, page) for at in sessions]
     names = [own_of(at).held.name for at in sessions]
     shown = [everything(at) for at in sessions] + [everything(open_page("explore/playground"))]
@@ -131,6 +164,21 @@ def test_an_address_finds_nobodys_table(open_page):
     for asked in ("your-table", name):
         at = open_page("explore/playground", dataset=asked)
         assert at.selectbox(key="dataset").value == "digits" and "must be" in sentences(at)
+
+
+def test_a_page_says_in_a_sentence_what_a_table_is_too_small_for(open_page):
+    table = "a,kind\n" + "0.5,x\n1,x\n" * 20
+    at = with_table(open_page, table, '[rows]\nlabel="kind"\n[columns.a]\nlower=0\nupper=1\n')
+    refusals = {
+        "explore/playground": "",
+        "explore/statistics": "",
+        "explore/cca": "two columns at least",
+        "explore/classification": "as digits or mnist, got 'your table'",
+    }
+    for page, sentence in refusals.items():
+        at = gone(at, page)
+        assert not at.exception and sentence in sentences(at)
+        assert bool(at.error or at.info) == bool(sentence)
 
 
 HOSTILE = {

@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.resources import files
 from textwrap import dedent
 
-from dpcore.errors import ParameterError
+from dpcore.errors import require_one_of
 from dpcore.experiments.pca.export import notebook
 from dpcore.privacy import Guarantee
 
@@ -34,15 +34,9 @@ Cells = Iterator[object]
 class Tutorial:
     """Cells in order, and what they are about.
 
-    Parameters
-    ----------
-    key, title : str
-    about : str
-        One sentence.
-    imports : str
-        What its code needs.
-    cells : tuple of (kind, source)
-        Kind is "markdown" or "code".
+    about: One sentence.
+    imports: What its code needs.
+    cells: tuple of (kind, source). Kind is "markdown" or "code".
     """
 
     key: str
@@ -106,13 +100,9 @@ def tutorial_notebook(key: str, epsilon: float) -> str:
 def tutorial(key: str) -> Tutorial:
     """The tutorial of this name.
 
-    Raises
-    ------
-    ParameterError
-        Naming the known ones.
+    Raises `ParameterError` naming the known ones.
     """
-    if key not in TUTORIALS:
-        raise ParameterError("tutorial", f"one of {', '.join(TUTORIALS)}", key)
+    require_one_of("tutorial", key, TUTORIALS)
     return TUTORIALS[key]
 
 
