@@ -23,10 +23,9 @@ $$\delta \ge \Phi\!\left(\tfrac{\mu}{2} - \tfrac{\varepsilon}{\mu}\right)
 $\sigma_s = \sqrt{2 \ln(1.25/\delta)} / (n_s \varepsilon)$.
 
 On the **sphere**, the default, sites first release noisy means; every row then becomes $(x - m) /
-\lVert x - m \rVert$ around their average $m$ (one site alone uses its own), drawn towards the public
-middle by what of it is noise, and
-$A_s$ is the second moment of these. Mean and matrix count one after the other,
-$\mu^2 = (2/n_s)^2/\sigma_{\text{mean}}^2 + 2/(n_s \sigma_s)^2$.
+\lVert x - m \rVert$ around their average $m$ (one site alone uses its own), drawn towards the
+public middle by what of it is noise, and $A_s$ is the second moment of these. Mean and matrix count
+one after the other, $\mu^2 = (2/n_s)^2/\sigma_{\text{mean}}^2 + 2/(n_s \sigma_s)^2$.
 
 **Bounded**: a site also releases its noisy mean, and its matrix is centred
 around everybody's; one site alone uses its own. One person moves both, and the worst pair of rows
