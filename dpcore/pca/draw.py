@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from functools import partial
 from threading import Lock
 from typing import TypeVar, cast
 
@@ -275,18 +276,16 @@ class Draw:
             return None
         if self.noisy_means is None:
             return np.zeros(self.moments.n_features)
-        return centre_of_sphere(self.moments.weights @ self.noisy_means, self.moments.half_widths)
+        weights = self.moments.weights
+        left = float(np.linalg.norm(weights * [scales.mean for scales in self.scales]))
+        return centre_of_sphere(weights @ self.noisy_means, self.moments.half_widths, sigma=left)
 
     def _noisy_means(self) -> FloatArray | None:
         if self.of_sites.mean_share == 0:
             return None
         sites = zip(self.sites, self.moments.means, self.scales, strict=True)
-        return np.stack(
-            [
-                noisy_mean(mean, scales.mean, rng=self.repetition.rng(Purpose.PREPARATION, number))
-                for number, mean, scales in sites
-            ]
-        )
+        rng = partial(self.repetition.rng, Purpose.PREPARATION)
+        return np.stack([noisy_mean(mean, own.mean, rng=rng(site)) for site, mean, own in sites])
 
     def _gathered(self) -> tuple[Spectrum, dict[Kind, Inbox]]:
         """The first site alone, and what arrives of every kind that somebody will ask for."""

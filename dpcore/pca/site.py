@@ -123,13 +123,24 @@ def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> F
     return mean + sigma * rng.standard_normal(len(mean))
 
 
-def centre_of_sphere(noisy_mean: FloatArray, half_widths: FloatArray | None = None) -> FloatArray:
-    """The point next to a noisy mean in the unit ball, or in the box of rows that have one: the
-    mean lies in it, so the noise that leads out of it is known to be noise."""
+def centre_of_sphere(
+    noisy_mean: FloatArray, half_widths: FloatArray | None = None, *, sigma: float = 0.0
+) -> FloatArray:
+    """The point that rows are taken around, from a noisy mean and public numbers alone.
+
+    In the box of rows that have one it is the point next to the noisy mean: what leads out of it
+    is known to be noise. Elsewhere the mean is drawn towards the public middle by the share of its
+    squared length that is noise, of scale `sigma` in each entry, as James & Stein (1961) do it, and
+    cut to the unit ball: nearer to the rows' mean on average wherever that is, and the middle
+    itself where all is noise.
+    """
     if half_widths is not None:
         return np.clip(noisy_mean, -half_widths, half_widths)
-    length = float(np.linalg.norm(noisy_mean))
-    return noisy_mean if length <= 1 else noisy_mean / length
+    squared = float(noisy_mean @ noisy_mean)
+    if squared == 0:
+        return noisy_mean
+    kept = max(0.0, 1 - max(len(noisy_mean) - 2, 0) * sigma**2 / squared)
+    return noisy_mean * min(kept, 1 / math.sqrt(squared))
 
 
 def centred_around(second_moment: FloatArray, own_mean: FloatArray, mean: FloatArray) -> FloatArray:

@@ -91,7 +91,8 @@ STATED: dict[str, Explained] = {
         "ε = 10 gives 20. It is that of everything the noise was added to, the private mean "
         "included, for the two rows that differ most in all of it together; with a single column, "
         "where rows cannot differ as much, it is a bound. A few directions, or a rounded message, "
-        "are cut from that and give away at most as much.",
+        "are cut from that and give away at most as much; so does the mean, drawn towards the "
+        "public middle by what of it is noise.",
     ),
     "against": Explained(
         "Holds against",

@@ -16,6 +16,7 @@ from pages.sidebar.controls import move_all
 from pages.sidebar.navigation import Place
 
 _BAR, _GOES_TO = "presenter", "_presents_from"
+_ENDS = "Esc ends it"
 
 
 def _written(name: str) -> str:
@@ -45,7 +46,7 @@ def follow(place: Place) -> None:
     pins = deck() if kept else []
     at = slide if slide <= len(pins) else 0
     data = {
-        "caption": pins[at - 1].caption if at else "← → move ε, Esc ends it",
+        "caption": pins[at - 1].caption if at else "← → move ε, " * bool(place.controls) + _ENDS,
         "at": at,
         "addresses": [presented(number) for number in range(1, len(pins) + 1)],
         "page": place.address,

@@ -36,6 +36,8 @@ def enlarged(figure: go.Figure) -> go.Figure:
     names = [name.replace("<br>", " ") for name in layout.yaxis.ticktext or ()]
     high = max(min(layout.height or _HIGHEST, _HIGHEST), _LINE * len(names))
     copy.update_layout(font_size=_LARGER * (layout.font.size or 12), margin=room, height=high)
+    # The page is black or white there, whatever its theme.
+    copy.update_layout(paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)")
     copy.for_each_annotation(lambda note: note.update(font_size=_LARGER * (note.font.size or 12)))
     copy.update_traces(textfont_size=_LARGER * 11, selector={"mode": "text"})
     copy.for_each_xaxis(lambda axis: axis.update(automargin=True))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy import stats
 from scipy.optimize import minimize_scalar
 
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.mean_share import best_mean_share, with_mean_share
-from dpcore.pca.site import noise_scales
+from dpcore.pca.site import centre_of_sphere, noise_scales
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, published_sigma
 
 SETTINGS = ReleaseSettings(
@@ -69,3 +71,27 @@ def test_noise_is_not_calibrated_before_the_share_is_known():
 def test_rows_on_the_sphere_come_in_units_of_their_bound():
     with pytest.raises(ParameterError, match="row_norm_bound must be 1 on the sphere"):
         replace(SETTINGS, row_norm_bound=2.0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.3, 0.9])
+def test_a_mean_is_drawn_towards_the_middle_and_is_nearer_for_it(rng, offset):
+    """James & Stein: nearer on average wherever the mean is; where all is noise, much nearer."""
+    mean, sigma, n_draws = np.zeros(30), 0.12, 2_000
+    mean[0] = offset
+    noisy = mean + sigma * rng.standard_normal((n_draws, 30))
+    drawn = np.stack([centre_of_sphere(each, sigma=sigma) for each in noisy])
+    cut = np.stack([centre_of_sphere(each) for each in noisy])
+    nearer = ((cut - mean) ** 2).sum(axis=1) - ((drawn - mean) ** 2).sum(axis=1)
+    assert nearer.mean() / stats.sem(nearer) > 6
+    assert np.linalg.norm(drawn, axis=1).max() <= 1 + 1e-12
+    if offset == 0:
+        assert (drawn**2).sum(axis=1).mean() < 0.1 * (noisy**2).sum(axis=1).mean()
+
+
+def test_without_noise_in_a_box_or_at_the_middle_it_stays_what_it_was():
+    mean = np.array([0.3, -0.2, 0.1])
+    np.testing.assert_allclose(centre_of_sphere(mean), mean)
+    np.testing.assert_array_equal(centre_of_sphere(np.zeros(3), sigma=1.0), np.zeros(3))
+    box = np.full(3, 0.25)
+    np.testing.assert_array_equal(centre_of_sphere(mean, box, sigma=9.0), np.clip(mean, -box, box))
+    np.testing.assert_allclose(np.linalg.norm(centre_of_sphere(9 * mean, sigma=1e-9)), 1)

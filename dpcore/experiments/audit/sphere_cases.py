@@ -32,7 +32,7 @@ from dpcore.experiments.audit.worst_neighbours import SPHERE, seen_by
 from dpcore.pca import Draw
 from dpcore.pca.protocols.distributed import all_noisy_means
 from dpcore.pca.protocols.entry import Kind, Protocol, Where
-from dpcore.pca.site import centre_of_sphere
+from dpcore.pca.site import centre_of_sphere, noise_scales
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase
 from dpcore.spectra import SiteRows
@@ -101,6 +101,8 @@ def seen_by_second_site_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase
     """
     pair = worst_on_sphere(2, parts)
     weights, score = pair[0].weights, likelihood_ratio(pair, 0)
+    scales = [noise_scales(int(n), WITH_MEAN).mean for n in pair[0].n_samples]
+    left = float(np.linalg.norm(weights * scales))
 
     def view(draw: Draw) -> FloatArray:
         means = all_noisy_means(draw)
@@ -108,7 +110,7 @@ def seen_by_second_site_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase
 
     def of_the_first_site(views: FloatArray) -> FloatArray:
         result, own, means = views[:, :_D], views[:, _D : 2 * _D], views[:, 2 * _D :]
-        centres = [centre_of_sphere(weights @ both) for both in means]
+        centres = [centre_of_sphere(weights @ both, sigma=left) for both in means]
         return score((result - weights[1] * own) / weights[0], np.array(centres), means[:, 0])
 
     return protocol_case(

@@ -36,16 +36,17 @@ def arrivals(
          "text": said, "showarrow": False, "font": {"size": 12}}
         for level, _, said in levels
     ]  # fmt: skip
-    return assembled(
+    figure = assembled(
         [line],
-        height=300,
+        height=320,
         left=64,
         dark=dark,
         xaxis={"title": "messages received", "range": [0.5, max(n_sites, _FEW) + 0.5], "tick0": 0,
                "dtick": 5 if n_sites <= 2 * _FEW else 10, "zeroline": False},
-        yaxis={"title": "share found", "range": [0, 1.12], "tickformat": ".0%", "dtick": 0.25},
+        yaxis={"title": "share found", "range": [0, 1.12], "tickformat": ".0%", "dtick": 0.5},
         shapes=[horizontal(level, colour=of.colour, dash=of.dash, width=2)
                 for level, of, _ in levels],
         annotations=notes,
         showlegend=False,
     )  # fmt: skip
+    return figure.update_layout(margin={"t": 4, "b": 40})

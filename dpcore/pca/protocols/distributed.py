@@ -192,8 +192,8 @@ def noisy_mean_of_first(draw: Draw) -> FloatArray:
 
 
 def _centre_of_first(draw: Draw) -> FloatArray | None:
-    buys = _settings_of_first(draw).mean_share
-    return pooled_centre(draw, noisy_mean_of_first(draw) if buys else None)
+    mean = noisy_mean_of_first(draw) if _settings_of_first(draw).mean_share else None
+    return pooled_centre(draw, mean, sigma=draw.once(_scales_of_first).mean)
 
 
 def _first_on_sphere(draw: Draw) -> Spectrum:

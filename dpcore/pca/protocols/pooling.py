@@ -59,15 +59,18 @@ class AddedOnce:
     def mean(self, draw: Draw) -> FloatArray:
         """(D,) mean of everybody's rows, with the noise that is left in it."""
         exact = draw.moments.weights @ draw.moments.means
-        sigma = self.left(draw.moments.n_sites) * self._noise(draw).mean
-        return noisy_mean(exact, sigma, rng=draw.repetition.rng(self.purpose, 1))
+        return noisy_mean(exact, self._left(draw), rng=draw.repetition.rng(self.purpose, 1))
+
+    def _left(self, draw: Draw) -> float:
+        return self.left(draw.moments.n_sites) * self._noise(draw).mean
 
     def _noise(self, draw: Draw) -> NoiseScales:
         return self.scales(self.settled(draw), draw.n_samples, draw.calibrate)
 
     def _centre(self, draw: Draw) -> FloatArray | None:
         has_mean = self.settled(draw).mean_share != 0
-        return pooled_centre(draw, draw.once(self.mean) if has_mean else None)
+        mean = draw.once(self.mean) if has_mean else None
+        return pooled_centre(draw, mean, sigma=self._left(draw))
 
     def _moment(self, draw: Draw) -> Spectrum:
         noise = symmetric_gaussian_noise(
@@ -80,13 +83,13 @@ class AddedOnce:
         return Spectrum(_pooled_around(draw, self._centre(draw)) + noise)
 
 
-def pooled_centre(draw: Draw, mean: FloatArray | None) -> FloatArray | None:
+def pooled_centre(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) -> FloatArray | None:
     """(D,) what everybody's rows are centred by, from a noisy mean where one has been bought."""
     if not isinstance(draw.moments, SiteRows):
         return mean
     if mean is None:
         return np.zeros(draw.moments.n_features)
-    return centre_of_sphere(mean, draw.moments.half_widths)
+    return centre_of_sphere(mean, draw.moments.half_widths, sigma=sigma)
 
 
 def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:

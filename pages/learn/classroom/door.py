@@ -134,10 +134,15 @@ def say_refused() -> None:
         st.warning(sentence)
 
 
+def called(room: Room, seat: int) -> str:
+    """What a seat is called, for what shows letters as they are."""
+    names = {each.seat: each.called for each in room.students}
+    return names.get(seat, f"Number {seat + 1}")
+
+
 def named(room: Room, seat: int) -> str:
-    """What a seat is called, as Markdown that shows its letters."""
-    name = next((each.called for each in room.students if each.seat == seat), f"Number {seat + 1}")
-    return plainly(name)
+    """The same as Markdown that shows its letters."""
+    return plainly(called(room, seat))
 
 
 def watched(here: Here, part: str, draw: Callable[[Here], None], *, every: float) -> None:

@@ -21,7 +21,7 @@ from dpcore.privacy import icon_counts
 from dpcore.privacy.card import say_number
 from pages.classroom.activities import Hospitals
 from pages.classroom.room import Room, Student
-from pages.learn.classroom.door import Here, named, sends, trying
+from pages.learn.classroom.door import Here, called, named, sends, trying
 from pages.learn.classroom.drawing import own_digit
 from pages.parameters.words import plain
 from pages.widgets import session_ledger
@@ -76,10 +76,6 @@ def on_phone(here: Here, student: Student, activity: Hospitals) -> None:
         dataset_status("digits"),
         (),
     )
-    st.markdown(
-        f"Somebody who knows everything else and guesses whether one patient is yours is right "
-        f"at most **{right} of 100** times; a coin {blind}."
-    )
     if has_sent:
         st.success(
             f"Sent: {bytes_in_words(n_bytes)}. Your patients' rows, "
@@ -94,6 +90,10 @@ def on_phone(here: Here, student: Student, activity: Hospitals) -> None:
             on_click=sends(here, epsilon),
             disabled=room.is_paused,
         )
+    st.markdown(
+        f"Somebody who knows everything else and guesses whether one patient is yours is right "
+        f"at most **{right} of 100** times; a coin {blind}."
+    )
     if room.is_revealed:
         _found(activity)
         _drawn(activity)
@@ -104,38 +104,41 @@ def on_phone(here: Here, student: Student, activity: Hospitals) -> None:
 
 def on_wall(room: Room, activity: Hospitals) -> None:
     """The components of what has arrived, and how many sent it in how many bytes."""
+    if room.is_revealed and activity.opened is not None:
+        _looked_into(room, activity, activity.opened)
+        return
     if activity.components is None:
         st.markdown("No message has arrived. Every phone chooses its ε, and sends when it likes.")
-        return
+    else:
+        _found(activity, more=room.is_revealed)
     left, right = st.columns(2, gap="large")
     with left:
-        _found(activity)
+        # There from the beginning, so that the chart library is loaded by the first message.
         chart(
-            arrivals(activity.kept, activity.hospitals.chance, activity.hospitals.moments.n_sites,
-                     dark=is_dark()),
+            arrivals(activity.kept, activity.hospitals.chance,
+                     activity.hospitals.moments.n_sites, dark=is_dark()),
             key="class_arrivals",
-            alt=f"The share found after each message, {percent(activity.kept[0])} to "
-            f"{percent(activity.kept[-1])}.",
+            alt=f"The share found after each of {counted(len(activity.kept), 'message')}: "
+            f"{percent(activity.found)} so far.",
         )  # fmt: skip
-        latest = ", ".join(
-            f"{named(room, seat)} at ε = {plain(epsilon)}"
-            for seat, epsilon in list(activity.epsilons.items())[: -_LATEST - 1 : -1]
-        )
-        st.caption(f"Latest: {latest}.")
-        not_private(
-            "The share, and the row without noise",
-            "are measured on all rows; real hospitals would have neither.",
-        )
+    if activity.components is None:
+        return
     with right:
-        if room.is_revealed and activity.opened is not None:
-            _looked_into(room, activity, activity.opened)
-        else:
-            component_rows(
-                {"Without any noise": activity.hospitals.exact, "This class": activity.components},
-                activity.hospitals.exact,
-                dataset_status("digits"),
-                (),
-            )
+        component_rows(
+            {"Without any noise": activity.hospitals.exact, "This class": activity.components},
+            activity.hospitals.exact,
+            dataset_status("digits"),
+            (),
+        )
+    latest = ", ".join(
+        f"{named(room, seat)} at ε = {plain(epsilon)}"
+        for seat, epsilon in list(activity.epsilons.items())[: -_LATEST - 1 : -1]
+    )
+    st.caption(f"Latest: {latest}.")
+    not_private(
+        "The share, and the row without noise",
+        "are measured on all rows; real hospitals would have neither.",
+    )
     session_ledger.uncovered("digits", "Rounds in a classroom", "each hospital pays its own ε")
 
 
@@ -153,7 +156,7 @@ def on_console(here: Here, activity: Hospitals) -> None:
     chosen = st.selectbox(
         "What does the aggregator know about …",
         [None, *seats],
-        format_func=lambda seat: "nobody" if seat is None else named(room, seat),
+        format_func=lambda seat: "nobody" if seat is None else called(room, seat),
         key=f"class_opened_{room.round}",
     )
     set_("opened", chosen)
@@ -166,7 +169,7 @@ def on_console(here: Here, activity: Hospitals) -> None:
     set_("is_weighed", weighed)
 
 
-def _found(activity: Hospitals) -> None:
+def _found(activity: Hospitals, *, more: bool = True) -> None:
     sent, kept = activity.messages, activity.kept
     if not kept:
         return
@@ -177,7 +180,9 @@ def _found(activity: Hospitals) -> None:
         f"of the pattern is found by {counted(len(sent), 'hospital')} together, "
         f"in {bytes_in_words(sum(list(activity.n_bytes.values())))}.",
         f"{plain_average}The first message alone had {percent(kept[0])}. Patients are dealt to "
-        f"{n_dealt} hospitals; each message promises its own ε at δ = {say_number(DELTA)}.",
+        f"{n_dealt} hospitals; each message promises its own ε at δ = {say_number(DELTA)}."
+        if more
+        else "",
     )
 
 
@@ -195,21 +200,22 @@ def _drawn(activity: Hospitals) -> None:
 
 def _looked_into(room: Room, activity: Hospitals, seat: int) -> None:
     message, epsilon = activity.messages[seat], activity.epsilons[seat]
-    right, blind = icon_counts(promise_of(activity.hospitals, seat, epsilon))
+    right_of, blind = icon_counts(promise_of(activity.hospitals, seat, epsilon))
     values = message.values.ravel()
-    with st.container(border=True):
-        st.markdown(f"### All that the aggregator has of {named(room, seat)}")
-        shown = "  ".join(f"{value:+.3f}" for value in values[:_NUMBERS_SHOWN])
-        more = f"{shown}  … and {values.size - _NUMBERS_SHOWN:,} more"
-        st.code(more, language=None, wrap_lines=True)
+    st.markdown(f"### All that the aggregator has of {named(room, seat)}")
+    left, right = st.columns(2, gap="large")
+    shown = "  ".join(f"{value:+.3f}" for value in values[:_NUMBERS_SHOWN])
+    more = f"{shown}  … and {values.size - _NUMBERS_SHOWN:,} more"
+    left.code(more, language=None, wrap_lines=True)
+    with right:
         component_rows(
             {"What it can make of them": components_of(message)},
             activity.hospitals.exact,
             dataset_status("digits"),
             (),
         )
-        st.markdown(
-            f"How many patients there are ({message.n_samples}), and the noise "
-            f"(σ = {message.sigma:.3g}), are public. About one of them it guesses right at most "
-            f"{right} of 100 times; a coin {blind}. No computer and no other data change that."
-        )
+    st.markdown(
+        f"How many patients there are ({message.n_samples}), and the noise "
+        f"(σ = {message.sigma:.3g}), are public. About one of them it guesses right at most "
+        f"{right_of} of 100 times; a coin {blind}. No computer and no other data change that."
+    )
