@@ -162,21 +162,23 @@ def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
         may_end = page_lock.is_wanted() or time.monotonic() - started > _FIRST_SECONDS
         if number and may_end and _rows.peek(*cell) is None:
             return found, asked[number:]
-        found += cell_rows(cell) if number else _first_draw(*cell)
+        _ready(*cell)
+        if number or _rows.peek(*cell) is not None:
+            found += _rows(*cell)
+        elif problem(spec.problem_key()).n_features < THREADED_FROM_FEATURES:
+            found += _rows(*cell, make=partial(_run_cell, *cell, keeps=True))
+        else:
+            found += _counted_out_draw(*cell)
     return found, []
 
 
-def _first_draw(spec: RunSpec, repetition: int) -> list[PcaRow]:
-    """What somebody waits for: its sites are counted out where they take a moment.
+def _counted_out_draw(spec: RunSpec, repetition: int) -> list[PcaRow]:
+    """What somebody waits for, its sites counted out.
 
     The next start has what it needs of the rows, and answers with it at once.
     """
-    _ready(spec, repetition)
     begun: list[None] = []
     make = partial(_run_cell, spec, repetition, keeps=True, checkpoint=lambda: begun.append(None))
-    is_quick = problem(spec.problem_key(repetition)).n_features < THREADED_FROM_FEATURES
-    if is_quick or _rows.peek(spec, repetition) is not None:
-        return _rows(spec, repetition, make=make)
     # Whoever leaves meanwhile leaves a draw that is finished all the same.
     beside = ThreadPoolExecutor(1)
     drawing = beside.submit(_rows, spec, repetition, make=make)
