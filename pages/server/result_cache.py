@@ -152,23 +152,23 @@ def rows(spec: RunSpec) -> list[PcaRow]:
 def first_rows(spec: RunSpec) -> tuple[list[PcaRow], list[Cell]]:
     """Rows of the draws that are there in a moment, at least of one, and the others still to come.
 
-    While others wait it is one draw: everybody then has an answer soon, and not some from all of
-    their draws late.
+    While others wait it is one draw, and always of large data: everybody then has an answer soon,
+    and not some from all of their draws late.
     """
     found: list[PcaRow] = []
     asked = cells(spec)
     started = time.monotonic()
     for number, cell in enumerate(asked):
-        may_end = page_lock.is_wanted() or time.monotonic() - started > _FIRST_SECONDS
-        if number and may_end and _rows.peek(*cell) is None:
-            return found, asked[number:]
+        if _rows.peek(*cell) is None:
+            takes_long = problem(spec.problem_key()).n_features >= THREADED_FROM_FEATURES
+            is_late = page_lock.is_wanted() or time.monotonic() - started > _FIRST_SECONDS
+            if number and (takes_long or is_late):
+                return found, asked[number:]
+            if takes_long:
+                found += _counted_out_draw(*cell)
+                continue
         _ready(*cell)
-        if number or _rows.peek(*cell) is not None:
-            found += _rows(*cell)
-        elif problem(spec.problem_key()).n_features < THREADED_FROM_FEATURES:
-            found += _rows(*cell, make=partial(_run_cell, *cell, keeps=True))
-        else:
-            found += _counted_out_draw(*cell)
+        found += _rows(*cell, make=partial(_run_cell, *cell, keeps=not number))
     return found, []
 
 

@@ -24,12 +24,21 @@ def nothing_is_there(monkeypatch):
         cache.clear()
 
 
-@pytest.mark.parametrize("features_of_large_data", [256, 1])
-def test_alone_a_visitor_has_every_draw_at_once(monkeypatch, features_of_large_data):
-    monkeypatch.setattr(result_cache, "THREADED_FROM_FEATURES", features_of_large_data)
+def test_alone_a_visitor_has_every_draw_at_once():
     rows, to_come = result_cache.first_rows(SPEC)
     assert to_come == [] and {row["repetition"] for row in rows} == {0, 1, 2, 3}
     assert rows == result_cache.rows(SPEC)
+
+
+def test_of_large_data_the_first_draw_is_the_first_answer_and_what_is_there_comes_with_it(
+    monkeypatch,
+):
+    monkeypatch.setattr(result_cache, "THREADED_FROM_FEATURES", 1)
+    rows, to_come = result_cache.first_rows(SPEC)
+    assert {row["repetition"] for row in rows} == {0}
+    assert [repetition for _, repetition in to_come] == [1, 2, 3]
+    whole = result_cache.rows(SPEC)
+    assert result_cache.first_rows(SPEC) == (whole, []) and whole[: len(rows)] == rows
 
 
 def test_beside_others_an_answer_has_the_first_draws_and_what_is_there_already(monkeypatch):
