@@ -250,9 +250,9 @@ def test_a_lower_dimension_needs_less_epsilon():
 def test_where_a_curve_crosses_a_level():
     figure = paper_figure("fig1-b")
     curves = Curves(rows_of(figure, {"dpdis": RISING}, draws=1, luck=0), "epsilon")
-    assert crossing(curves, "dpdis", 0.25) == pytest.approx((0.05 * 0.1) ** 0.5)
-    assert crossing(curves, "dpdis", 0.05) == 0.001
-    assert crossing(curves, "dpdis", 0.9) is None
+    assert crossing(curves.means("dpdis"), 0.25) == pytest.approx((0.05 * 0.1) ** 0.5)
+    assert crossing(curves.means("dpdis"), 0.05) == 0.001
+    assert crossing(curves.means("dpdis"), 0.9) is None
 
 
 def test_the_cost_of_sending_under_psd_truncation():

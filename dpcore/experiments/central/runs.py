@@ -8,7 +8,7 @@ of its own for each would pay for its warm-up and its diagnosis every time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,9 +16,9 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.data import Prepared
-from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.experiment import Experiment, each_alone
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.experiment import PCA
 from dpcore.experiments.pca.problem import (
     Problem,
@@ -253,15 +253,6 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     ]
 
 
-def _run(
-    specs: Sequence[CentralSpec],
-    problem: Problem,
-    repetition: int,
-    **_: object,
-) -> list[list[CentralRow]]:
-    return [central_rows(spec, run_batch(spec, problem)) for spec in specs]
-
-
 def _problem(key: ProblemKey) -> Problem:
     return central_problem(key, local_problem.prepared(*key.data))
 
@@ -274,7 +265,7 @@ CENTRAL: Experiment[RunSpec, ProblemKey, Problem] = replace(
     outline=lambda spec: [
         {"protocol": spec.protocols[0], "repetition": number} for number in range(spec.repetitions)
     ],
-    run=_run,
+    run=each_alone(lambda spec, problem, _: central_rows(spec, run_batch(spec, problem))),
     problem=_problems,
     after_draw=(),
     repetitions="batches",

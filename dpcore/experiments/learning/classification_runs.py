@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.row_norms import shorten
-from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.experiment import Experiment, each_alone, row_from
 from dpcore.experiments.learning.classification_problem import (
     LearningProblem,
     local_learning_problem,
@@ -162,32 +161,18 @@ def run_repetition(
     """One tidy row: the whole spec, the test error, and where the budget went."""
     started = time.perf_counter()
     outcome = run_pipeline(spec, problem, repetition)
-    return {
-        "dataset": spec.dataset,
-        "classes": " against ".join(problem.class_names) if spec.classes else "all",
-        "pipeline": spec.pipeline,
-        "protocol": spec.protocol,
-        "epsilon": spec.epsilon,
-        "delta": spec.delta,
-        "preparation": spec.preparation,
-        "pca_share": spec.pca_share,
-        "centring_share": spec.centring_share,
-        "training_share": spec.training_share,
-        "components": len(outcome.components),
-        "sites": spec.sites,
-        "samples": len(problem.X),
-        "model": spec.model,
-        "regularization": spec.regularization,
-        "calibration": spec.calibration,
-        "noise": spec.noise,
-        "truncation": spec.truncation,
-        "seed": spec.seed,
-        "repetition": repetition,
-        "tested": len(problem.test_X),
-        "test_error": outcome.test_error,
-        "chance_error": problem.chance_error,
-        "seconds": time.perf_counter() - started,
-    }
+    return row_from(
+        ClassificationRow,
+        spec,
+        classes=" against ".join(problem.class_names) if spec.classes else "all",
+        components=len(outcome.components),
+        samples=len(problem.X),
+        repetition=repetition,
+        tested=len(problem.test_X),
+        test_error=outcome.test_error,
+        chance_error=problem.chance_error,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def _mean_noise(
@@ -252,19 +237,10 @@ def _project(rows: np.ndarray, components: np.ndarray) -> np.ndarray:
     return np.asarray(rows @ components.T.astype(rows.dtype), dtype=np.float64)
 
 
-def _run(
-    specs: Sequence[ClassificationSpec],
-    problem: LearningProblem,
-    repetition: int,
-    **_: object,
-) -> list[list[ClassificationRow]]:
-    return [[run_repetition(spec, problem, repetition)] for spec in specs]
-
-
 CLASSIFICATION: Experiment[ClassificationSpec, LearningKey, LearningProblem] = Experiment(
     row=ClassificationRow,
     outline=lambda spec: [{"pipeline": spec.pipeline}],
-    run=_run,
+    run=each_alone(lambda *cell: [run_repetition(*cell)]),
     problem_key=lambda spec, _: spec.key(),
     problem=local_learning_problem,
     dataset=lambda spec: spec.dataset,

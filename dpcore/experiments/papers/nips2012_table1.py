@@ -17,9 +17,9 @@ from dpcore.data.readers.code_books import Number
 from dpcore.data.readers.kddcup import COLUMNS as KDDCUP_COLUMNS
 from dpcore.errors import ParameterError
 from dpcore.experiments.central.runs import central_problem, run_batch
-from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.experiment import Experiment, each_alone
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.papers.nips2012_runs import DrawRow, DrawsSpec
 from dpcore.experiments.pca.problem import Problem, sites_of
 from dpcore.experiments.pca.spec import ProblemKey
@@ -242,15 +242,6 @@ def _accuracy(weights: np.ndarray, rows: np.ndarray, signs: np.ndarray) -> np.nd
     return np.asarray(np.mean((rows @ weights.T > 0) == (signs > 0)[:, None], axis=0))
 
 
-def _run(
-    specs: Sequence[TableSpec],
-    problem: TaskProblem,
-    permutation: int,
-    **_: object,
-) -> list[list[TableRow]]:
-    return [list(_rows(spec, problem, permutation)) for spec in specs]
-
-
 def _prepare(title: str) -> Prepared:
     task = next(task for task in TASKS if task.title == title)
     return prepare(task.features(load_dataset(task.dataset)), mode="bounded")
@@ -271,7 +262,7 @@ _prepared: OnceCache[Prepared] = OnceCache(_prepare, keep=1)
 TABLE: Experiment[TableSpec, TaskKey, TaskProblem] = Experiment(
     row=TableRow,
     outline=lambda spec: [{"protocol": spec.protocol, "task": spec.task}] * spec.draws,
-    run=_run,
+    run=each_alone(lambda *cell: list(_rows(*cell))),
     problem_key=lambda spec, permutation: TaskKey(
         spec.task, spec.run_spec().problem_key(permutation)
     ),

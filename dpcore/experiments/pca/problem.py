@@ -13,7 +13,7 @@ from dpcore.data.held_tables import is_held
 from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, Knowledge, public_basis
 from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import GIVEN, ProblemKey
