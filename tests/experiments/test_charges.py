@@ -14,7 +14,6 @@ from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import CutViews, SyntheticViews
 from dpcore.experiments.central.runs import VARIANTS, central_problem, central_spec, run_batch
 from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.learning.classification_problem import local_learning_problem
 from dpcore.experiments.learning.classification_promises import promised_stages, total_guarantee
 from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import (
@@ -25,6 +24,7 @@ from dpcore.experiments.learning.classification_spec import (
     SUBSPACE,
     ClassificationSpec,
     canonical,
+    local_learning_problem,
 )
 from dpcore.experiments.learning.statistic_runs import release
 from dpcore.experiments.learning.statistic_spec import StatisticSpec
