@@ -21,7 +21,9 @@ from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.experiment import PCA
 from dpcore.experiments.pca.problem import (
+    About,
     Problem,
+    SiteData,
     build_problem,
     local_problem,
     problem_of,
@@ -29,7 +31,6 @@ from dpcore.experiments.pca.problem import (
 )
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
-from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.central import ppca
