@@ -116,6 +116,16 @@ def capped(log_ratio: FloatArray) -> FloatArray:
     return np.round(log_ratio, 9)
 
 
+def laplace_ratio(exact: FloatArray, exact_prime: FloatArray, scale: FloatArray) -> Statistic:
+    """Log-likelihood ratio of Laplace noise on each number of a release."""
+
+    def score(releases: FloatArray) -> FloatArray:
+        nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
+        return capped(np.sum(nearer / scale, axis=1))
+
+    return score
+
+
 def one_by_one(release: Callable[[Repetition], FloatArray]) -> Sampler:
     """Releases of a protocol, each a repetition of its own."""
     return lambda rng, n: np.stack(

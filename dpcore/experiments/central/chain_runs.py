@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -127,11 +126,3 @@ def _diagnosed(shares: FloatArray) -> Row:
         "r_hat": rank_normalized_r_hat(kept),
         "ess": min(bulk_ess(kept), tail_ess(kept)),
     }
-
-
-def first_passing(rows: Sequence[Row]) -> int | None:
-    """Sweeps at the first of these diagnostics that pass; None if none does."""
-    for row in rows:
-        if row["r_hat"] < MAX_R_HAT and row["ess"] >= MIN_ESS:
-            return int(row["sweeps"])
-    return None

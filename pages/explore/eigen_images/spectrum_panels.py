@@ -12,9 +12,8 @@ import streamlit as st
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus
 from dpcore.data.catalog import CATALOG
-from dpcore.experiments.analysis.knowledge_cost import knowledge_cost, sources_for
 from dpcore.experiments.pca.problem import Problem
-from dpcore.experiments.pca.public_knowledge import FREQUENCIES
+from dpcore.experiments.pca.public_knowledge import FREQUENCIES, knowledge_cost, sources_for
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.reconstruction import rebuild
