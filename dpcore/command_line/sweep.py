@@ -179,8 +179,8 @@ def _rate(arguments: argparse.Namespace) -> int:
     ]
     points = rate_points(rows)
     if arguments.json:
-        labelled = [{"label": point.label, **asdict(point)} for point in points]
-        print_json({"versions": versions(), "points": labelled, "rows": rows})
+        document = {"versions": versions(), "points": [point.as_row() for point in points]}
+        print_json({**document, "rows": rows})
     else:
         for point in points:
             print(

@@ -7,7 +7,7 @@ and a precision, and the whole matrix with dithered rounding to a step of k sigm
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
 from dpcore.experiments.engine.experiment import Row
@@ -47,6 +47,10 @@ class RatePoint:
         if self.encoding.startswith(ROUNDED):
             return f"step {self.encoding.removeprefix(ROUNDED)} σ"
         return "as it is" if self.encoding == NATIVE else self.encoding
+
+    def as_row(self) -> Row:
+        """The point as a row of a table, with its label."""
+        return {"label": self.label, **asdict(self)}
 
 
 def rate_sweeps(

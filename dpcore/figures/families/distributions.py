@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dpcore.arrays import AnyArray, FloatArray
 from dpcore.figures.plot_parts import Table, legend_above, named_level, present_setting
-from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks
+from dpcore.figures.style import GREY, base_figure, faded, ink, log_axis
 
 PRIVATE_COLOUR = "#D55E00"
 NOISE_COLOUR = "#0072B2"
@@ -131,10 +131,7 @@ def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) 
     low, high = (
         edge(row["error"] for row in rows) * factor for edge, factor in ((min, 0.2), (max, 2.0))
     )
-    ticks, labels = log_ticks([low, high])
-    figure.update_yaxes(
-        title=unit, type="log", range=np.log10([low, high]), tickvals=ticks, ticktext=labels
-    )
+    figure.update_yaxes(title=unit, range=np.log10([low, high]), **log_axis([low, high]))
     return legend_above(figure)
 
 
@@ -175,6 +172,5 @@ def people_figure(
         (figure.update_xaxes, errors, f"error one can live with ({unit})"),
         (figure.update_yaxes, people, "people needed"),
     ):
-        ticks, labels = log_ticks(values)
-        axis(type="log", tickvals=ticks, ticktext=labels, title=title)
+        axis(title=title, **log_axis(values))
     return figure

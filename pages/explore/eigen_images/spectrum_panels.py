@@ -19,7 +19,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.reconstruction import rebuild
 from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
-from dpcore.figures.tradeoffs.knowledge import knowledge_cost_curves
+from dpcore.figures.tradeoffs.frontier import knowledge_cost_curves
 from dpcore.pca import Subspace
 from dpcore.pca.noise_field import noise_edge
 from dpcore.pca.protocols.entry import Where

@@ -18,7 +18,7 @@ from dpcore.figures.privacy.adversary_test import (
     trade_off_plot,
     two_densities,
 )
-from dpcore.figures.privacy.direction import direction_laws, plane
+from dpcore.figures.privacy.promises import direction_laws, plane
 from dpcore.privacy import (
     Explained,
     Guarantee,
