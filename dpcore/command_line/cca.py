@@ -8,9 +8,13 @@ from dataclasses import asdict, replace
 from statistics import fmean, stdev
 
 from dpcore.cca import PROTOCOLS
-from dpcore.command_line.options import Commands, add_release_options
-from dpcore.command_line.output import print_json, versions
-from dpcore.command_line.sweeping import add_sweep_options, collect_with_progress, run_options
+from dpcore.command_line.options import (
+    Commands,
+    add_release_options,
+    add_sweep_options,
+    run_options,
+)
+from dpcore.command_line.output import collect_with_progress, print_json, versions
 from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.runs import CCA, epsilon_reaching
