@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
-from dpcore.cca.release import joint_noise
+from dpcore.cca.distributed import joint_noise
 from dpcore.experiments.audit.pca_cases import Held
 from dpcore.experiments.audit.private_mean_cases import worst_sites
 from dpcore.experiments.audit.sphere_cases import (
