@@ -15,7 +15,7 @@ from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
-from dpcore.experiments.pca.spec import RECOMMENDED, TwoWorlds, prepared_settings
+from dpcore.experiments.pca.spec import RECOMMENDED, TwoWorlds, release_settings
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, SiteRows, second_moment, site_moments
@@ -108,17 +108,7 @@ class CcaSpec(TwoWorlds):
         intermediate = self.intermediate_dim
         if intermediate is None:
             intermediate = min(4 * self.components, n_features)
-        return ReleaseSettings(
-            budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.components,
-            intermediate_dim=intermediate,
-            calibration=self.calibration,
-            noise=self.noise,
-            truncation=self.truncation,
-            **prepared_settings(self.preparation, self.mean_share),
-            masks=self.masks,
-            honest_sites=self.honest_sites,
-        )
+        return release_settings(self, self.components, intermediate)
 
 
 _DATA_SIDE = (

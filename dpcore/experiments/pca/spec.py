@@ -75,10 +75,24 @@ class TwoWorlds:
         return cls(**RECOMMENDED | fields)
 
 
-def prepared_settings(preparation: str, mean_share: float | None) -> dict[str, Any]:
-    """Fields of `ReleaseSettings` that the preparation decides."""
-    share = mean_share if preparation in BUYING else 0.0
-    return {"mean_share": share, "on_sphere": preparation == "sphere"}
+def release_settings(
+    spec: Any, n_components: int, intermediate_dim: int, **more: Any
+) -> ReleaseSettings:
+    """The settings that specs of private releases have in common."""
+    buys_mean = spec.preparation in BUYING
+    return ReleaseSettings(
+        budget=PrivacyBudget(spec.epsilon, spec.delta),
+        n_components=n_components,
+        intermediate_dim=intermediate_dim,
+        calibration=spec.calibration,
+        noise=spec.noise,
+        truncation=spec.truncation,
+        mean_share=spec.mean_share if buys_mean else 0.0,
+        on_sphere=spec.preparation == "sphere",
+        masks=spec.masks,
+        honest_sites=spec.honest_sites,
+        **more,
+    )
 
 
 @dataclass(frozen=True)
@@ -210,19 +224,8 @@ class RunSpec(TwoWorlds):
         for name, value in (("components", components), ("intermediate_dim", intermediate)):
             if not isinstance(value, Integral) or not 1 <= value <= n_features:
                 raise ParameterError(name, f"a whole number in [1, n_features={n_features}]", value)
-        return ReleaseSettings(
-            budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=components,
-            intermediate_dim=intermediate,
-            calibration=self.calibration,
-            noise=self.noise,
-            truncation=self.truncation,
-            **prepared_settings(self.preparation, self.mean_share),
-            masks=self.masks,
-            honest_sites=self.honest_sites,
-            encoding=self.encoding,
-            dropped_sites=self.dropped_sites,
-        )
+        more = {"encoding": self.encoding, "dropped_sites": self.dropped_sites}
+        return release_settings(self, components, intermediate, **more)
 
 
 def _check_limits(limits: str, dataset: str) -> None:

@@ -16,7 +16,7 @@ from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.public_knowledge import FREQUENCIES, knowledge_cost, sources_for
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.experiments.teaching.reconstruction import rebuild
+from dpcore.experiments.teaching.one_person import rebuild
 from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
 from dpcore.figures.tradeoffs.frontier import knowledge_cost_curves
