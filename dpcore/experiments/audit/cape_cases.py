@@ -15,15 +15,16 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
 from dpcore.cca.distributed import joint_noise
-from dpcore.experiments.audit.pca_cases import Held
-from dpcore.experiments.audit.private_mean_cases import worst_sites
-from dpcore.experiments.audit.sphere_cases import (
+from dpcore.experiments.audit.mean_cases import (
+    SHARE,
     TURN,
     expected,
     moments_around,
     turned_mean,
     worst_on_sphere,
+    worst_sites,
 )
+from dpcore.experiments.audit.pca_cases import Held
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
     DISTRIBUTED,
@@ -56,7 +57,7 @@ _D, _N_SITES = 4, 3
 _SETTINGS = ReleaseSettings(BUDGET, 1, _D)
 # Every site counted on: then the site that takes part is the worse of the two.
 _WIDE = replace(_SETTINGS, masks="wide", honest_sites=_N_SITES)
-_WITH_MEAN = replace(_SETTINGS, mean_share=0.1, intermediate_dim=1)
+_WITH_MEAN = replace(_SETTINGS, mean_share=SHARE, intermediate_dim=1)
 _ON_SPHERE = replace(_WITH_MEAN, on_sphere=True)
 _SUM = "pca.securesum"
 _SEES = {
@@ -251,7 +252,7 @@ def _neighbours(settings: ReleaseSettings) -> tuple[Held, Held]:
 def _at_three_sites(settings: ReleaseSettings) -> tuple[SiteMoments, SiteMoments]:
     """Equal sites; the others' rows are known to everybody, and lie evenly."""
     if settings.mean_share:
-        return worst_sites(settings.mean_share, _N_SITES)
+        return worst_sites(_N_SITES)
     others = np.tile(np.eye(_D) / _D, (_N_SITES - 1, 1, 1))
     counts = np.full(_N_SITES, N_SAMPLES)
     first, first_prime = worst_second_moments(_D, N_SAMPLES)
