@@ -29,8 +29,13 @@ from dpcore.experiments.learning.classification_spec import (
 from dpcore.experiments.learning.statistic_runs import release
 from dpcore.experiments.learning.statistic_spec import StatisticSpec
 from dpcore.experiments.ledger.account import Account
-from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
-from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_pipeline, of_statistic
+from dpcore.experiments.ledger.family_charges import (
+    TYPED_NUMBERS,
+    dataset_of,
+    of_pairs,
+    of_pipeline,
+    of_statistic,
+)
 from dpcore.experiments.ledger.pca_charges import of_rows, of_run
 from dpcore.experiments.pca.problem import load_prepared
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run

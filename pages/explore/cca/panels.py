@@ -16,7 +16,7 @@ from dpcore.experiments.cca.runs import CcaRow
 from dpcore.experiments.cca.sentences import TITLES, cca_recipe
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
 from dpcore.experiments.cca.views import ViewSource
-from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
+from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs
 from dpcore.experiments.pca.sentences import mean_in_words
 from dpcore.figures.components.charts import people_scatter
 from dpcore.figures.components.images import component_strip

@@ -28,7 +28,7 @@ from dpcore.experiments.learning.classification_spec import (
     canonical,
 )
 from dpcore.experiments.learning.export import classification_recipe
-from dpcore.experiments.ledger.learning_charges import of_pipeline
+from dpcore.experiments.ledger.family_charges import of_pipeline
 from dpcore.experiments.pca.sentences import mean_in_words, percent
 from dpcore.figures.families.classification import error_curves
 from dpcore.pca.protocols.register import PROTOCOLS

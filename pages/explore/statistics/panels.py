@@ -16,7 +16,7 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.export import statistic_recipe
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, StatisticSpec, numbers_in
-from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_statistic
+from dpcore.experiments.ledger.family_charges import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.distributions import (
     bounds_figure,
