@@ -18,7 +18,7 @@ from typing import TypeVar
 from tqdm import tqdm
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Row, gathered
 from dpcore.experiments.engine.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
 from dpcore.experiments.engine.work_units import Finished
 
@@ -72,13 +72,10 @@ def with_progress(rows: Iterable[R], total: int, label: str) -> Iterator[R]:
 
 def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
     """Mean and spread of the energy ratio, one line a protocol and cell."""
-    groups: dict[tuple[tuple[object, ...], str], list[Row]] = {}
-    for row in rows:
-        cell = tuple(row[field] for field in varying)
-        groups.setdefault((cell, row["protocol"]), []).append(row)
+    groups = gathered(((*(row[field] for field in varying), row["protocol"]), row) for row in rows)
     head = "".join(f"{field:>18}  " for field in varying)
     print(f"{head}{'protocol':<10} {'energy':>8} {'spread':>7} {'exact ε':>9} {'bytes/site':>11}")
-    for (cell, protocol), members in groups.items():
+    for (*cell, protocol), members in groups.items():
         ratios = [row["energy_ratio"] for row in members]
         spread = stdev(ratios) if len(ratios) > 1 else 0.0
         first = "".join(f"{_short(value):>18}  " for value in cell)

@@ -14,7 +14,7 @@ from dpcore.cca import CanonicalPairs, distributed_cca, joint_moment_sigma, meas
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import CutViews
-from dpcore.experiments.engine.experiment import Experiment, Row, each_alone, row_from
+from dpcore.experiments.engine.experiment import Experiment, Row, each_alone, gathered, row_from
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.paired_curves import crossing
 from dpcore.privacy import PrivacyBudget
@@ -88,9 +88,7 @@ def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
     Linear in log epsilon between neighbouring points; the lowest epsilon of the rows if it
     reaches the share already, infinity if none does.
     """
-    shares: dict[float, list[float]] = {}
-    for row in rows:
-        shares.setdefault(row["epsilon"], []).append(row["correlation_share"])
+    shares = gathered((row["epsilon"], row["correlation_share"]) for row in rows)
     means = ((epsilon, fmean(values)) for epsilon, values in sorted(shares.items()))
     reached = crossing(means, share)
     return math.inf if reached is None else reached

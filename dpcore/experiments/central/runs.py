@@ -64,24 +64,14 @@ class Variant:
         )
 
 
-def _analyze_gauss(calibration: str, noise: str) -> Variant:
-    return Variant(
-        f"ag-{calibration}-{noise}",
-        "ag",
-        f"Analyze Gauss, {calibration}, {noise}",
-        calibration,
-        noise,
-    )
-
-
 VARIANTS: dict[str, Variant] = {
     variant.key: variant
     for variant in (
         Variant("ppca", "ppca", "PPCA"),
         Variant("wishart", "wishart", "Wishart difference"),
         *(
-            _analyze_gauss(calibration, noise)
-            for calibration in ("analytic", "classic", "published")
+            Variant(f"ag-{scale}-{noise}", "ag", f"Analyze Gauss, {scale}, {noise}", scale, noise)
+            for scale in ("analytic", "classic", "published")
             for noise in ("isometric", "triangle")
         ),
         Variant("modsulq", "modsulq", "MOD-SuLQ"),

@@ -8,7 +8,7 @@ brings along everything that runs it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pkgutil import resolve_name
@@ -35,6 +35,7 @@ class Spec(Protocol):
 S = TypeVar("S", bound=Spec)
 K = TypeVar("K", bound=Hashable)
 P = TypeVar("P")
+V = TypeVar("V")
 R = TypeVar("R", bound=Row)
 
 
@@ -127,6 +128,14 @@ def row_from(kind: type[R], spec: object, **found: object) -> R:
         "R",
         {name: found[name] if name in found else getattr(spec, name) for name, _ in _fields(kind)},
     )
+
+
+def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Values by their keys, both in the order in which they come."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def experiment_of(spec: Spec) -> Experiment[Any, Any, Any]:

@@ -10,15 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.data.held_out import Halves, load_halves
-from dpcore.data.preparation import RENAMED
 from dpcore.data.sites import split_sites
-from dpcore.errors import ParameterError, require_one_of
+from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.pca.spec import BUYING, PREPARATIONS
+from dpcore.experiments.pca.spec import BUYING, check_asked
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
-from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, SiteRows, site_moments
 from dpcore.spectra.site_rows import directions
 from dpcore.streams import Purpose, stream
@@ -99,14 +97,7 @@ class ClassificationSpec:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        PrivacyBudget(self.epsilon, self.delta)
-        object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
-        for name, choices in (
-            ("pipeline", PIPELINES),
-            ("model", MODELS),
-            ("preparation", PREPARATIONS),
-        ):
-            require_one_of(name, getattr(self, name), choices)
+        check_asked(self, pipeline=PIPELINES, model=MODELS)
         for name in ("pca_share", "centring_share"):
             if not 0 <= (getattr(self, name) or 0.0) <= 1:
                 raise ParameterError(name, "in [0, 1]", getattr(self, name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self, TypeVar
@@ -73,6 +74,18 @@ class TwoWorlds:
     def recommended(cls, **fields: Any) -> Self:
         """A spec that keeps what it promises, at every epsilon: the default by its name."""
         return cls(**RECOMMENDED | fields)
+
+
+def check_asked(spec: Any, **choices: Sequence[str]) -> None:
+    """Refuse a budget, a preparation or another choice that there is none of.
+
+    A preparation under a former name gets its present one.
+    Raises `ParameterError` naming the first of them.
+    """
+    PrivacyBudget(spec.epsilon, spec.delta)
+    object.__setattr__(spec, "preparation", RENAMED.get(spec.preparation, spec.preparation))
+    for name, offered in {"preparation": PREPARATIONS, **choices}.items():
+        require_one_of(name, getattr(spec, name), offered)
 
 
 def release_settings(
@@ -159,16 +172,9 @@ class RunSpec(TwoWorlds):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        PrivacyBudget(self.epsilon, self.delta)
-        object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
-        for name, choices in (
-            ("preparation", PREPARATIONS),
-            ("split", SPLITS),
-            ("reference", REFERENCES),
-        ):
-            require_one_of(name, getattr(self, name), choices)
+        check_asked(self, split=SPLITS, reference=REFERENCES)
         check_knowledge(self.knowledge, self.dataset)
-        _check_limits(self.limits, self.dataset)
+        read_limits(self.limits, CATALOG[self.dataset].ranges if self.dataset in CATALOG else ())
         if not self.protocols:
             raise ParameterError("protocols", "at least one", self.protocols)
         require_counts(self, sites=1, repetitions=1, seed=0, dropped_sites=0)
@@ -226,10 +232,6 @@ class RunSpec(TwoWorlds):
                 raise ParameterError(name, f"a whole number in [1, n_features={n_features}]", value)
         more = {"encoding": self.encoding, "dropped_sites": self.dropped_sites}
         return release_settings(self, components, intermediate, **more)
-
-
-def _check_limits(limits: str, dataset: str) -> None:
-    read_limits(limits, CATALOG[dataset].ranges if dataset in CATALOG else ())
 
 
 S = TypeVar("S", bound=TwoWorlds)
