@@ -17,6 +17,7 @@ from dpcore.figures.plot_parts import (
     ENERGY_TITLE,
     PERCENT_RANGE,
     Table,
+    add_line,
     exact_and_random,
     legend_above,
     present_setting,
@@ -225,16 +226,10 @@ def energy_traces(
     sweeps = np.arange(1, shares.shape[1] + 1)
     for chain, start in enumerate(starts):
         colour, dash, name = _STARTS[start]
-        figure.add_scatter(
-            x=sweeps,
-            y=shares[chain],
-            mode="lines",
-            line={"color": faded(colour, 0.8), "width": 1.6, "dash": dash},
-            name=name,
-            legendgroup=start,
-            showlegend=start not in starts[:chain],
-            hovertemplate="%{y:.1%}<extra>" + name + "</extra>",
-        )
+        add_line(
+            figure, sweeps, shares[chain], name, "%{y:.1%}", colour=faded(colour, 0.8), dash=dash,
+            width=1.6, legendgroup=start, showlegend=start not in starts[:chain],
+        )  # fmt: skip
     exact_and_random(figure, random_share, dark=dark)
     present_setting(figure, None if stopped is None else stopped + 1, dark=dark)
     figure.update_xaxes(title="sweeps, the start counted as 1", **_log_axis(len(sweeps)))

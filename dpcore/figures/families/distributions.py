@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import AnyArray, FloatArray
-from dpcore.figures.plot_parts import Table, legend_above, named_level, present_setting
+from dpcore.figures.plot_parts import Table, add_line, legend_above, named_level, present_setting
 from dpcore.figures.style import GREY, base_figure, faded, ink, log_axis
 
 PRIVATE_COLOUR = "#D55E00"
@@ -43,14 +43,7 @@ def error_law_figure(
         name=f"{len(errors):,} live errors",
         hovertemplate="error %{x:.3g}<extra></extra>",
     )
-    figure.add_scatter(
-        x=density[:, 0],
-        y=density[:, 1],
-        mode="lines",
-        name="theory",
-        line={"color": ink(dark), "width": 2.5},
-        hoverinfo="skip",
-    )
+    add_line(figure, density[:, 0], density[:, 1], "theory", colour=ink(dark), width=2.5)
     if marker is not None:
         figure.add_vline(x=marker, line={"color": PRIVATE_COLOUR, "width": 2, "dash": "dash"})
     figure.update_xaxes(range=[low, high], title=f"error ({unit})", zeroline=False)
@@ -82,14 +75,8 @@ def histogram_bars(
         customdata=labels,
         hovertemplate="%{customdata}: %{y:.1f} people<extra>private</extra>",
     )
-    figure.add_scatter(
-        x=np.repeat(edges, 2)[1:-1],
-        y=np.repeat(exact, 2),
-        mode="lines",
-        name="true, not private",
-        line={"color": ink(dark), "dash": "dash", "width": 2},
-        hoverinfo="skip",
-    )
+    corners = np.repeat(edges, 2)[1:-1], np.repeat(exact, 2)
+    add_line(figure, *corners, "true, not private", colour=ink(dark), dash="dash")
     figure.update_xaxes(title="value", zeroline=False)
     figure.update_yaxes(title="people")
     return legend_above(figure).update_layout(bargap=0)

@@ -7,7 +7,7 @@ import math
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import Table, legend_above, small_legend_above
+from dpcore.figures.plot_parts import Table, add_line, legend_above, small_legend_above
 from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
 
 _HEIGHT = 380
@@ -36,14 +36,8 @@ def plane(
         (exact_after, "now", "solid", exact.colour),
     ):
         x, y = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        figure.add_scatter(
-            x=[-x, x],
-            y=[-y, y],
-            name=name,
-            mode="lines",
-            line={"color": colour, "dash": dash, "width": 3},
-            hovertemplate=f"{degrees:.0f}°<extra>{name}</extra>",
-        )
+        ends, said = ([-x, x], [-y, y]), f"{degrees:.0f}°"
+        add_line(figure, *ends, name, said, colour=colour, dash=dash, width=3)
     figure.add_scatter(
         x=people[:, 0],
         y=people[:, 1],
@@ -87,18 +81,11 @@ def direction_laws(
     """
     figure = base_figure(_HEIGHT)
     colour = look_of("dpdis").colour
-    for name, law, line in (
-        ("private, before", law_before, {"color": GREY, "dash": "dot", "width": 2.5}),
-        ("private, now", law_after, {"color": colour, "width": 2.5}),
-    ):
-        figure.add_scatter(
-            x=angles,
-            y=law,
-            name=name,
-            mode="lines",
-            line=line,
-            hovertemplate="%{x:.0f}°: %{y:.3f} per degree<extra>" + name + "</extra>",
-        )
+    said = "%{x:.0f}°: %{y:.3f} per degree"
+    add_line(
+        figure, angles, law_before, "private, before", said, colour=GREY, dash="dot", width=2.5
+    )
+    add_line(figure, angles, law_after, "private, now", said, colour=colour, width=2.5)
     figure.add_vline(x=exact_before, line={"color": GREY, "dash": "dot", "width": 3})
     figure.add_vline(x=exact_after, line={"color": ink(dark), "width": 3})
     highest = max(law_before.max(), law_after.max())

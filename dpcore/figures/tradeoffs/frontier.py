@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -11,6 +12,7 @@ from dpcore.figures.plot_parts import (
     ENERGY_TITLE,
     PERCENT_RANGE,
     Table,
+    add_line,
     exact_and_random,
     legend_above,
 )
@@ -129,15 +131,10 @@ def knowledge_cost_curves(
     figure = base_figure(320)
     for source, (colour, symbol, dash) in zip(titles, _KNOWLEDGE_LOOKS, strict=False):
         own = [row for row in rows if row["source"] == source]
-        figure.add_scatter(
-            x=[row["percent"] / 100 for row in own],
-            y=[row["energy_ratio"] for row in own],
-            mode="lines+markers",
-            name=titles[source],
-            line={"color": colour, "dash": dash, "width": 2},
-            marker={"symbol": symbol, "size": 9},
-            hovertemplate=f"%{{y:.1%}} within %{{x:.0%}}<extra>{titles[source]}</extra>",
-        )
+        shares = [row["percent"] / 100 for row in own], [row["energy_ratio"] for row in own]
+        name, said = titles[source], "%{y:.1%} within %{x:.0%}"
+        look: dict[str, Any] = {"mode": "lines+markers", "marker": {"symbol": symbol, "size": 9}}
+        add_line(figure, *shares, name, said, colour=colour, dash=dash, **look)
     figure.update_xaxes(range=[0, 1.02], tickformat=".0%", title="share of the directions kept")
     figure.update_yaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
     figure.update_layout(font={"color": ink(dark)}, showlegend=True)
