@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterable
 from statistics import fmean
-from typing import TypedDict
 
 import numpy as np
 
@@ -17,28 +16,18 @@ from dpcore.experiments.cca.views import CutViews
 from dpcore.experiments.engine.experiment import Experiment, Row, each_alone, gathered, row_from
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.paired_curves import crossing
+from dpcore.experiments.pca.runs import AskedRow
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Repetition
 
 
-class CcaRow(TypedDict):
+class CcaRow(AskedRow):
     """One protocol in one repetition: the whole cell, and what it is worth on the true data.
 
     `correlation_share` is the measured total correlation over the exact one, `random_share` that
     of random directions, `estimate_error` the root mean square error of the private correlations.
     """
 
-    dataset: str
-    protocol: str
-    epsilon: float
-    delta: float
-    sites: int
-    samples: int
-    components: int
-    intermediate_dim: int
-    calibration: str
-    noise: str
-    truncation: str
     preparation: str
     mean_share: float | None
     x_share: float

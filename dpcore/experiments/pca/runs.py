@@ -21,14 +21,8 @@ from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
 
-class PcaRow(TypedDict):
-    """One protocol in one repetition: the whole spec, what came out, and what it promises.
-
-    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
-    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
-    protocols together, divided among the specs that shared it: protocols and specs have most of
-    it in common.
-    """
+class AskedRow(TypedDict):
+    """What rows of private releases at sites begin with."""
 
     dataset: str
     protocol: str
@@ -41,6 +35,17 @@ class PcaRow(TypedDict):
     calibration: str
     noise: str
     truncation: str
+
+
+class PcaRow(AskedRow):
+    """One protocol in one repetition: the whole spec, what came out, and what it promises.
+
+    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
+    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
+    protocols together, divided among the specs that shared it: protocols and specs have most of
+    it in common.
+    """
+
     encoding: str
     masks: str
     honest_sites: int | None
