@@ -171,9 +171,10 @@ def test_a_curve_reaches_a_target_where_a_search_does():
     assert curve.energy(np.array([curve.multipliers[0]])).mean() < 0.999
 
 
-def test_rows_that_are_no_one_curve_are_refused():
-    rows = collect(Sweep(SPEC, (("epsilon", (1.0, 2.0)), ("sites", (2, 3))))).rows
-    with pytest.raises(ParameterError, match="of one sites"):
+@pytest.mark.parametrize(("field", "values"), [("sites", (2, 3)), ("dropped_sites", (0, 1))])
+def test_rows_that_are_no_one_curve_are_refused(field, values):
+    rows = collect(Sweep(SPEC, (("epsilon", (1.0, 2.0)), (field, values)))).rows
+    with pytest.raises(ParameterError, match=f"of one {field}"):
         NoiseCurve.from_rows(rows, "dpdis")
     with pytest.raises(ParameterError, match="two or more points"):
         NoiseCurve.from_rows(collect(Sweep(SPEC)).rows, "dpdis")

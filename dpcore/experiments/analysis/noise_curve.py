@@ -22,14 +22,16 @@ from scipy.interpolate import PchipInterpolator
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.pca.runs import PcaRow
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 
-HELD = (
-    "dataset", "sites", "samples", "components", "intermediate_dim", "noise", "truncation",
-    "encoding", "masks", "honest_sites", "preparation", "norm_bound", "limits", "mean_share",
-    "knowledge", "split",
-    "concentration", "reference", "resample", "seed",
-)  # fmt: skip
+_VARIES = ("epsilon", "delta", "calibration")
+HELD = tuple(
+    name
+    for name in PcaRow.__annotations__
+    if name in RunSpec.__dataclass_fields__ and name not in _VARIES
+)
 
 
 def noise_multiplier(epsilon: float, delta: float, calibration: str) -> float:

@@ -23,7 +23,6 @@ BUDGET = PrivacyBudget(1.0, 0.01)
 # Of releases that take a quarter of a millisecond each, a run of a whole protocol.
 PROTOCOL_TRIALS = 5_000
 TURN = "One person's row turns from the first axis to the second."
-RESULT = "the result"
 RESULT_AND_OWN_ROWS = "the result and its own rows"
 RESULT_AND_OWN_NOISE = "the result, its own rows and its own noise"
 PRIVATE_MEAN = "private mean"

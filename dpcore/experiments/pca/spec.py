@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Self, TypeVar
 
@@ -197,21 +197,14 @@ class RunSpec(TwoWorlds):
             raise ParameterError("norm_bound", "a positive finite number", self.norm_bound)
 
     def problem_key(self, repetition: int = 0) -> ProblemKey:
-        return ProblemKey(
-            dataset=self.dataset,
-            samples=self.samples,
-            sites=self.sites,
-            split=self.split,
-            concentration=self.concentration if self.split == "dirichlet" else 1.0,
-            # What is not centred is bounded all the same, and measured as if it were.
-            preparation="bounded" if self.preparation == "none" else self.preparation,
-            norm_bound=None if self.preparation == "published" else self.norm_bound,
-            limits="" if self.preparation == "published" else self.limits,
-            knowledge=self.knowledge,
-            reference=self.reference,
-            seed=self.seed,
-            drawing=repetition if self.resample else 0,
-        )
+        same = {each.name: getattr(self, each.name) for each in fields(ProblemKey)[:-1]}
+        # What is not centred is bounded all the same, and measured as if it were.
+        same["preparation"] = "bounded" if self.preparation == "none" else self.preparation
+        if self.split != "dirichlet":
+            same["concentration"] = 1.0
+        if self.preparation == "published":
+            same |= {"norm_bound": None, "limits": ""}
+        return ProblemKey(**same, drawing=repetition if self.resample else 0)
 
     def settings(self, n_features: int, default_components: int | None) -> ReleaseSettings:
         """The release settings, with K and R filled in for this many features, and no more of
