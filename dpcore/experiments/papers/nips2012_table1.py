@@ -49,12 +49,8 @@ class TableRow(DrawRow):
     cost: float
 
 
-@dataclass(frozen=True)
-class TaskKey:
-    """A task and a permutation of the people."""
-
-    task: str
-    people: ProblemKey
+# A task's title, and a permutation of the people.
+TaskKey = tuple[str, ProblemKey]
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,12 +244,13 @@ def _prepare(title: str) -> Prepared:
 
 
 def _problem(key: TaskKey) -> TaskProblem:
-    data = _prepared(key.task)
-    people = replace(key.people, samples=len(data.X) // 2)
+    task, everybody = key
+    data = _prepared(task)
+    people = replace(everybody, samples=len(data.X) // 2)
     others = np.ones(len(data.X), dtype=bool)
     others[sites_of(people, data)[0]] = False
     if data.labels is None:
-        raise ParameterError("task", "one of a data set with labels", key.task)
+        raise ParameterError("task", "one of a data set with labels", task)
     return TaskProblem(central_problem(people, data), data.X[others], data.labels[others])
 
 
@@ -263,12 +260,10 @@ TABLE: Experiment[TableSpec, TaskKey, TaskProblem] = Experiment(
     row=TableRow,
     outline=lambda spec: [{"protocol": spec.protocol, "task": spec.task}] * spec.draws,
     run=each_alone(lambda *cell: list(_rows(*cell))),
-    problem_key=lambda spec, permutation: TaskKey(
-        spec.task, spec.run_spec().problem_key(permutation)
-    ),
+    problem_key=lambda spec, permutation: (spec.task, spec.run_spec().problem_key(permutation)),
     problem=OnceCache(_problem, keep=1),
     dataset=lambda spec: spec.dataset,
-    data_of=lambda key: key.task,
+    data_of=lambda key: key[0],
     repetitions="permutations",
     draw_seconds=lambda spec: 0.3 * spec.draws,
 )
