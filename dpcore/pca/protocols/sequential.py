@@ -15,7 +15,7 @@ from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
-from dpcore.pca.messages.encoding import sent
+from dpcore.pca.messages import sent
 from dpcore.pca.protocols.distributed import shared_centre
 from dpcore.pca.protocols.entry import traffic_of_means
 from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
