@@ -5,8 +5,8 @@ A trusted aggregator holds all rows. Each function releases the noisy matrix; wh
 from it afterwards, its leading eigenvectors for instance, is post-processing.
 
 The scales of both were derived from bounds that grow with the dimension, so at their asked epsilon
-they add far more noise than the promise needs: `NoisyMoment.guarantee.epsilon` is what really holds,
-from the exact Gaussian profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
+they add far more noise than the promise needs: `NoisyMoment.guarantee.epsilon` is what really
+holds, from the exact Gaussian profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
 """
 
 from __future__ import annotations
