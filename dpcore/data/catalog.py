@@ -229,6 +229,7 @@ def entry_of(name: str) -> Entry:
             table.n_features,
             table.default_components,
             (Source(lambda: table),),
+            image_shape=table.image_shape,
             ranges=_ranges_in(table),
             site_sizes=() if table.sites is None else tuple(np.bincount(table.sites).tolist()),
         )

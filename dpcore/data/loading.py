@@ -111,7 +111,14 @@ def load_dataset(
         for path in fetched:
             path.unlink(missing_ok=True)
         raise
-    return replace(dataset, column_limits=limits_of(read_limits(limits, entry.ranges)))
+    return replace(
+        dataset,
+        name=entry.name,
+        title=entry.title,
+        image_shape=entry.image_shape,
+        default_components=entry.default_components,
+        column_limits=limits_of(read_limits(limits, entry.ranges)),
+    )
 
 
 def _read(source: Source, files: tuple[LocalFile, ...], n_samples: int | None) -> Dataset:

@@ -82,13 +82,10 @@ def load_census_head(files: tuple[LocalFile, ...]) -> Dataset:
 def _census(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
     X, income = read_table(read_lines(file, n_rows), COLUMNS, _INCOME, _N_FIELDS, file.path)
     return Dataset(
-        name="census",
-        title="Census income (KDD)",
         X=X,
         labels=income,
         label_names=_INCOME.levels,
         feature_names=feature_names(COLUMNS),
-        default_components=8,
         provenance=f"{which} of Census-Income (KDD), encoded to the 2012 paper's 513 features "
         "(how is our guess; the income class is among them).",
         is_part=is_part,

@@ -102,13 +102,10 @@ def _covtype(
     X, cover_types = table[:, :-1].copy(), table[:, -1]
     _check(X, cover_types, file, rows)
     return Dataset(
-        name="covtype",
-        title="Covertype",
         X=X,
         labels=cover_types.astype(np.intp) - 1,
         label_names=_LABEL_NAMES,
         feature_names=FEATURE_NAMES,
-        default_components=10,
         provenance=provenance,
         is_part=is_part,
         # Metres: Colorado's front range rises to 4,000, and roads and past fires are as far:

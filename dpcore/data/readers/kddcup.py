@@ -104,14 +104,11 @@ def load_kddcup(files: tuple[LocalFile, ...]) -> Dataset:
     (file,) = files
     X, connections = read_table(read_lines(file, _N_ROWS), COLUMNS, _LABEL, _N_FIELDS, file.path)
     return Dataset(
-        name="kddcup99",
-        title="KDD Cup 1999",
         X=X,
         # The 2012 paper's task: normal against all attacks.
         labels=(connections == len(_ATTACKS)).astype(np.intp),
         label_names=("attack", "normal"),
         feature_names=feature_names(COLUMNS),
-        default_components=4,
         provenance="All 494,021 connections of KDD Cup 1999's 10 % set, from the official 10 % "
         "file, encoded to the 2012 paper's 116 features (how is our guess).",
         # Three indicators are 1 in every row; of 36 numbers, a quarter at their top:

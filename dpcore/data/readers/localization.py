@@ -75,14 +75,11 @@ def load_localization_part(files: tuple[LocalFile, ...]) -> Dataset:
 def _localization(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
     X, activities = read_table(read_lines(file, n_rows), COLUMNS, _ACTIVITY, _N_FIELDS, file.path)
     return Dataset(
-        name="localization",
-        title="Localization of person activity",
         X=X,
         # The 2012 paper's task: falling against all.
         labels=(activities == _ACTIVITIES.index("falling")).astype(np.intp),
         label_names=("other", "falling"),
         feature_names=feature_names(COLUMNS),
-        default_components=10,
         provenance=f"{which} of body tags, encoded to the 2012 paper's 44 features (how is our "
         "guess; the activity is among them).",
         is_part=is_part,
