@@ -22,6 +22,7 @@ from dpcore.pca.protocols.guarantees import (
     EVERY_SITE,
     FIRST_SITE,
     HOLDER,
+    Trust,
     data_independent_guarantee,
     no_guarantee,
     noise_guarantee,
@@ -53,11 +54,11 @@ def noise_of_holder(
 
 
 def promised_by_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int, trust: Trust = EVERY_SITE
 ) -> Guarantee:
     """Every site of so many people releases its own noisy second moment."""
     settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
-    return noise_guarantee(settings, EVERY_SITE, noise_of_sites(settings, n_samples))
+    return noise_guarantee(settings, trust, noise_of_sites(settings, n_samples))
 
 
 def promised_by_first_site(
@@ -67,14 +68,6 @@ def promised_by_first_site(
     sharing = n_samples[:1] if settings.on_sphere else n_samples
     settings = with_mean_share(settings, sharing, n_features, n_noises=len(sharing))
     return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
-
-
-def promised_by_holder(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
-) -> Guarantee:
-    """Somebody who holds the rows of all sites adds noise once."""
-    settings = with_mean_share(settings, n_samples, n_features)
-    return noise_guarantee(settings, HOLDER, [noise_of_holder(settings, n_samples)])
 
 
 def dpdis(draw: Draw) -> Subspace:
@@ -93,11 +86,6 @@ def local(draw: Draw) -> Subspace:
     Nothing travels, and no other site's row has a say in it.
     """
     return replace(first_site_alone(draw).subspace(draw.settings), n_rounds=0)
-
-
-def pooled(draw: Draw) -> Subspace:
-    """Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator."""
-    return noisy_pool(draw).subspace(draw.settings)
 
 
 def average_of_matrices(draw: Draw) -> NoisyAverage:
@@ -203,20 +191,17 @@ def _first_on_sphere(draw: Draw) -> Spectrum:
     return Spectrum(noisy_second_moment(exact, scales.moment, noise=draw.settings.noise, rng=rng))
 
 
-def of_holder(draw: Draw) -> ReleaseSettings:
-    """The settings with the share that a mean takes whose noise is added once."""
-    return with_mean_share(draw.settings, draw.n_samples, draw.moments.n_features)
-
-
 BY_HOLDER = AddedOnce(
     HOLDER,
-    of_holder,
+    with_mean_share,
     noise_of_holder,
     left=lambda _: 1.0,
     n_noises=lambda _: 1,
     traffic=lambda draw: (raw_row_bytes(draw), 1),
     purpose=Purpose.POOLED_NOISE,
 )
+# Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator.
+pooled, promised_by_holder = BY_HOLDER.release, BY_HOLDER.promise
 # What the holder of `pooled` has, and with it the mean of everybody's rows.
 noisy_pool, noisy_mean_of_holder = BY_HOLDER.average, BY_HOLDER.mean
 

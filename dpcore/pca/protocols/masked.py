@@ -26,18 +26,15 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
-from dpcore.pca.protocols.distributed import of_holder
 from dpcore.pca.protocols.entry import traffic_of_means, whole_matrix_bytes
-from dpcore.pca.protocols.guarantees import AT_SITES, MASKED_SITES, Trust, noise_guarantee
+from dpcore.pca.protocols.guarantees import AT_SITES, MASKED_SITES, Trust
 from dpcore.pca.protocols.pooling import AddedOnce
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
-from dpcore.pca.subspace import Subspace
 from dpcore.privacy import (
     Adversary,
     Assumption,
     CapeScales,
-    Guarantee,
     cape_mu,
     cape_scales,
     default_honest_sites,
@@ -89,14 +86,6 @@ def release_scales(
     return cape_scales(sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
 
 
-def promised_by_masked_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
-) -> Guarantee:
-    """What holds against the aggregator who reads every message, and against a site."""
-    settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
-    return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])
-
-
 def _noise_alone(
     settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate
 ) -> NoiseScales:
@@ -112,17 +101,14 @@ def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
     return settings.honest_sites
 
 
-def cape(draw: Draw) -> Subspace:
-    """Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA)."""
-    return masked_average(draw).subspace(draw.settings)
-
-
 # Site s scales its second moment by S n_s / N, so that the plain average of the messages is the
 # pooled second moment and every site has the same sensitivity. Only the averages are drawn: the
 # masks cancel in them exactly, so drawing them would add rounding error and nothing else.
 UNDER_CANCELLING_MASKS = AddedOnce(
     MASKED_SITES,
-    lambda draw: draw.of_sites,
+    lambda settings, people, n_features: with_mean_share(
+        settings, people, n_features, n_noises=len(people)
+    ),
     noise_of_masked_sites,
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
     left=lambda n_sites: 1 / math.sqrt(n_sites),
@@ -130,6 +116,9 @@ UNDER_CANCELLING_MASKS = AddedOnce(
     traffic=lambda draw: (whole_matrix_bytes(draw), 1 + traffic_of_means(draw)[1]),
     purpose=Purpose.MASK,
 )
+# Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA), and what holds
+# against the aggregator who reads every message, and against a site.
+cape, promised_by_masked_sites = UNDER_CANCELLING_MASKS.release, UNDER_CANCELLING_MASKS.promise
 # What the aggregator of `cape` has, and before it the average of the masked means.
 masked_average = UNDER_CANCELLING_MASKS.average
 noisy_mean_of_messages = UNDER_CANCELLING_MASKS.mean
@@ -245,19 +234,11 @@ def noise_of_summands(
     return NoiseScales(share * alone.moment, share * alone.mean, alone.l2_sensitivity, mu)
 
 
-def promised_by_summands(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
-) -> Guarantee:
-    """What holds when as many sites drop out as the study allows, against whom."""
-    settings = with_mean_share(settings, n_samples, n_features)
-    return noise_guarantee(settings, SUMMED, [noise_of_summands(settings, n_samples)])
-
-
 def _traffic(draw: Draw) -> tuple[IntArray, int]:
     """A public key, the mean where there is one, the matrix; on the sphere the mean comes back."""
     n_features, rounds = draw.moments.n_features, 2
     numbers = n_features * (n_features + 1) // 2
-    if of_holder(draw).mean_share:
+    if BY_SUMMANDS.settled_in(draw).mean_share:
         numbers += n_features * (2 if draw.settings.on_sphere else 1)
         rounds += 2 if draw.settings.on_sphere else 0
     return np.full(draw.moments.n_sites, numbers * _NUMBER + _KEY), rounds
@@ -265,15 +246,13 @@ def _traffic(draw: Draw) -> tuple[IntArray, int]:
 
 BY_SUMMANDS = AddedOnce(
     SUMMED,
-    of_holder,
+    with_mean_share,
     noise_of_summands,
     left=math.sqrt,
     n_noises=lambda draw: draw.moments.n_sites,
     traffic=_traffic,
     purpose=Purpose.SUMMANDS,
 )
-
-
-def secure_sum(draw: Draw) -> Subspace:
-    """Top-K subspace of what the sites' noisy second moments add up to."""
-    return BY_SUMMANDS.average(draw).subspace(draw.settings)
+# Top-K subspace of what the sites' noisy second moments add up to, and what holds when as many
+# sites drop out as the study allows.
+secure_sum, promised_by_summands = BY_SUMMANDS.release, BY_SUMMANDS.promise
