@@ -180,8 +180,6 @@ class AnalyzeGaussPCA(PrivatePCA):
     def _settings(self) -> ReleaseSettings:
         return ReleaseSettings(
             budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.n_components,
-            intermediate_dim=self.n_components,
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
@@ -229,8 +227,6 @@ class _SulqFamily(PrivatePCA):
         rows = self._bounded(X)
         settings = ReleaseSettings.published(
             budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.n_components,
-            intermediate_dim=self.n_components,
             truncation=self.truncation,
             **self._prepared_for(0.0),
         )

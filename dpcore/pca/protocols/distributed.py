@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.aggregator import Inbox
+from dpcore.pca.aggregator import Inbox, NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.protocols.entry import raw_row_bytes, traffic_of_means
@@ -37,7 +37,6 @@ from dpcore.pca.site import (
     noisy_mean,
     noisy_second_moment,
 )
-from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose

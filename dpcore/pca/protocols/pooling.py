@@ -9,11 +9,11 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.guarantees import Trust, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, centre_of_sphere, noise_scales, noisy_mean
-from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose

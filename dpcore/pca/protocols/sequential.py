@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.pca.aggregator import Inbox
+from dpcore.pca.aggregator import Inbox, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages import sent
 from dpcore.pca.protocols.distributed import promised_by_sites, shared_centre
@@ -20,7 +20,6 @@ from dpcore.pca.protocols.entry import traffic_of_means
 from dpcore.pca.protocols.guarantees import AT_SITES, Trust
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
-from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Adversary, Guarantee
 from dpcore.streams import Purpose
 
