@@ -1,4 +1,4 @@
-"""What the aggregator does: average what the sites sent, take the leading directions, give a result.
+"""What the aggregator does: average what the sites sent, and give their leading directions.
 
 Algorithm 1, steps 9 to 11, of Imtiaz & Sarwate (2018). The aggregator sees messages and nothing
 else, so all of this is post-processing.
