@@ -10,13 +10,11 @@ guesses too: years and weeks by their range, money by logarithm.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from pathlib import Path
 
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines
-from dpcore.data.readers.code_books import Column, Nominal, Number, feature_names, read_table
+from dpcore.data.readers.code_books import Nominal, feature_names, read_code_book, read_table
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
 CENSUS_FILE = OfficialFile("census-income.data.gz", url=_URL, most_bytes=120_000_000)
@@ -32,26 +30,10 @@ _N_TEST = 99_762
 _N_HEAD = 1_891
 _N_FIELDS = 42
 
-
-def _columns() -> Iterator[Column]:
-    """One a line of the code book, in the order of the fields.
-
-    The Bureau's documentation of the survey top-codes ages at 90, hourly wages at 9,999 cents, and
-    gives weeks to 52 and an employer's size in classes to 6; of amounts and weights none is at
-    hand.
-    """
-    with open(Path(__file__).with_name("census.csv"), newline="", encoding="utf-8") as book:
-        for position, line in enumerate(csv.DictReader(book)):
-            name, levels, kind = line["name"], line["levels"], line["range"]
-            if levels:
-                yield Nominal(name, position, tuple(levels.split("; ")))
-            else:
-                how = {"logarithmic": kind == "logarithmic", "documented": kind == "documented"}
-                yield Number(name, position, float(line["highest"]), **how)
-
-
 _INCOME = Nominal("income", _N_FIELDS - 1, ("- 50000", "50000+"))
-COLUMNS: tuple[Column, ...] = (*_columns(), _INCOME)
+# The Bureau's documentation of the survey top-codes ages at 90, hourly wages at 9,999 cents, and
+# gives weeks to 52 and an employer's size in classes to 6; of amounts and weights none is at hand.
+COLUMNS = (*read_code_book(Path(__file__).with_suffix(".csv")), _INCOME)
 
 
 def load_census(files: tuple[LocalFile, ...]) -> Dataset:
