@@ -145,7 +145,10 @@ def _read(source: Source, files: tuple[LocalFile, ...], n_samples: int | None) -
     arguments = (files,) if source.files else ()
     if source.draws:
         return source.load(*arguments, n_samples=n_samples)
-    return draw_rows(source.load(*arguments), n_samples)
+    if source.part_of_rows is None:
+        return draw_rows(source.load(*arguments), n_samples)
+    part = source.load(*arguments, part_of_rows=source.part_of_rows)
+    return draw_rows(replace(part, is_part=True), n_samples)
 
 
 def _status(entry: Entry, home: Path) -> DatasetStatus:

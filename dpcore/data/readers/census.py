@@ -26,8 +26,10 @@ CENSUS_HEAD = OfficialFile(
 )
 
 _N_ROWS = 199_523
-_N_TEST = 99_762
-_N_HEAD = 1_891
+_PARTS = {
+    99_762: "All 99,762 people of the test half (the paper used the 199,523 of the training half)",
+    1_891: "The first 1,891 of the 199,523 people of the training half",
+}
 _N_FIELDS = 42
 
 _INCOME = Nominal("income", _N_FIELDS - 1, ("- 50000", "50000+"))
@@ -36,33 +38,11 @@ _INCOME = Nominal("income", _N_FIELDS - 1, ("- 50000", "50000+"))
 COLUMNS = (*read_code_book(Path(__file__).with_suffix(".csv")), _INCOME)
 
 
-def load_census(files: tuple[LocalFile, ...]) -> Dataset:
-    """All 199,523 people of the training half."""
-    return _census(files[0], _N_ROWS, "All 199,523 people of the training half")
-
-
-def load_census_test(files: tuple[LocalFile, ...]) -> Dataset:
-    """The 99,762 people of the test half, in place of the training half the paper used."""
-    return _census(
-        files[0],
-        _N_TEST,
-        "All 99,762 people of the test half (the paper used the 199,523 of the training half)",
-        is_part=True,
-    )
-
-
-def load_census_head(files: tuple[LocalFile, ...]) -> Dataset:
-    """The first 1,891 people of the training half."""
-    return _census(
-        files[0],
-        _N_HEAD,
-        "The first 1,891 of the 199,523 people of the training half",
-        is_part=True,
-    )
-
-
-def _census(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
+def load_census(files: tuple[LocalFile, ...], part_of_rows: int | None = None) -> Dataset:
+    """The training half, or the part with so many rows."""
+    (file,), n_rows = files, part_of_rows or _N_ROWS
     X, income = read_table(read_lines(file, n_rows), COLUMNS, _INCOME, _N_FIELDS, file.path)
+    which = _PARTS.get(n_rows, "All 199,523 people of the training half")
     return Dataset(
         X=X,
         labels=income,
@@ -70,7 +50,6 @@ def _census(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) 
         feature_names=feature_names(COLUMNS),
         provenance=f"{which} of Census-Income (KDD), encoded to the 2012 paper's 513 features "
         "(how is our guess; the income class is among them).",
-        is_part=is_part,
         # 34 indicators are 1 in every row, and of 8 numbers a quarter at their top: sqrt(34 + 2).
         public_norm_bound=6.0,
         label_columns=slice(X.shape[1] - len(_INCOME.levels), X.shape[1]),
