@@ -147,7 +147,7 @@ def decode_message(data: bytes) -> SiteMessage:
     values = _read_body(data[_HEADER.size : -_CHECKSUM.size], _BODIES[body], shape)
     values = values.astype(_BODIES[kind], copy=False)
     return SiteMessage(
-        values=_symmetric(values, n_features) if whole else values,
+        values=symmetric_from(values, n_features) if whole else values,
         n_samples=n_samples,
         sigma=sigma,
         whole=whole,
@@ -244,7 +244,8 @@ def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> FloatArray:
     return values.astype(dtype.newbyteorder("="))
 
 
-def _symmetric(triangle: FloatArray, n_features: int) -> FloatArray:
+def symmetric_from(triangle: AnyArray, n_features: int) -> AnyArray:
+    """The matrix whose upper triangle this is, row by row."""
     values = np.zeros((n_features, n_features), dtype=triangle.dtype)
     upper = np.triu_indices(n_features)
     values[upper] = triangle

@@ -227,6 +227,7 @@ def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
 def _result(certificate: dict[str, Any]) -> dict[str, Any]:
     result, dictionary = certificate["result"], certificate["dictionary"]
     shares = "; ".join(map(_share, result["explained_variance_ratio"]))
+    above = result["above_noise"]
     return {
         "Components": result["components"],
         "Of columns": ", ".join(dictionary["columns"]),
@@ -235,7 +236,7 @@ def _result(certificate: dict[str, Any]) -> dict[str, Any]:
         "Variance that each explains, with its 90 % interval": shares,
         "All together": _share(result["captured"]),
         "Of what the best subspace explains": _share(result["of_best"]),
-        "Components that noise alone would not give": _or_unknown(result["above_noise"]),
+        "Components that noise alone would not give": "not told" if above is None else above,
     }
 
 
@@ -244,10 +245,6 @@ def _share(estimate: list[float] | None) -> str:
         return "lost in the noise"
     value, low, high = (100 * each for each in estimate)
     return f"{value:.3g} % ({low:.3g} to {high:.3g})"
-
-
-def _or_unknown(number: int | None) -> str:
-    return "not told" if number is None else str(number)
 
 
 def _said(value: object) -> str:

@@ -18,7 +18,7 @@ from dpcore.releases.encoding import Reading
 from dpcore.releases.exact.integer_moments import MOST_ROWS, noisy_second_moment
 from dpcore.releases.measurement import moment_around, noisy_centre, sum_and_count
 from dpcore.releases.tables import Table
-from dpcore.spectra import leading_eigenpairs
+from dpcore.spectra import cumulative_energy, leading_eigenpairs
 from dpcore.streams import Purpose, stream
 
 _N_SITES = 3
@@ -168,7 +168,9 @@ def plan(
         exact = moment_around(table, dictionary, scales, centre, preparation)
         noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
         _, found = leading_eigenpairs(noisy.astype(np.float64), n_components)
-        drawn.append((_captured(found, exact), _best(exact, n_components)))
+        doubles = exact.astype(np.float64)
+        best = np.cumsum(leading_eigenpairs(doubles, n_components)[0])
+        drawn.append(np.array([cumulative_energy(found, doubles), best]) / np.trace(exact))
     captured, best = np.swapaxes(drawn, 0, 1)
     visible = scales.moment_sigma * scales.n_features**0.5 / scales.length**2 / n_rows
     return Plan(scales, scales.epsilon(delta, epsilon), visible, captured, best)
@@ -177,15 +179,3 @@ def plan(
 def _times(exact: IntArray, copies: float) -> IntArray:
     counted: IntArray = np.rint(exact * copies).astype(np.int64)
     return counted
-
-
-def _captured(components: FloatArray, moment: IntArray) -> FloatArray:
-    energies = np.einsum("kd,kd->k", components @ moment, components)
-    shares: FloatArray = np.cumsum(energies) / np.trace(moment)
-    return shares
-
-
-def _best(moment: IntArray, n_components: int) -> FloatArray:
-    eigenvalues, _ = leading_eigenpairs(moment.astype(np.float64), n_components)
-    shares: FloatArray = np.cumsum(eigenvalues) / np.trace(moment)
-    return shares

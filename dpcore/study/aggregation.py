@@ -17,6 +17,7 @@ import numpy as np
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.pca.aggregator import Inbox, add_up
+from dpcore.pca.messages import symmetric_from
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary, gaussian_epsilon
 from dpcore.privacy.card import say_delta, say_number
@@ -150,15 +151,7 @@ def _together(plan: StudyPlan, moments: list[AnyArray]) -> list[AnyArray]:
 def _message(plan: StudyPlan, values: AnyArray) -> SiteMessage:
     if plan.is_cut:
         return SiteMessage(values, 1, 0.0)
-    return SiteMessage(_square(values, plan.n_features) / LENGTH**2, 1, 0.0, whole=True)
-
-
-def _square(upper: IntArray, n_features: int) -> FloatArray:
-    moment = np.zeros((n_features, n_features))
-    above = np.triu_indices(n_features)
-    moment[above] = upper
-    moment.T[above] = upper
-    return moment
+    return SiteMessage(symmetric_from(values, plan.n_features) / LENGTH**2, 1, 0.0, whole=True)
 
 
 def study_certificate(

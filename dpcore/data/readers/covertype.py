@@ -63,7 +63,8 @@ def load_covtype(files: tuple[LocalFile, ...], n_samples: int | None = None) -> 
     chosen = _draw(_N_ROWS, n_samples)
     lines = read_lines(files[0], _N_ROWS)
     # Only the drawn lines are parsed, which is most of the time it takes.
-    return _covtype(files[0], [lines[row] for row in chosen], chosen, _drawn_sentence(len(chosen)))
+    drawn = f"{len(chosen):,} of the 581,012 rows of Covertype, drawn with a fixed seed."
+    return _covtype(files[0], [lines[row] for row in chosen], chosen, drawn)
 
 
 def load_covtype_part(files: tuple[LocalFile, ...], part_of_rows: int) -> Dataset:
@@ -82,10 +83,6 @@ def _draw(n_rows: int, n_samples: int | None) -> IntArray:
     if n_samples > n_rows:
         raise ParameterError("n_samples", f"at most {n_rows}, the rows there are", n_samples)
     return stream(DATA_SEED, Purpose.DATA, _COVTYPE_STREAM).permutation(n_rows)[:n_samples]
-
-
-def _drawn_sentence(n_samples: int) -> str:
-    return f"{n_samples:,} of the 581,012 rows of Covertype, drawn with a fixed seed."
 
 
 def _covtype(

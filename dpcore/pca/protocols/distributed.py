@@ -71,12 +71,12 @@ def promised_by_first_site(
 
 def dpdis(draw: Draw) -> Subspace:
     """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
-    return average_of_sites(draw, draw.proxies()).subspace(draw.settings)
+    return average_of_proxies(draw).subspace(draw.settings)
 
 
 def full(draw: Draw) -> Subspace:
     """Every site sends its whole noisy second moment: no truncation error, more to send."""
-    return average_of_sites(draw, draw.whole_matrices()).subspace(draw.settings)
+    return average_of_matrices(draw).subspace(draw.settings)
 
 
 def local(draw: Draw) -> Subspace:
@@ -104,22 +104,18 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
     """
     of_proxies = bool(received.proxies)
     for_means, before = traffic_of_means(draw, come_back=of_proxies)
+    weights, of_means = draw.moments.weights, [scales.mean for scales in draw.scales]
     return NoisyAverage(
         received.average,
         noise_guarantee(draw.settings, EVERY_SITE, draw.scales),
         draw.sigma,
         np.array(received.n_bytes) + for_means,
-        float(np.linalg.norm(draw.moments.weights * draw.sigma)),
+        float(np.linalg.norm(weights * draw.sigma)),
         of_proxies,
         n_rounds=1 + before,
         centre=shared_centre(draw),
-        mean_sigma=0.0 if draw.settings.on_sphere else _sigma_of_means(draw),
+        mean_sigma=0.0 if draw.settings.on_sphere else float(np.linalg.norm(weights * of_means)),
     )
-
-
-def _sigma_of_means(draw: Draw) -> float:
-    sigma = [scales.mean for scales in draw.scales]
-    return float(np.linalg.norm(draw.moments.weights * sigma))
 
 
 def shared_centre(draw: Draw) -> FloatArray | None:
