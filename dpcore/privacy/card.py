@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpcore.privacy.budget import Against, Guarantee
-from dpcore.privacy.explanations import Assumption
+from dpcore.privacy.explanations import STATED, Assumption
 from dpcore.privacy.meaning import (
     best_guess,
     exceedance_bound,
@@ -27,24 +27,7 @@ CARD_TYPE_ONE = 0.05
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-EXPLANATIONS = {
-    "asked": "What the settings ask for. The noise is computed from it, by the chosen calibration.",
-    "exact": "What the noise really promises, from the exact profile of the mechanism, against the "
-    "worst of those it holds against. It can be better or worse than what was asked.",
-    "against": "Who may look, and what holds against each. "
-    "Your own site is not among them: it holds your row.",
-    "delta": "A slack on every probability the guarantee speaks of. "
-    "It should be well below one over the number of people.",
-    "relation": "Two data sets are neighbours when they differ in one person's row. "
-    "The guarantee compares what would be seen with your row and with any other in its place.",
-    "odds": "How far the release moves the odds of somebody who knows every other row "
-    "and all but which of two rows is yours.",
-    "power": "The adversary cries out when the release looks like your row. "
-    "This is the most that any such test can find, at that rate of false alarms.",
-    "guess": "Somebody tosses a coin to put in your row or another, shows the release and lets "
-    "the adversary guess. No strategy is right more often than this.",
-    "noise": "The standard deviation of the noise, and by how much one row can move the result.",
-}
+EXPLANATIONS = {key: each.brief for key, each in STATED.items()}
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ class Assumption(StrEnum):
 
 @dataclass(frozen=True)
 class Explained:
-    """A text of one paragraph, under a title of ASCII letters that its anchor is made of.
+    """A text of one paragraph, under a title of ASCII letters that its anchor is made of, and in brief
+    where a card states it.
 
     No formulas: a browser fetches what draws them once the page is there, and the paragraph
     somebody was led to would slide away.
@@ -71,6 +72,7 @@ class Explained:
 
     title: str
     text: str
+    brief: str = ""
 
     @property
     def anchor(self) -> str:
@@ -80,11 +82,15 @@ class Explained:
 
 def _paragraphs() -> Iterator[tuple[str, Explained]]:
     """By the keys that `explanations.md` gives them."""
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    for part in text.split("\n## ")[1:]:
-        head, _, paragraph = part.partition("\n")
+    book = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    for part in book.split("\n## ")[1:]:
+        head, *said = part.split("\n\n")
         key, _, title = head.partition(": ")
-        yield key, Explained(title, " ".join(paragraph.split()))
+        # What is quoted is the line that the card itself has.
+        *brief, text = (
+            " ".join(line.removeprefix("> ") for line in each.splitlines()) for each in said
+        )
+        yield key, Explained(title, text, *brief)
 
 
 _READ = dict(_paragraphs())
