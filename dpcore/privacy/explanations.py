@@ -63,9 +63,9 @@ class Assumption(StrEnum):
 
 @dataclass(frozen=True)
 class Explained:
-    """A text of one paragraph, under a title of ASCII letters that its anchor is made of, and in brief
-    where a card states it.
+    """A text of one paragraph, under a title of ASCII letters that its anchor is made of.
 
+    brief: The line on the card itself, where it has one.
     No formulas: a browser fetches what draws them once the page is there, and the paragraph
     somebody was led to would slide away.
     """
