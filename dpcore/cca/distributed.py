@@ -29,10 +29,10 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.noise_field import noise_edge
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.pca.site import NoiseScales, noise_scales
-from dpcore.pca.subspace import NoisyAverage
 from dpcore.privacy import Guarantee, PrivacyBudget, second_moment_sigma
 from dpcore.spectra import SiteMoments, SiteRows
 from dpcore.streams import Repetition
