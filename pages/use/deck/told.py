@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -206,8 +205,3 @@ def _lead(view: View) -> str:
 
 def _found(view: View) -> str:
     return in_plain_words(here(view).rows)
-
-
-def all_told(pins: Sequence[Pin]) -> list[Told]:
-    """The same of every pin."""
-    return [told_of(pin) for pin in pins]
