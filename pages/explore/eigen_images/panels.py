@@ -16,8 +16,8 @@ from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.explore.eigen_images import people
 from pages.explore.eigen_images.falling import falling
+from pages.explore.eigen_images.spectrum_panels import as_measured, centred
 from pages.learn.classroom.drawing import own_digit
 from pages.parameters.words import or_infinity as say
 from pages.server import result_cache
@@ -71,8 +71,8 @@ def drawn(spec: RunSpec, private: Mapping[str, FloatArray], exact: FloatArray) -
     part("own_digit", own_digit)(
         "eigen_pad",
         {"exact ones": exact[:n_components]} | dict(private),
-        as_row=partial(people.centred, spec),
-        as_picture=partial(people.as_measured, spec),
+        as_row=partial(centred, spec),
+        as_picture=partial(as_measured, spec),
     )
 
 

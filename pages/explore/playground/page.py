@@ -6,9 +6,8 @@ import streamlit as st
 
 from pages.explore.playground.answer import answer
 from pages.explore.playground.tour import tour
-from pages.sidebar import url_check
-from pages.sidebar.controls import current
-from pages.sidebar.page_top import beside_title
+from pages.sidebar import address
+from pages.sidebar.controls import beside_title, current
 from pages.sidebar.parts import part
 from pages.stories import story_card, telling
 from pages.widgets.energy_explorer.component import energy_picture, epsilon_slider
@@ -30,5 +29,5 @@ with st.container(horizontal=True, vertical_alignment="center", key="tour"):
     story_card.menu()
 energy_picture()
 # Above it a story, or a word about ε in the address, may have to say something else then.
-stands_alone = telling.told() is None and not url_check.was_refused("epsilon")
+stands_alone = telling.told() is None and not address.was_refused("epsilon")
 part("answer" if stands_alone else "answer_with_the_page", answer)()
