@@ -20,7 +20,7 @@ from pages.sidebar.navigation import page_path
 from pages.widgets import live_figure, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.plain_text import said
-from pages.widgets.run_request import start_button, start_unasked, time_in_words, too_much
+from pages.widgets.watched_job import start_button, start_unasked, time_in_words, too_much
 
 _POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"

@@ -26,7 +26,7 @@ from dpcore.privacy import Guarantee
 from pages.explore.cca.controls import CcaChoice
 from pages.parameters.explore import SHOWN_OF_DIRECTIONS, SHOWN_OF_PEOPLE
 from pages.parameters.table import ask
-from pages.server import cca_cache, result_cache
+from pages.server import family_cache, result_cache
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
@@ -78,7 +78,7 @@ def pay(spec: CcaSpec, problem: CcaProblem) -> None:
     """Pay for every draw before it is shown, and enter what is shown beside them."""
     # What a release promises depends on its settings alone: any draw of it says so.
     first = replace(spec, repetitions=1)
-    guarantees = {key: _promised(cca_cache.found(first, key)) for key in spec.protocols}
+    guarantees = {key: _promised(family_cache.found_pairs(first, key)) for key in spec.protocols}
     people = int(problem.moments.n_samples.sum())
     session_ledger.pay(of_pairs(spec.source, spec, guarantees, people, spec.repetitions))
     dataset = dataset_of(spec.source)

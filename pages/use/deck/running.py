@@ -20,7 +20,7 @@ from pages.use.deck.powerpoint import powerpoint
 from pages.use.deck.told import told_of
 from pages.widgets import session_ledger
 from pages.widgets.messages import errors_shown
-from pages.widgets.run_request import too_much
+from pages.widgets.watched_job import too_much
 
 _POLL_SECONDS = 0.2
 _SLIDES = "application/vnd.openxmlformats-officedocument.presentationml.presentation"

@@ -36,8 +36,8 @@ from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SweepProgress, Sweeps
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
-from pages.widgets.run_request import start_unasked
 from pages.widgets.sweep_panel import take_away_sweep
+from pages.widgets.watched_job import start_unasked
 
 LINEAR = ("intermediate_ratio",)
 # With fewer, the t test at 0.001 asks for differences far beyond their spread.

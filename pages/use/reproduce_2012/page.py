@@ -14,8 +14,8 @@ from pages.use.reproduce_2012 import panels
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, not_private
-from pages.widgets.run_request import start_button
 from pages.widgets.sweep_panel import watch
+from pages.widgets.watched_job import start_button
 
 PAGE = "reproduce_2012"
 
