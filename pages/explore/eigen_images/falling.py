@@ -14,21 +14,13 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.words import plain
 from pages.server import frames_cache, page_lock, result_cache
 from pages.server.frames_cache import Frame, Pictures
+from pages.sidebar.parts import in_browser
 from pages.widgets.energy_explorer.frames import along_epsilon, control
 
 _HERE = Path(__file__).parent
 _CONTROL = _HERE.parents[1] / "widgets" / "energy_explorer"
 _SLICE_SECONDS, _TICK_SECONDS = 0.2, 0.4
-
-
-def _written(ending: str) -> str:
-    parts = (_CONTROL / f"control.{ending}", _HERE / f"falling.{ending}")
-    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
-
-
-_falling = st.components.v2.component(
-    "falling", html=_written("html"), css=_written("css"), js=_written("js")
-)
+_falling = in_browser("falling", *_CONTROL.glob("control.*"), *_HERE.glob("falling.*"))
 
 
 def falling(spec: RunSpec, dataset: DatasetStatus) -> None:

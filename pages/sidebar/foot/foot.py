@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,21 +18,16 @@ from pages.presenting import mode, pins
 from pages.sidebar import address
 from pages.sidebar.foot.reachable import only_here, reachable
 from pages.sidebar.navigation import Place
-from pages.sidebar.parts import part
+from pages.sidebar.parts import in_browser, part
 from pages.widgets.plain_text import said
 
-_LOOK = (Path(__file__).parent / "foot.css").read_text(encoding="utf-8")
 # What a QR code of a size for a projector can hold and a phone still read.
 _LONGEST_CODE = 1_200
-
-
-def _component(name: str) -> Callable[..., object]:
-    here = Path(__file__).parent
-    html, js = ((here / f"{name}.{kind}").read_text(encoding="utf-8") for kind in ("html", "js"))
-    return st.components.v2.component(f"foot_{name}", html=html, css=_LOOK, js=js)
-
-
-_history, _copy = _component("history"), _component("copy")
+_HERE = Path(__file__).parent
+_history, _copy = (
+    in_browser(f"foot_{name}", _HERE / "foot.css", *_HERE.glob(f"{name}.*"))
+    for name in ("history", "copy")
+)
 
 
 @contextmanager
