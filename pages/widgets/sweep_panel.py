@@ -64,7 +64,7 @@ def started_job(
         commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
         st.code("\n".join(commands), language=None, wrap_lines=True)
     if not cost.draws:
-        _skipped_table([cell.as_row() for cell in cells])
+        skipped_table([cell.as_row() for cell in cells])
     if job is None:
         visitors_jobs.read_ahead(sweeps)
     return job
@@ -109,7 +109,7 @@ def _watch(
     live_figure.drawn(page, progress, draw)
     if progress.done and not progress.goes_on:
         st.caption(_origin(job, progress, noun))
-    _skipped_table(progress.skipped)
+    skipped_table(progress.skipped)
     if went_on and not progress.goes_on:
         # The whole page once more, so that the fragment stops asking to be run again.
         st.rerun()
@@ -154,7 +154,8 @@ def _origin(job: SweepsView, progress: SweepProgress, noun: str) -> str:
     return f"{draws}, {progress.stored:,} kept on disk from earlier runs, the others {here}."
 
 
-def _skipped_table(skipped: Sequence[Row]) -> None:
+def skipped_table(skipped: Sequence[Row]) -> None:
+    """Settings that could not run, each with its reason."""
     if skipped:
         with st.expander(f"{counted(len(skipped), 'setting')} skipped, and why"):
             st.dataframe(

@@ -32,6 +32,8 @@ from pages.widgets.messages import big_number
 from pages.widgets.sweep_panel import go_where_clicked, point_clicked
 
 _CHART, _TABLE = "best_do_chart", "best_do_table"
+_SHARES = ("kept on average, %", "least, %", "most, %")
+SHARES_SHOWN = dict.fromkeys(_SHARES, st.column_config.NumberColumn(format="%.1f"))
 
 
 @dataclass(frozen=True)
@@ -188,10 +190,7 @@ def _table(found: tuple[Ranked, ...]) -> None:
     with st.expander(f"The ranking as a table: {counted(len(found), 'way')}"):
         st.dataframe(
             [_line(number, each) for number, each in enumerate(found, start=1)],
-            column_config={
-                name: st.column_config.NumberColumn(format="%.1f")
-                for name in ("kept on average, %", "least, %", "most, %")
-            },
+            column_config=SHARES_SHOWN,
             hide_index=True,
             key=_TABLE,
             on_select=partial(_open_line, found),
@@ -204,15 +203,19 @@ def _open_line(found: tuple[Ranked, ...]) -> None:
         open_way(found[number])
 
 
+def shares_of(each: Ranked) -> dict[str, float]:
+    """What the draws of a way keep, as columns of a table."""
+    shares = each.mean, min(each.energies), max(each.energies)
+    return {name: 100 * share for name, share in zip(_SHARES, shares, strict=True)}
+
+
 def _line(number: int, each: Ranked) -> dict[str, object]:
     entry, first = PROTOCOLS[each.protocol], each.rows[0]
     return {
         "place": number,
         "protocol": entry.title,
         "preparation and public knowledge": each.prepared,
-        "kept on average, %": 100 * each.mean,
-        "least, %": 100 * min(each.energies),
-        "most, %": 100 * max(each.energies),
+        **shares_of(each),
         "draws": len(each.rows),
         "trusted": str(each.trusted),
         "bytes a site": bytes_in_words(each.bytes_per_site),
