@@ -22,8 +22,7 @@ if __name__ == "__main__":
 
     from pages.presenting import mode
     from pages.server import page_lock
-    from pages.sidebar import address, controls
-    from pages.sidebar.foot import foot
+    from pages.sidebar import address, controls, foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
     from pages.stories import telling
     from pages.widgets.figure_tools.small_type import forget_promises

@@ -30,17 +30,14 @@ CUT_NAMES = ("top and bottom", "left and right", "halves of the columns", "chose
 MOST_PAIRS, USUAL_PAIRS = 10, 3
 # Of directions, and of people: which pictures a tab shows.
 SHOWN_OF_DIRECTIONS = ("what it responds to", "weights")
-SHOWN_OF_PEOPLE = (
-    "groups: pair 1 against pair 2",
-    "correlation: one view against the other",
-)
+SHOWN_OF_PEOPLE = ("groups: pair 1 against pair 2", "correlation: one view against the other")
 CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 PLAYGROUND: dict[str, Parameter] = {
     "ask_sites": Switch(
         "Ask the sites of DPdisPCA once more",
         help="Each decomposes the whole of its noisy matrix: some seconds in all.",
-    ),
+    )
 }
 EIGEN_IMAGES: dict[str, Parameter] = {
     "method": OneOf("pills", "Found by", "ag", of_matrices, label=title_of),
@@ -226,7 +223,7 @@ BYTES: dict[str, Parameter] = {
         help="How many bits each number of a proxy is sent in. All are computed.",
         label=lambda name: "8 bits" if name == "int8" else name,
         several=True,
-    ),
+    )
 }
 # Followed on every page.
 STORY: dict[str, Parameter] = {

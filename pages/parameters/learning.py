@@ -76,11 +76,7 @@ CLASSIFICATION: dict[str, Parameter] = {
         "segmented_control",
         "View",
         ERROR_VIEW,
-        {
-            ERROR_VIEW: "Error against ε",
-            SPLIT_VIEW: "Split the budget",
-            INSIDE_VIEW: "Look inside",
-        },
+        {ERROR_VIEW: "Error against ε", SPLIT_VIEW: "Split the budget", INSIDE_VIEW: "Look inside"},
     ),
     "class_protocol": OneOf(
         "selectbox", "Private subspace by", "ag", to_learn_with, label=title_of

@@ -13,22 +13,8 @@ from dpcore.experiments.engine.control_ranges import (
 )
 from dpcore.experiments.pca.public_knowledge import CHOICES, NO_KNOWLEDGE, say_knowledge
 from dpcore.experiments.pca.spec import PREPARATIONS
-from pages.parameters.kinds import (
-    LONGEST_WRITTEN,
-    Limits,
-    Number,
-    OneOf,
-    Parameter,
-    Switch,
-)
-from pages.parameters.words import (
-    EVERYBODY,
-    MOST_FEATURES,
-    NUMERIC,
-    between_sites,
-    plain,
-    title_of,
-)
+from pages.parameters.kinds import LONGEST_WRITTEN, Limits, Number, OneOf, Parameter, Switch
+from pages.parameters.words import EVERYBODY, MOST_FEATURES, NUMERIC, between_sites, plain, title_of
 from pages.sidebar import own_table
 
 FIRST: dict[str, Parameter] = {

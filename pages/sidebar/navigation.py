@@ -112,11 +112,7 @@ _EXPLORE = (
     ),
 )
 _LEARN = (
-    Place(
-        "start",
-        "Start here",
-        "What this is, where to go, and which data sets are ready.",
-    ),
+    Place("start", "Start here", "What this is, where to go, and which data sets are ready."),
     Place(
         "promise",
         "What ε promises",
@@ -129,11 +125,7 @@ _LEARN = (
         "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
         _run_without("protocols", "draws"),
     ),
-    Place(
-        "audit",
-        "Audit",
-        "Attack a mechanism, sound or flawed, and watch the bound on ε grow.",
-    ),
+    Place("audit", "Audit", "Attack a mechanism, sound or flawed, and watch the bound on ε grow."),
     Place(
         "classroom",
         "Classroom",

@@ -64,10 +64,7 @@ def _strip(
 
 
 def _bars(
-    rows: Mapping[str, np.ndarray],
-    exact: np.ndarray,
-    feature_names: tuple[str, ...],
-    protocol: str,
+    rows: Mapping[str, np.ndarray], exact: np.ndarray, feature_names: tuple[str, ...], protocol: str
 ) -> None:
     count = min(MOST_SHOWN, *(len(components) for components in rows.values()))
     component = ask("component_shown", options=range(1, count + 1))

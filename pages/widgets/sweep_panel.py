@@ -93,11 +93,7 @@ def go_where_clicked() -> None:
 
 
 def _watch(
-    page: str,
-    job: SweepsView,
-    draw: Callable[[SweepProgress], None],
-    noun: str,
-    went_on: bool,
+    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str, went_on: bool
 ) -> None:
     go_where_clicked()
     progress = job.progress()

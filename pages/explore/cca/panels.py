@@ -148,11 +148,7 @@ def directions(
 
 
 def _pictures(
-    name: str,
-    shape: tuple[int, int],
-    shown: list[np.ndarray],
-    agreement: np.ndarray,
-    title: str,
+    name: str, shape: tuple[int, int], shown: list[np.ndarray], agreement: np.ndarray, title: str
 ) -> None:
     left, right = st.columns(2, gap="large")
     for column, whose, matrix in ((left, "exact", shown[0]), (right, title, shown[1])):

@@ -105,9 +105,7 @@ def scree_of(
     private = {}
     for epsilon, spec in specs.items():
         wide = replace(
-            spec,
-            components=count,
-            intermediate_dim=max(count, spec.intermediate_dim or 1),
+            spec, components=count, intermediate_dim=max(count, spec.intermediate_dim or 1)
         )
         subspace = result_cache.subspaces(wide)[method]
         private[f"ε = {say(epsilon)}"] = subspace.eigenvalues

@@ -13,11 +13,7 @@ from pages.sidebar.controls import current
 from pages.widgets import live_figure, session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
-from pages.widgets.sweep_panel import (
-    started_job,
-    take_away_sweep,
-    watch,
-)
+from pages.widgets.sweep_panel import started_job, take_away_sweep, watch
 
 PAGE = "tradeoffs"
 

@@ -14,7 +14,7 @@ from pages.classroom.room import AWAY_SECONDS, MOST_STUDENTS, Activity, Room, St
 from pages.classroom.rooms import ROOMS
 from pages.learn.classroom import attacking, guessing, hospitals, spending
 from pages.learn.classroom.door import Here, trying, watched
-from pages.sidebar.foot.reachable import only_here, reachable
+from pages.sidebar.foot import only_here, reachable
 from pages.widgets.plain_text import plainly
 
 _EVERY_SECONDS = 1.0

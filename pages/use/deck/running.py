@@ -11,8 +11,7 @@ import streamlit as st
 from dpcore.experiments.pca.sentences import counted
 from pages.parameters.table import ask
 from pages.presenting.pins import Pin
-from pages.presenting.player import side_by_side
-from pages.presenting.views import EXPLORED, View, views_of
+from pages.presenting.views import EXPLORED, View, side_by_side, views_of
 from pages.server import page_lock, visitors_jobs
 from pages.use.deck.asked import Asked, asked_by
 from pages.use.deck.one_file import one_file

@@ -30,7 +30,7 @@ from pages.presenting.views import View, run_of, views_of
 from pages.server import visitors_jobs
 from pages.server.frames_cache import Frame
 from pages.sidebar.address import address_of
-from pages.sidebar.foot.reachable import home
+from pages.sidebar.foot import home
 from pages.sidebar.navigation import PAGES
 from pages.use.deck.asked import plan_of, sweeps_of
 from pages.use.plan.panels import found_so_far, how_sure, trust_and_bytes

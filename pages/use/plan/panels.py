@@ -28,7 +28,7 @@ from pages.parameters.use import WANTED
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Progress, rows_of
 from pages.sidebar import address
-from pages.sidebar.foot.reachable import reachable
+from pages.sidebar.foot import reachable
 from pages.use.best.panels import SHARES_SHOWN, open_way, said_chance, shares_of
 from pages.use.plan.question import Question, answer_of, shown_by
 from pages.widgets import session_ledger
