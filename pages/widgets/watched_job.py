@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -15,6 +17,7 @@ from dpcore.experiments.pca.sentences import counted
 from dpcore.privacy import BeyondCap
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Parts, Progress, View
+from pages.server.visitors_jobs import Sweeps
 from pages.widgets import session_ledger
 from pages.widgets.charts import is_presented
 from pages.widgets.plain_text import said
@@ -32,12 +35,31 @@ _POLL_SECONDS = 0.3
 _STOOD = "_{}_stood"
 
 
+@dataclass(frozen=True)
+class Request:
+    """A page's question as a job.
+
+    page, question, parts: As for `visitors_jobs.start`.
+    cost: What it takes. More than a minute is started only once that has been confirmed.
+    charge: Gives what the whole run is charged; None where that depends on what it finds. What a
+        cap has no room for does not start.
+    """
+
+    page: str
+    question: Hashable
+    parts: Callable[[], Parts]
+    cost: RunCost
+    charge: session_ledger.Planned = None
+
+
+def of_sweeps(page: str, sweeps: Sweeps, charge: session_ledger.Planned = None) -> Request:
+    """The question that is these sweeps."""
+    parts = partial(visitors_jobs.parts_of_sweeps, sweeps)
+    return Request(page, sweeps, parts, visitors_jobs.cost_of(sweeps), charge)
+
+
 def start_button(
-    page: str,
-    question: Hashable,
-    parts: Callable[[], Parts],
-    cost: RunCost,
-    charge: session_ledger.Planned,
+    request: Request,
     *,
     label: str = "Run",
     disabled: bool = False,
@@ -46,27 +68,23 @@ def start_button(
 ) -> None:
     """The button that starts a run, and under it what keeps it from starting.
 
-    question, parts: As for `runs_jobs.start`.
-    cost: A run of more than a minute is started only once that has been confirmed.
-    charge: Gives what the whole run is charged; None where that depends on what it finds. What a
-        cap has no room for does not start.
     label, caption, help: Of the button, and beside it.
     """
+    page, cost = request.page, request.cost
     refused = too_much(cost)
     seconds = _seconds(cost)
-    asked = st.session_state.get(f"_{page}_asked") == question
-    joins = visitors_jobs.goes_on(page, question)
+    asked = st.session_state.get(f"_{page}_asked") == request.question
+    joins = visitors_jobs.goes_on(page, request.question)
     start_now: Callable[..., Any] = start
     begin = _ask if seconds > _ASKED_SECONDS and not joins else start_now
-    run = page, question, parts, charge
-    disabled = disabled or bool(refused) or not session_ledger.has_room(charge)
+    disabled = disabled or bool(refused) or not session_ledger.has_room(request.charge)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             label,
             type="primary",
             icon="▶️",
             on_click=begin,
-            args=run,
+            args=(request,),
             key=f"{page}_do_run",
             disabled=disabled,
         )
@@ -84,27 +102,30 @@ def start_button(
             "more, and keeps what arrived."
         )
         st.button(
-            "Start it", on_click=start_now, args=run, key=f"{page}_do_start", disabled=disabled
+            "Start it",
+            on_click=start_now,
+            args=(request,),
+            key=f"{page}_do_start",
+            disabled=disabled,
         )
     if refused := st.session_state.pop(f"_{page}_refused", None):
         st.error(said(refused))
 
 
-def start(
-    page: str, question: Hashable, parts: Callable[[], Parts], charge: session_ledger.Planned
-) -> View | None:
+def start(request: Request) -> View | None:
     """Start a run and, under a cap, pay for it; what keeps it from starting is said at its button.
 
     It is paid once it has its place, and before anything of it can be seen.
     """
+    page = request.page
     st.session_state.pop(f"_{page}_asked", None)
     try:
-        view = visitors_jobs.start(page, question, parts)
+        view = visitors_jobs.start(page, request.question, request.parts)
     except ParameterError as error:
         st.session_state[f"_{page}_refused"] = f"{error}."
         return None
     try:
-        session_ledger.pay_ahead(charge)
+        session_ledger.pay_ahead(request.charge)
     except BeyondCap as beyond:
         view.cancel()
         st.session_state[f"_{page}_refused"] = f"Not drawn. {beyond}"
@@ -112,7 +133,7 @@ def start(
     return view
 
 
-def start_unasked(page: str, question: Hashable, parts: Callable[[], Parts], cost: RunCost) -> None:
+def start_unasked(request: Request) -> None:
     """Start a run of a moment, so that a page opens with its figure.
 
     Whoever has a cap spends by hand, and a run that goes on elsewhere does not give way to one
@@ -120,11 +141,11 @@ def start_unasked(page: str, question: Hashable, parts: Callable[[], Parts], cos
     """
     # In presenter mode there is no button to press.
     most = _ASKED_SECONDS if is_presented() else _UNASKED_SECONDS
-    is_short = _seconds(cost) <= most and not too_much(cost)
+    is_short = _seconds(request.cost) <= most and not too_much(request.cost)
     before = st.session_state.get(_UNASKED)
     if is_short and session_ledger.cap() is None and not session_ledger.is_going_on(before):
-        st.session_state[_UNASKED] = question
-        start(page, question, parts, None)
+        st.session_state[_UNASKED] = request.question
+        start(request)
 
 
 def starts_by_itself(cost: RunCost) -> bool:
@@ -158,40 +179,36 @@ def _seconds(cost: RunCost) -> float:
     return 0.0 if visitors_jobs.scheduler() else cost.seconds / (os.cpu_count() or 1)
 
 
-def _ask(page: str, question: Hashable, *_: object) -> None:
-    st.session_state[f"_{page}_asked"] = question
+def _ask(request: Request) -> None:
+    st.session_state[f"_{request.page}_asked"] = request.question
 
 
 def watch(
-    page: str,
-    question: Hashable,
-    parts: Callable[[], Parts],
-    cost: RunCost,
+    request: Request,
     dataset: DatasetStatus,
     draw: Callable[[Progress], None],
     count: Callable[[Progress], str],
-    charge: session_ledger.Planned = None,
     *,
     is_there: Callable[[Progress], bool] = lambda progress: bool(progress.arrived),
 ) -> None:
     """Draw a job again and again while it goes on; small data begin by themselves.
 
-    `charge` gives what all of it is charged; without it nobody knows beforehand. Until `is_there`,
-    what stood on the page before stays under what is drawn, greyed.
+    Until `is_there`, what stood on the page before stays under what is drawn, greyed.
     """
-    work = visitors_jobs.find(page, question)
-    if work is None and not session_ledger.has_room(charge):
+    page = request.page
+    work = visitors_jobs.find(page, request.question)
+    if work is None and not session_ledger.has_room(request.charge):
         return
     is_small = dataset.n_samples * dataset.n_features <= _AT_ONCE
-    if work is None and is_small and starts_by_itself(cost):
-        work = start(page, question, parts, charge)
+    if work is None and is_small and starts_by_itself(request.cost):
+        work = start(request)
     if work is not None:
-        session_ledger.follow((page, question), work.rows_so_far)
+        session_ledger.follow((page, request.question), work.rows_so_far)
     progress = None if work is None else work.progress()
     if progress is None or progress.state in ("cancelled", "unseen", "failed"):
         label = "Run" if progress is None else "Go on"
         caption = f"Real runs on {dataset.title}, which take a while; Stop keeps what arrived"
-        start_button(page, question, parts, cost, charge, label=label, caption=caption)
+        start_button(request, label=label, caption=caption)
     if work is None or progress is None:
         _what_stood(page)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
@@ -19,6 +19,7 @@ from dpcore.experiments.analysis.ranking import (
 )
 from dpcore.experiments.analysis.recommendation import chance_ahead
 from dpcore.experiments.engine.sweep import Points
+from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.ranking import dots_by_protocol
@@ -30,6 +31,7 @@ from pages.server.background_jobs import Progress
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
 from pages.widgets.sweep_panel import go_where_clicked, point_clicked
+from pages.widgets.watched_job import Request, of_sweeps
 
 _CHART, _TABLE = "best_do_chart", "best_do_table"
 _SHARES = ("kept on average, %", "least, %", "most, %")
@@ -66,6 +68,13 @@ def question_of(spec: RunSpec) -> Question:
     """The sidebar's settings, but for what is ranked."""
     ways = ways_for(spec.dataset)
     return Question(ways[0].spec(spec), ways)
+
+
+def request_of(page: str, question: Question) -> Request:
+    """The question as a job; every way of it is charged."""
+    specs = [way.spec(question.base) for way in question.ways]
+    asked = of_sweeps(page, question.sweeps, lambda: of_plan(specs))
+    return replace(asked, question=question)
 
 
 def found_so_far(page: str, question: Question) -> tuple[Ranked, ...]:

@@ -58,17 +58,18 @@ def run_what_is_missing(views: Sequence[View], key: str, asked: Sequence[Asked] 
 
 def _can_run(job: Asked) -> bool:
     """Whether a page may run it at all; says why not."""
-    refused = too_much(job.cost)
+    refused = too_much(job.request.cost)
     if refused:
         st.caption(f"{job.title}: {refused}")
-    return not refused and session_ledger.has_room(job.charge)
+    return not refused and session_ledger.has_room(job.request.charge)
 
 
 def _run(job: Asked, say: Callable[[str], object]) -> None:
-    view = visitors_jobs.start(job.page, job.question, job.parts)
+    asked = job.request
+    view = visitors_jobs.start(asked.page, asked.question, asked.parts)
     try:
-        session_ledger.pay_ahead(job.charge)
-        session_ledger.follow((job.name, job.question), view.rows_so_far)
+        session_ledger.pay_ahead(asked.charge)
+        session_ledger.follow((job.name, asked.question), view.rows_so_far)
         while (progress := view.progress()).goes_on:
             say(f"{job.title}: {job.said(progress)}")
             with page_lock.others():

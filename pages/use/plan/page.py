@@ -23,7 +23,7 @@ from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 from pages.widgets.sweep_panel import go_where_clicked
-from pages.widgets.watched_job import watch
+from pages.widgets.watched_job import Request, watch
 
 PAGE = "plan"
 
@@ -67,10 +67,7 @@ with errors_shown():
     with st.container(border=True):
         question = choose_question(selection.spec)
     watch(
-        PAGE,
-        question,
-        question.parts,
-        question.cost(),
+        Request(PAGE, question, question.parts, question.cost()),
         selection.dataset,
         partial(draw, question),
         panels.count_of,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from statistics import fmean
 
 import plotly.graph_objects as go
@@ -29,7 +28,7 @@ from dpcore.experiments.papers.published_points import (
 from dpcore.experiments.pca.sentences import percent
 from dpcore.figures.tradeoffs.panels import energy_panel
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.explore.tradeoffs.sweep_controls import command_of
+from pages.explore.tradeoffs.sweep_controls import commands_of
 from pages.parameters.table import ask
 from pages.parameters.use import PANEL_DRAWS, REPAIRED, panel_groups, panel_label
 from pages.server import visitors_jobs
@@ -37,7 +36,7 @@ from pages.server.visitors_jobs import SweepProgress, Sweeps
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
 from pages.widgets.sweep_panel import take_away_sweep
-from pages.widgets.watched_job import start_unasked
+from pages.widgets.watched_job import of_sweeps, start_unasked
 
 LINEAR = ("intermediate_ratio",)
 # With fewer, the t test at 0.001 asks for differences far beyond their spread.
@@ -76,8 +75,7 @@ def sweeps_of(figure: PaperFigure, repaired: bool) -> tuple[Sweep, ...]:
 def open_with_figure(page: str, sweeps: Sweeps) -> None:
     """Start what takes a moment, so that nobody meets an empty page."""
     if visitors_jobs.find_sweeps(sweeps, page) is None:
-        parts = partial(visitors_jobs.parts_of_sweeps, sweeps)
-        start_unasked(page, sweeps, parts, visitors_jobs.cost_of(sweeps))
+        start_unasked(of_sweeps(page, sweeps))
 
 
 def as_published_rows(rows: Sequence[Row]) -> list[Row]:
@@ -226,9 +224,7 @@ def take_away(figure: PaperFigure, sweeps: Sequence[Sweep], progress: SweepProgr
         )
     ]
     if len(sweeps) > 1:
-        commands += [command_of(sweep, n) for n, sweep in enumerate(sweeps, start=1)]
-    rows = [row for side in progress.rows for row in side]
-    take_away_sweep(
-        "reproduce", tuple(sweeps), rows, {figure.name: _panel(figure, progress.rows)}, commands
-    )
+        commands += commands_of(sweeps)
+    figures = {figure.name: _panel(figure, progress.rows)}
+    take_away_sweep("reproduce", sweeps, progress, figures, commands)
     st.caption(published_citation())

@@ -27,6 +27,7 @@ from pages.use.deck.one_file import one_file
 from pages.use.deck.powerpoint import powerpoint
 from pages.use.deck.told import Told
 from pages.widgets.energy_explorer import component
+from pages.widgets.watched_job import Request
 from tests.pages.looking import gone
 
 RUN = {"repetitions": "2", "epsilon": "2", "protocols": "DPdisPCA", "seed": "7"}
@@ -201,7 +202,7 @@ def test_whoever_stops_leaves_no_search_going_on(monkeypatch):
 
     view = Going()
     monkeypatch.setattr(running.visitors_jobs, "start", lambda *asked: view)
-    job = Asked("plan", "?", dict, "plan", RunCost(), None, lambda progress: "")
+    job = Asked(Request("plan", "?", dict, RunCost()), "plan", lambda progress: "")
 
     def pressed(words: str) -> None:
         raise KeyboardInterrupt
