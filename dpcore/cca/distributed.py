@@ -18,9 +18,9 @@ from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.cca.release import joint_noise
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.noise_field import noise_edge
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
-from dpcore.pca.subspace import NoisyAverage
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteMoments, SiteRows
 from dpcore.streams import Repetition

@@ -14,8 +14,8 @@ from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.pca.spec import GIVEN, PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
-from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
+from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED
 from dpcore.privacy import CALIBRATIONS
 
 # Where a command hangs itself on the parser.

@@ -270,7 +270,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "cape-mean-with-the-matrix-noise",
         "the mean under masks gets the noise its share pays for",
-        "dpcore/pca/protocols/cape.py",
+        "dpcore/pca/protocols/masked.py",
         "mean = sigma * alone.mean / alone.moment if alone.moment > 0 else 0.0",
         "mean = sigma",
         ("tests/pca", _AUDIT),

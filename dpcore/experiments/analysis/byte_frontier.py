@@ -13,7 +13,7 @@ from statistics import fmean
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
+from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED
 
 STEPS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 RATIOS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)

@@ -1,6 +1,6 @@
 """CAPE and secure sum before those who take part: the aggregator with its friends, and a site.
 
-Messages come from rounds as the sites run them (`dpcore.pca.protocols.cape.masked_round`); claims
+Messages come from rounds as the sites run them (`dpcore.pca.protocols.masked.masked_round`); claims
 are those of the guarantee against that adversary.
 """
 
@@ -37,15 +37,16 @@ from dpcore.experiments.audit.worst_neighbours import (
     worst_second_moments,
 )
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.protocols.cape import (
+from dpcore.pca.protocols.masked import (
     MaskedRound,
     honest_sites,
     masked_mean_round,
     masked_round,
+    noise_of_summands,
     promised_by_masked_sites,
+    promised_by_summands,
     release_scales,
 )
-from dpcore.pca.protocols.secure_sum import noise_of_summands, promised_by_summands
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Adversary, CapeScales, Guarantee, mean_weight
 from dpcore.privacy.audit import AuditCase, Statistic

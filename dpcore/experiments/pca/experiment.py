@@ -12,7 +12,7 @@ from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.experiments.pca.public_knowledge import kept_features
 from dpcore.experiments.pca.runs import PcaRow, run_repetitions
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
-from dpcore.pca.messages.names import check_encoding
+from dpcore.pca.messages import check_encoding
 from dpcore.pca.protocols.register import protocol
 
 # R is at most the number of features, and that in the thousands.

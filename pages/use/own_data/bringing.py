@@ -13,7 +13,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.examples import EXAMPLES, example
-from dpcore.releases.uploads import LARGEST_UPLOAD, Upload, read_upload
+from dpcore.releases.laboratory import LARGEST_UPLOAD, Upload, read_upload
 from pages.sidebar import own_table
 from pages.sidebar.navigation import PAGES, page_path
 from pages.sidebar.own_table import OwnTable

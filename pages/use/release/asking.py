@@ -127,13 +127,12 @@ def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
     Raises `ParameterError, BeyondCap` if it cannot be; nothing is charged then.
     """
     try:
-        folder_name("name", wish.name)
-        project = wish.there or _begun(wish.project, wish.cap)
+        project = wish.there or _folder_of(wish.project)
         with st.spinner("Adding up whole numbers, drawing the noise …"), page_lock.others():
             release(
                 own.upload.columns, dictionary, epsilon=wish.epsilon, delta=wish.delta,
                 n_components=wish.n_components, project=project, name=wish.name,
-                preparation=wish.preparation,
+                preparation=wish.preparation, cap=wish.cap,
             )  # fmt: skip
     except OSError as error:
         raise ParameterError("project", "in a folder that can be written to", error) from error
@@ -174,16 +173,16 @@ def _found(name: str) -> Project | None:
 
     Raises `ParameterError` if it is no name for a folder, or its ledger is damaged.
     """
-    folder = _place() / folder_name("project", name)
+    folder = _folder_of(name)
     return Project(folder) if (folder / LEDGER).is_file() else None
 
 
-def _begun(name: str, cap: tuple[float, float]) -> Project:
-    """A new project under a cap.
+def _folder_of(name: str) -> Path:
+    """Where a project of this name is, or would be.
 
-    Raises `ParameterError, OSError` as `Project`.
+    Raises `ParameterError` if it is no name for a folder.
     """
-    return Project(_place() / folder_name("project", name), cap)
+    return _place() / folder_name("project", name)
 
 
 def _place() -> Path:
