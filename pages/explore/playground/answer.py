@@ -37,9 +37,10 @@ def answer() -> None:
         titles = {key: PROTOCOLS[key].title for key in spec.protocols}
         session_ledger.pay_run(spec, spec.repetitions)
         rows, to_come = result_cache.first_rows(spec)
-        fill(spec, dataset, rows)
+        shows_it_already = fill(spec, dataset, rows)
         make_the_rest(spec, to_come)
-        page_lock.breath()
+        if not shows_it_already:
+            page_lock.breath()
         everything = result_cache.subspaces(spec)
         problem = result_cache.problem(spec.problem_key())
         if selection.compare:
