@@ -111,7 +111,7 @@ def let_go_at(epsilon: float) -> None:
 def _own_epsilon() -> float:
     """The control that the address is bound to, where a page has a slider of its own."""
     take_moved()
-    asked: float = ask("epsilon")
+    asked: float = ask("epsilon", help=None, label_visibility="collapsed")
     return asked
 
 

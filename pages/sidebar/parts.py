@@ -35,7 +35,7 @@ def _with_what_follows(storage: MemoryFragmentStorage, asked: list[str]) -> list
     return _in_order(storage, [*(each for each in asked if each not in follows), *follows])
 
 
-MemoryFragmentStorage.order_fragment_ids = _with_what_follows  # type: ignore[method-assign]
+MemoryFragmentStorage.order_fragment_ids = _with_what_follows  # type: ignore[method-assign, assignment]
 
 
 def _on_page(storage: FragmentStorage, names: Sequence[str]) -> list[str]:

@@ -34,7 +34,7 @@ def variances_svg(
     step = _round_step((high - low) / 5)
 
     def y(energy: float) -> float:
-        share = (min(energy, high) - low) / (high - low)
+        share: float = (min(energy, high) - low) / (high - low)
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
     def at(part: float, drawn: str) -> str:
