@@ -67,11 +67,8 @@ def _released() -> None:
         let_go_at(EPSILONS[EPSILONS.index(asked)])
 
 
-def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> bool:
-    """Hand over the present ε, which is paid for, and the others as they are finished.
-
-    Returns whether the browser had them all, so that what somebody looks at stands.
-    """
+def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> None:
+    """Hand over the present ε, which is paid for, and the others as they are finished."""
     has_all = st.session_state.get(_TOLD) == (setting_of(spec), True)
     may_go_on = session_ledger.curves(dataset.name)
     # One place on the page in every run, which takes no room whether anything is in it or not.
@@ -82,11 +79,8 @@ def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> bool:
         if not may_go_on:
             st.session_state.pop(_TOLD, None)
             _frames(key="energy_frames", data=payload(spec, dataset, [here], 1))
-            return False
-        if not (is_alone() and has_all):
+        elif not (is_alone() and has_all):  # the browser has them
             st.fragment(_fill)(here, dataset, along_epsilon(spec), is_alone())
-            return False
-    return True
 
 
 def _fill(here: Frame, dataset: DatasetStatus, specs: tuple[RunSpec, ...], is_let_go: bool) -> None:
