@@ -21,7 +21,7 @@ from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
 from pages.sidebar.navigation import Place
 from pages.sidebar.own_table import LABORATORY
-from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, part, set_moved, take_moved
+from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, draws, part, set_moved, take_moved
 from pages.sidebar.selection import Selection, defaults_for, selected
 
 _UNSEEN = "controls_out_of_sight"
@@ -101,18 +101,19 @@ def move_all(**values: Any) -> NoReturn:
     st.rerun()
 
 
-def let_go_at(epsilon: float) -> NoReturn:
+def let_go_at(epsilon: float) -> None:
     """Set epsilon from its slider's callback, and draw what follows it without the rest."""
     set_moved({"epsilon": epsilon})
     before = current()
     remember(replace(before, spec=replace(before.spec, epsilon=epsilon)))
-    draw_again(*FOLLOWS_EPSILON)
+    if not draws(*FOLLOWS_EPSILON):
+        draw_again(*FOLLOWS_EPSILON)
 
 
 def _own_epsilon() -> float:
     """The control that the address is bound to, where a page has a slider of its own."""
     take_moved()
-    asked: float = ask("epsilon")
+    asked: float = ask("epsilon", help=None, label_visibility="collapsed")
     return asked
 
 
