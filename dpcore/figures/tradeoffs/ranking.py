@@ -7,8 +7,7 @@ from typing import Protocol
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE
-from dpcore.figures.style import GREY, assembled, faded, ink, look_of, vertical
+from dpcore.figures.style import ENERGY_AXIS, GREY, assembled, faded, ink, look_of, vertical
 
 _ROW, _FRAME = 34, 96
 
@@ -41,7 +40,7 @@ def dots_by_protocol(ways: Sequence[Dot], floor: float, *, dark: bool = False) -
         height=height,
         left=146,
         dark=dark,
-        xaxis={"range": [0, PERCENT_RANGE[1]], "tickformat": ".0%", "title": ENERGY_TITLE},
+        xaxis=ENERGY_AXIS,
         yaxis={
             "range": [-0.6, len(protocols) - 0.4],
             "tickvals": list(rows.values()),
