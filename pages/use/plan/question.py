@@ -20,7 +20,7 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import RunCost, Sweep, cost_of_spec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.energy_map import energy_map
+from dpcore.figures.tradeoffs.targets import energy_map
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.table import ask
 from pages.parameters.use import EVERY_PROTOCOL, WANTED
