@@ -137,6 +137,11 @@ class StudyPlan:
         """SHA-256 of the plan: two parties with one digest hold the same plan."""
         return sha256(self.json().encode()).hexdigest()
 
+    def charge(self, attempt: int) -> str:
+        """What a site's ledger calls an attempt: a name that no release has, whose charge would
+        be taken for this one's."""
+        return f"{self.name}-{attempt}-{self.digest[:12]}"
+
     def unknown(self, adversary: Adversary) -> int:
         """How many sites' noises hide a person's message from an adversary, at the fewest."""
         if not self.is_masked:
