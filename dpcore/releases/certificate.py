@@ -27,8 +27,12 @@ from dpcore.releases.project import Total
 
 FORM = "dp-pca-lab/certificate/1"
 
+READER_ALONE = (
+    "The reader sees the release, and neither the memory of the computer that made it nor how long "
+    "it took. Refusals and what the command says of the table are for the holder alone."
+)
 ASSUMPTIONS = tuple(
-    """\
+    f"""\
 The dictionary was written without looking at the table: limits, levels, middles, the norm bound \
 and the number of rows a person may have are public.
 Rows that belong to one person carry one name in the person column, or each person has one row \
@@ -37,8 +41,7 @@ Epsilon, delta, the number of components, the preparation and the time of the re
 without looking at the table, or from earlier releases of this project alone.
 All that was ever released about these people is in this project's ledger, which nobody set back.
 The operating system's random numbers are uniform, and unknown to whoever reads the release.
-The reader sees the release, and neither the memory of the computer that made it nor how long it \
-took. Refusals and what the command says of the table are for the holder alone.
+{READER_ALONE}
 The processor adds, multiplies and divides double-precision numbers as IEEE 754 prescribes.
 """.splitlines()
 )
@@ -129,6 +132,14 @@ def relation(rows_per_person: int) -> str:
         f"Tables are neighbours if all rows of one person are replaced, added or removed; of each "
         f"person {kept} may be in the release."
     )
+
+
+def who_is_one(person: str | None) -> str:
+    """Who is protected together, in words: that is the dictionary's to say, and can be said wrong.
+
+    person: The column that names people.
+    """
+    return "each row is another" if person is None else f"whoever “{person}” names"
 
 
 def promise(epsilon: float, delta: float, rows_per_person: int) -> str:

@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 from dpcore.privacy.card import say_delta, say_number
+from dpcore.releases.certificate import who_is_one
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -48,6 +49,7 @@ def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
         "Holds": f"ε = {say_number(certificate['epsilon'])} at "
         f"δ = {say_delta(certificate['delta'])}",
         "Asked": f"ε = {say_delta(asked['epsilon'])} at δ = {say_delta(asked['delta'])}",
+        "A person": who_is_one(certificate["dictionary"]["rows"].get("person")),
         "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
         f"δ = {say_delta(total['delta'])}",
         "Most that the project may ever spend": f"ε = {say_delta(total['cap_epsilon'])} at "

@@ -248,6 +248,13 @@ class StudyPlan:
         left = self.delta - delta_of_distance(self.distance, self.epsilon)
         return gaussian_epsilon(left, 1.0, self.hiding(adversary).mu) if left > 0 else math.inf
 
+    @property
+    def epsilon_unmasked(self) -> float:
+        """What holds of one message against who knows all its masks: a hub that handed out keys
+        of its own, say."""
+        left = self.delta - delta_of_distance(self.distance, self.epsilon)
+        return gaussian_epsilon(left, 1.0, self.scales.mu) if left > 0 else math.inf
+
     def json(self) -> str:
         """The text of a file that `plan_from` reads as this plan."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}

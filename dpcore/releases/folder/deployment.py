@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpcore.releases.certificate import who_is_one
+
 FOR_THE_CURATOR = "(for the curator to say)"
 
 
@@ -30,7 +32,8 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
             },
             "privacy_loss": {
                 "privacy_unit": "User-level",
-                "privacy_unit_description": certificate["relation"],
+                "privacy_unit_description": f"{certificate['relation']} A person: "
+                f"{who_is_one(certificate['dictionary']['rows'].get('person'))}.",
                 "privacy_parameters": {
                     "epsilon": certificate["epsilon"],
                     "delta": certificate["delta"],
