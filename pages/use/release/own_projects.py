@@ -36,6 +36,11 @@ def found(name: str) -> Project | None:
     return Project(folder) if (folder / LEDGER).is_file() else None
 
 
+def others(name: str) -> int:
+    """How many projects there are beside the one of this name."""
+    return sum(ledger.parent.name != name for ledger in _place().glob(f"*/{LEDGER}"))
+
+
 def begun(name: str, cap: tuple[float, float]) -> Project:
     """A new project under a cap.
 
