@@ -98,11 +98,11 @@ STATED: dict[str, Explained] = {
         "Holds against",
         "Not everybody sees the same. Somebody with the result sees what is published. The "
         "aggregator reads every message besides. A participating site has the result, and knows "
-        "its own rows and noise: where sites share the noise between them, as under CAPE, it can "
-        "take its own part off, and less is left to hide the others. Each is taken at its "
-        "strongest, knowing everybody's row but yours, and the ε above is the largest of theirs. "
-        "Under CAPE the aggregator and the site may have friends among the sites, all but the "
-        "number counted on: unless told otherwise, one. Whoever is trusted holds the raw rows, "
+        "its own rows and noise: where sites share the noise between them, under CAPE and in a "
+        "secure sum, it can take its own part off, and less is left to hide the others. There both "
+        "may have friends among the sites, all but the number counted on: unless told otherwise, "
+        "one. Each is taken at its strongest, knowing everybody's row but yours, and the ε above "
+        "is the largest of theirs. Whoever is trusted holds the raw rows, "
         "and nothing is promised against that one; nor against your own site, which has your row.",
     ),
     "delta": Explained(
@@ -192,7 +192,7 @@ ASSUMED: dict[Assumption, Explained] = {
         "Public labels",
         "A classifier has a part for each label, so which labels there are shows in its shape. A "
         "label that only one person has would give that person away. Fix the list beforehand. The "
-        "laboratory reads it from the labels, which for these data sets everybody knows.",
+        "laboratory reads it from the labels, which for its own data sets everybody knows.",
     ),
     Assumption.DISJOINT_SITES: Explained(
         "Disjoint sites",
@@ -205,13 +205,13 @@ ASSUMED: dict[Assumption, Explained] = {
         "A site sees its own people's rows, adds the noise it is meant to add, and sends what it "
         "is meant to send. It may keep and study whatever it receives. A site that leaves out its "
         "noise takes the promise from its own people, and no formula at the aggregator brings it "
-        "back; under CAPE, whose masks the sites share, from others too. The laboratory runs all "
-        "sites itself, as the protocol says.",
+        "back; under CAPE and in a secure sum, where noise is shared, from others too. The "
+        "laboratory runs all sites itself, as the protocol says.",
     ),
     Assumption.ENOUGH_HONEST_SITES: Explained(
         "Enough honest sites",
-        "Under CAPE a site's noise is small, and the masks of the others hide the rest. Sites that "
-        "tell the aggregator, or one another, their masks and noise uncover part of everybody "
+        "Under CAPE and in a secure sum a site's noise is small, and masks hide the rest. Sites "
+        "that tell the aggregator, or one another, their masks and noise uncover part of everybody "
         "else's. The ε stated counts on H sites that do not, all but one unless told otherwise; "
         "with fewer it is larger. A site that takes part always knows its own, so even if all are "
         "counted on, the noise of the others alone is left against it.",
@@ -247,7 +247,8 @@ ASSUMED: dict[Assumption, Explained] = {
         "other noise for every setting and save nothing that could draw it again. Here the seed "
         "stands in the sidebar and in every script you take away, and the noise is held while you "
         "move a slider, so that figures can be repeated and curves are smooth: what you see here "
-        "is not protected, and need not be, for the data are public.",
+        "is not protected, and need not be where the data are public. Of a table of your own it "
+        "is for your eyes alone, whatever a card says.",
     ),
     Assumption.EXACT_DRAWS: Explained(
         "Exact draws",
