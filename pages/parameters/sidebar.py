@@ -60,7 +60,10 @@ FIRST: dict[str, Parameter] = {
     ),
     "delta": OneOf(
         control="select_slider",
-        title="δ, the chance that the promise fails",
+        title="δ, a slack on every probability",
+        help="What is e^ε times as likely may be likelier by δ besides. It is not the chance that "
+        "the odds move further: under Gaussian noise they do more often, and the card says how "
+        "often. Well below one over the number of people.",
         default=1e-2,
         options=DELTAS,
         label=plain,
