@@ -7,7 +7,7 @@ from functools import lru_cache
 
 GLOSSARY = {
     "ε": "How much a release may give away about one person: the smaller, the more private. Odds "
-    "about anybody move by at most a factor of e to the ε.",
+    "about anybody move by at most a factor of e to the ε; where there is a δ, not always.",
     "δ": "A slack on every probability the promise speaks of; far below one over the number of "
     "people.",
     "exact PCA": "Principal component analysis without noise: the few directions along which rows "
