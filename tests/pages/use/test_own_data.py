@@ -136,6 +136,23 @@ def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
     assert caches and not any(held_name(key) for cache in caches for key in cache._results)
 
 
+def test_other_limits_are_of_the_same_people_who_have_paid(open_page):
+    at = gone(brought(open_page, "SECRET"), "explore/playground")
+    books, before = at.session_state["_spent"], own_of(at).held.name
+    spent = books[before].spent_by_person().mu
+    at = gone(at, PAGE)
+    (chooser,) = (each for each in at.file_uploader if each.key.startswith("own_dictionary"))
+    wider = marked("SECRET")[1].replace("80", "90")
+    chooser.upload("d.toml", wider.encode(), "application/toml").run()
+    (use,) = (each for each in at.button if each.label == "Use it on every page")
+    use.click().run()
+    books, now = at.session_state["_spent"], own_of(at).held.name
+    assert before not in books and books[now].spent_by_person().mu == pytest.approx(spent)
+    at = gone(at, "explore/playground")
+    assert not at.exception
+    assert books[now].spent_by_person().mu == pytest.approx(2**0.5 * spent)
+
+
 def test_it_is_gone_with_its_session(open_page):
     at = gone(brought(open_page, "SECRET"), "explore/playground")
     table: weakref.ref[HeldTable] = weakref.ref(own_of(at).held)
