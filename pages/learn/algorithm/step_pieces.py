@@ -44,7 +44,7 @@ WORDS = {
         r"A_s = \frac{1}{n_s} X_s^\top X_s",
         "Nothing.",
         "How many people the site holds.",
-        "Anything about anybody. The matrix is exact, so it must not leave.",
+        "Anything of the matrix: it is exact, so it must not leave.",
     ),
     "noise": Words(
         "It adds noise to every number, so that nobody's row can be read out of them.",
