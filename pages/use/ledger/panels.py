@@ -91,7 +91,10 @@ def cap_controls(delta: float) -> None:
     chosen = session_ledger.cap()
     with st.container(border=True):
         if chosen is None:
-            st.markdown("**Set a cap beforehand.** Every page then refuses what would exceed it.")
+            st.markdown(
+                "**Set a cap beforehand.** Every page whose draws are entered here then refuses "
+                "what would exceed it."
+            )
         else:
             st.markdown(
                 f"**Cap: ε = {plain(chosen.epsilon)} at δ = {say_delta(chosen.delta)}** "
