@@ -9,7 +9,7 @@ from dpcore.data.readers.mfeat import VIEWS
 from dpcore.experiments.cca.sentences import TITLES
 from dpcore.experiments.cca.views import SYNTHETIC
 from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.pca.messages.names import PRECISIONS
+from dpcore.pca.settings import PRECISIONS
 from pages.explore.tradeoffs.axes import AXES, SETTINGS
 from pages.parameters.column_statistics import STATISTICS
 from pages.parameters.kinds import Number, OneOf, Parameter, Switch, Text, of_page

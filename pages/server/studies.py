@@ -18,8 +18,7 @@ import numpy as np
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 from dpcore.study.demo import Demo, demo_study
-from dpcore.study.hub import RESULT
-from dpcore.study.hub_state import HubState
+from dpcore.study.hub import RESULT, HubState
 from dpcore.study.plan import StudyPlan
 
 # A study that has not ended by then is ended.

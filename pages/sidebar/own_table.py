@@ -19,8 +19,7 @@ from dpcore.data.held_tables import HeldTable, is_held
 from dpcore.experiments.pca.spec import GIVEN, SPLITS
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading
-from dpcore.releases.laboratory import laboratory_data
-from dpcore.releases.uploads import Upload, read_upload
+from dpcore.releases.laboratory import Upload, laboratory_data, read_upload
 from pages.server.memory import let_go
 
 # How addresses and the list of data sets call any visitor's own.

@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.ledger.pca_charges import of_plan
-from dpcore.experiments.pca.export import notebook_of_sweeps, script_of_sweeps
+from dpcore.experiments.pca.export import recipe_of_sweeps
 from dpcore.experiments.pca.sentences import counted
 from pages.explore.tradeoffs.sweep_controls import command_of
 from pages.server import visitors_jobs
@@ -175,7 +175,7 @@ def take_away_sweep(
         page,
         rows,
         figures=figures,
-        script=lambda: script_of_sweeps(sweeps),
-        notebook=lambda: notebook_of_sweeps(sweeps),
+        script=recipe_of_sweeps(sweeps).script,
+        notebook=recipe_of_sweeps(sweeps).notebook,
         commands=commands,
     )

@@ -100,7 +100,7 @@ def frontier(
     shown = [row for row in rows if row["protocol"] == "full" or row["encoding"] in precisions]
     chart(
         energy_frontier(
-            rate_points(shown),
+            [point.as_row() for point in rate_points(shown)],
             byte_range=_byte_range(spec, dataset, points),
             floor=rows[0]["random_ratio"],
             dark=is_dark(),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.experiments.cca.sentences import captured, cca_comparison, cca_headline
-from dpcore.experiments.ledger.cca_charges import dataset_of
+from dpcore.experiments.ledger.family_charges import dataset_of
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import as_published
 from dpcore.privacy.card import say_number

@@ -12,12 +12,11 @@ import streamlit as st
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.evaluation import FoundPairs, ProjectedPeople
-from dpcore.experiments.cca.export import cca_notebook, cca_script
 from dpcore.experiments.cca.runs import CcaRow
-from dpcore.experiments.cca.sentences import TITLES
+from dpcore.experiments.cca.sentences import TITLES, cca_recipe
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
 from dpcore.experiments.cca.views import ViewSource
-from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
+from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs
 from dpcore.experiments.pca.sentences import mean_in_words
 from dpcore.figures.components.charts import people_scatter
 from dpcore.figures.components.images import component_strip
@@ -242,6 +241,6 @@ def carry_off(selection: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> No
         rows,
         dataset=dataset_of(selection.spec.source),
         figures={"": figure},
-        script=lambda: cca_script(selection.spec),
-        notebook=lambda: cca_notebook(selection.spec),
+        script=cca_recipe(selection.spec).script,
+        notebook=cca_recipe(selection.spec).notebook,
     )

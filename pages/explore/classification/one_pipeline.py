@@ -9,10 +9,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data.held_out import Halves
-from dpcore.experiments.learning.classification_problem import LearningProblem
-from dpcore.experiments.learning.classification_runs import Outcome
-from dpcore.experiments.learning.classification_spec import EXACT, ClassificationSpec
-from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
+from dpcore.experiments.learning.classification_runs import (
+    Outcome,
+    confusion_matrix,
+    mistakes,
+    plane_of,
+)
+from dpcore.experiments.learning.classification_spec import (
+    EXACT,
+    ClassificationSpec,
+    LearningProblem,
+)
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.figures.components.images import component_strip, picture_strip
 from dpcore.figures.families.classification import confusion, decision_plane

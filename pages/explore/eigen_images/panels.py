@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus
-from dpcore.experiments.pca.export import notebook_of, script_of
+from dpcore.experiments.pca.export import recipe_of
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Subspace
@@ -88,8 +88,8 @@ def carry_off(spec: RunSpec, found: Mapping[float, Subspace], exact: FloatArray)
     take_away(
         "eigen-images",
         rows,
-        script=lambda: script_of(spec),
-        notebook=lambda: notebook_of(spec),
+        script=recipe_of(spec).script,
+        notebook=recipe_of(spec).notebook,
     )
 
 

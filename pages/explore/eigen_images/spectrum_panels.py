@@ -12,15 +12,14 @@ import streamlit as st
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus
 from dpcore.data.catalog import CATALOG
-from dpcore.experiments.analysis.knowledge_cost import knowledge_cost, sources_for
 from dpcore.experiments.pca.problem import Problem
-from dpcore.experiments.pca.public_knowledge import FREQUENCIES
+from dpcore.experiments.pca.public_knowledge import FREQUENCIES, knowledge_cost, sources_for
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.experiments.teaching.reconstruction import rebuild
+from dpcore.experiments.teaching.one_person import rebuild
 from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
-from dpcore.figures.tradeoffs.knowledge import knowledge_cost_curves
+from dpcore.figures.tradeoffs.frontier import knowledge_cost_curves
 from dpcore.pca import Subspace
 from dpcore.pca.noise_field import noise_edge
 from dpcore.pca.protocols.entry import Where

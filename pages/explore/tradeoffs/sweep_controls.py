@@ -183,7 +183,7 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
         f"{_called(rows[0]['dataset'])} at **{axis.told(last)}**, and "
         f"{percent(curves.mean(lead, first))} at {axis.told(first)}."
     )
-    reached = crossing(curves, lead, TARGET) if axis.grows else None
+    reached = crossing(curves.means(lead), TARGET) if axis.grows else None
     if reached is not None and reached > first:
         about = f"{reached:,.0f}" if axis.whole else f"{reached:.2g}"
         sentence += f" It reaches {percent(TARGET)} at about {axis.title} = {about}."

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.sentences import percent
-from dpcore.experiments.teaching.reconstruction import rebuild
+from dpcore.experiments.teaching.one_person import rebuild
 from dpcore.figures.components.images import picture_strip
 
 _SHAPE, _MOST = (8, 8), 16

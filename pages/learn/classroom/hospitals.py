@@ -16,7 +16,7 @@ from dpcore.experiments.teaching.class_of_hospitals import (
     components_of,
     promise_of,
 )
-from dpcore.figures.tradeoffs.arrivals import arrivals
+from dpcore.figures.tradeoffs.messages import arrivals
 from dpcore.privacy import icon_counts
 from dpcore.privacy.card import say_number
 from pages.classroom.activities import Hospitals

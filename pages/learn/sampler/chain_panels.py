@@ -14,7 +14,7 @@ from dpcore.experiments.central.chain_runs import (
 from dpcore.experiments.central.runs import CentralSpec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.families.chains import energy_traces, running_diagnostic
+from dpcore.figures.families.central import energy_traces, running_diagnostic
 from dpcore.pca.central import ppca_guarantee
 from dpcore.privacy import PrivacyBudget
 from pages.parameters.words import plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.releases.examples import example
-from dpcore.releases.uploads import Upload
+from dpcore.releases.laboratory import Upload
 from pages.presenting.pins import Pin, Written, set_deck
 from pages.sidebar import own_table
 from pages.use.own_data import limits

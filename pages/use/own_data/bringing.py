@@ -10,7 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.errors import ParameterError
 from dpcore.releases.examples import EXAMPLES, example
-from dpcore.releases.uploads import LARGEST_UPLOAD, Upload, read_upload
+from dpcore.releases.laboratory import LARGEST_UPLOAD, Upload, read_upload
 from pages.sidebar import own_table
 from pages.use.own_data import limits
 from pages.widgets.plain_text import said

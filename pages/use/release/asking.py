@@ -14,7 +14,7 @@ from dpcore.privacy.filter import spoken_down
 from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.certificate import promise, relation
 from dpcore.releases.dictionary import Dictionary
-from dpcore.releases.project import Project, folder_name
+from dpcore.releases.project import Project
 from dpcore.releases.releasing import release
 from pages.parameters.words import plain
 from pages.server import page_lock
@@ -124,13 +124,12 @@ def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
     Raises `ParameterError, BeyondCap` if it cannot be; nothing is charged then.
     """
     try:
-        folder_name("name", wish.name)
-        project = wish.there or own_projects.begun(wish.project, wish.cap)
+        project = wish.there or own_projects.folder_of(wish.project)
         with st.spinner("Adding up whole numbers, drawing the noise …"), page_lock.others():
             release(
                 own.upload.columns, dictionary, epsilon=wish.epsilon, delta=wish.delta,
                 n_components=wish.n_components, project=project, name=wish.name,
-                preparation=wish.preparation,
+                preparation=wish.preparation, cap=wish.cap,
             )  # fmt: skip
     except OSError as error:
         raise ParameterError("project", "in a folder that can be written to", error) from error

@@ -32,7 +32,7 @@ def found(name: str) -> Project | None:
 
     Raises `ParameterError` if it is no name for a folder, or its ledger is damaged.
     """
-    folder = _place() / folder_name("project", name)
+    folder = folder_of(name)
     return Project(folder) if (folder / LEDGER).is_file() else None
 
 
@@ -41,12 +41,12 @@ def others(name: str) -> int:
     return sum(ledger.parent.name != name for ledger in _place().glob(f"*/{LEDGER}"))
 
 
-def begun(name: str, cap: tuple[float, float]) -> Project:
-    """A new project under a cap.
+def folder_of(name: str) -> Path:
+    """Where a project of this name is, or would be.
 
-    Raises `ParameterError, OSError` as `Project`.
+    Raises `ParameterError` if it is no name for a folder.
     """
-    return Project(_place() / folder_name("project", name), cap)
+    return _place() / folder_name("project", name)
 
 
 def zipped(release: Path) -> bytes:

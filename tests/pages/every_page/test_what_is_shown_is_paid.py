@@ -30,8 +30,7 @@ from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_spec import canonical
 from dpcore.experiments.ledger.account import Charge
-from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
-from dpcore.experiments.ledger.learning_charges import of_pipeline
+from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs, of_pipeline
 from dpcore.experiments.ledger.pca_charges import joined, of_rows, of_run
 from dpcore.streams import Purpose
 from pages.server import cca_cache, learning_cache, result_cache

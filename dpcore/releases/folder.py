@@ -1,4 +1,4 @@
-"""What is in the files of a release, and how they are used."""
+"""The files of a release: components, certificate, what goes to a registry, and how to use it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.releases.certificate import as_json
-from dpcore.releases.certificate_page import certificate_page
+from dpcore.releases.certificate import as_json, certificate_page, who_is_one
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.exact.integer_rows import GRID
-from dpcore.releases.folder.deployment import deployment
 from dpcore.releases.measurement import TOLD, Measured, told_of
+
+COMPONENTS, CERTIFICATE, DICTIONARY = "components.npz", "certificate.json", "dictionary.toml"
+FOR_THE_CURATOR = "(for the curator to say)"
 
 _SHOWN = """\
 print(released.certificate_["promise"])
@@ -64,11 +65,6 @@ table = look_alike(released.dictionary_, 5)
 released.transform(table)"""
 
 
-def script() -> str:
-    """The text of `use.py`, which lies beside the certificate."""
-    return _SCRIPT
-
-
 def notebook(certificate: dict[str, Any]) -> dict[str, Any]:
     """The content of `use.ipynb`, to be opened where it lies."""
     title = escape(certificate["title"] or certificate["name"])
@@ -91,9 +87,6 @@ def _cell(identity: str, kind: str, source: str) -> dict[str, Any]:
     return {"id": identity, "cell_type": kind, "metadata": {}, "source": source, **runs}
 
 
-COMPONENTS, CERTIFICATE, DICTIONARY = "components.npz", "certificate.json", "dictionary.toml"
-
-
 def files_of(
     certificate: dict[str, Any], dictionary: Dictionary, measured: Measured
 ) -> dict[str, bytes]:
@@ -109,7 +102,7 @@ def files_of(
         "certificate.html": certificate_page(certificate).encode(),
         # JSON is YAML.
         "deployment.yaml": json.dumps(deployment(certificate), indent=2).encode(),
-        "use.py": script().encode(),
+        "use.py": _SCRIPT.encode(),
         "use.ipynb": json.dumps(notebook(certificate), indent=1).encode(),
     }
     hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
@@ -149,3 +142,56 @@ def _csv(rows: Iterable[list[Any]]) -> bytes:
     file = io.StringIO(newline="")
     csv.writer(file).writerows(rows)
     return file.getvalue().encode()
+
+
+def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
+    """An entry in the form of the OpenDP Deployments Registry, to be completed by its curator."""
+    mechanism, preparation = certificate["mechanism"], certificate["preparation"]["name"]
+    return {
+        "status": "Draft",
+        "deployment": {
+            "product": {
+                "name": certificate["title"] or certificate["name"],
+                "data_curators": [FOR_THE_CURATOR],
+                "intended_use": FOR_THE_CURATOR,
+                "data_product_type": "Principal components",
+                "description": "Leading principal components of a table of people.",
+                "publication_date": certificate["made"][:10],
+            },
+            "dp_flavor": {
+                "name": "Approximate DP",
+                "data_domain": "Rows of numbers and levels within the public limits of the "
+                "dictionary.",
+                "unprotected_quantities": "None: limits, levels and parameters are public and were "
+                "fixed without the data.",
+            },
+            "privacy_loss": {
+                "privacy_unit": "User-level",
+                "privacy_unit_description": f"{certificate['relation']} A person: "
+                f"{who_is_one(certificate['dictionary']['rows'].get('person'))}.",
+                "privacy_parameters": {
+                    "epsilon": certificate["epsilon"],
+                    "delta": certificate["delta"],
+                },
+            },
+            "model": {
+                "model_name": "Central",
+                "release_type": "One release",
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+            },
+            "accounting": {
+                "post_processing": "Eigendecomposition of the noisy second moment.",
+                "composition": f"Gaussian differential privacy: mu = {mechanism['mu']:.6g} for "
+                f"this release, {certificate['total']['mu']:.6g} for all of its project, under a "
+                "filter whose cap was fixed beforehand.",
+            },
+            "implementation": {
+                "pre_processing_eda_hyperparameter_tuning": "Cells are clipped to public limits; "
+                f"rows are centred with a private mean ({preparation}).",
+                "mechanisms": "Gaussian noise rounded to whole numbers, on whole numbers, from the "
+                "operating system's entropy; its distance from the law is inside delta.",
+                "justification": "\n".join(certificate["assumptions"]),
+            },
+        },
+    }

@@ -1,32 +1,40 @@
-"""CAPE: correlated noise across sites, so that the average carries only the pooled noise.
+"""Sites whose messages carry masks that cancel when all of them are added up.
 
-Site s sends A_s + e_s + g_s. The masks e_s sum to zero over the sites and cancel in the average;
-the g_s are private to each site. What the aggregator and a participating site can learn is
-worked out in `dpcore.privacy.cape`.
+CAPE: correlated noise, so that the average carries only the pooled noise. Site s sends
+A_s + e_s + g_s. The masks e_s sum to zero over the sites and cancel in the average; the g_s are
+private to each site. What the aggregator and a participating site can learn is worked out in
+`dpcore.privacy.cape`.
+
+Secure sum: the aggregator learns what the sites' messages add up to, and nothing else of them. Site
+s sends n_s A_s + g_s as whole numbers modulo 2^64, under masks that each pair of sites agrees on
+(Bonawitz and others 2017), so that the noise of all who answer hides everybody. Who never answers
+takes a part of the noise along: `ReleaseSettings.dropped_sites` is how many the study allows for,
+and those who answer add as much as it takes without them. Masks are agreed on among those who
+answer, and cancel whoever does not.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.protocols.entry import traffic_of_means, whole_matrix_bytes
-from dpcore.pca.protocols.guarantees import MASKED_SITES, noise_guarantee
+from dpcore.pca.protocols.guarantees import AT_SITES, MASKED_SITES, Trust
 from dpcore.pca.protocols.pooling import AddedOnce
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
-from dpcore.pca.subspace import Subspace
 from dpcore.privacy import (
+    Adversary,
+    Assumption,
     CapeScales,
-    Guarantee,
     cape_mu,
     cape_scales,
     default_honest_sites,
@@ -78,14 +86,6 @@ def release_scales(
     return cape_scales(sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
 
 
-def promised_by_masked_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
-) -> Guarantee:
-    """What holds against the aggregator who reads every message, and against a site."""
-    settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
-    return noise_guarantee(settings, MASKED_SITES, [noise_of_masked_sites(settings, n_samples)])
-
-
 def _noise_alone(
     settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate
 ) -> NoiseScales:
@@ -101,17 +101,14 @@ def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
     return settings.honest_sites
 
 
-def cape(draw: Draw) -> Subspace:
-    """Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA)."""
-    return masked_average(draw).subspace(draw.settings)
-
-
 # Site s scales its second moment by S n_s / N, so that the plain average of the messages is the
 # pooled second moment and every site has the same sensitivity. Only the averages are drawn: the
 # masks cancel in them exactly, so drawing them would add rounding error and nothing else.
 UNDER_CANCELLING_MASKS = AddedOnce(
     MASKED_SITES,
-    lambda draw: draw.of_sites,
+    lambda settings, people, n_features: with_mean_share(
+        settings, people, n_features, n_noises=len(people)
+    ),
     noise_of_masked_sites,
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
     left=lambda n_sites: 1 / math.sqrt(n_sites),
@@ -119,6 +116,9 @@ UNDER_CANCELLING_MASKS = AddedOnce(
     traffic=lambda draw: (whole_matrix_bytes(draw), 1 + traffic_of_means(draw)[1]),
     purpose=Purpose.MASK,
 )
+# Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA), and what holds
+# against the aggregator who reads every message, and against a site.
+cape, promised_by_masked_sites = UNDER_CANCELLING_MASKS.release, UNDER_CANCELLING_MASKS.promise
 # What the aggregator of `cape` has, and before it the average of the masked means.
 masked_average = UNDER_CANCELLING_MASKS.average
 noisy_mean_of_messages = UNDER_CANCELLING_MASKS.mean
@@ -196,3 +196,63 @@ def _round(
     masks -= masks.mean(axis=0)
     sizes = (n_sites * moments.weights).reshape(-1, *(1,) * (exact.ndim - 1))
     return MaskedRound(masks, noises, sizes * exact + masks + noises)
+
+
+# Bytes of a whole number modulo 2^64, and of a public key that a pair of masks is agreed on with.
+_NUMBER, _KEY = 8, 32
+
+SUMMED = Trust(
+    "every site, a part of it each, and all that answer together",
+    (*AT_SITES, Assumption.ENOUGH_HONEST_SITES, Assumption.AGREED_MASKS),
+    {
+        Adversary.AGGREGATOR: "the sum of all messages, and the masks and noise of all sites but "
+        "those counted on",
+        Adversary.SITE: "the result, its own rows, masks and noise, and those of all sites but "
+        "the ones counted on",
+        Adversary.OUTSIDER: "the result",
+    },
+)
+
+
+def noise_of_summands(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> NoiseScales:
+    """What each of the sites that answer adds, in units of an entry of everybody's second moment.
+
+    Of the sites counted on, as many as the study allows to drop out may be the ones that do. At
+    least the person's own is left; a site that reads the result knows its own noise besides.
+    """
+    n_answering = len(n_samples)
+    counted_on = honest_sites(settings, n_answering + settings.dropped_sites)
+    left = max(1, counted_on - settings.dropped_sites)
+    alone = calibrate(int(sum(n_samples)), settings)
+    shares = cape_scales(1.0, n_answering, n_honest=left, masks="wide")
+    share = shares.noise_sigma
+    mu = cape_mu(
+        alone.l2_sensitivity, replace(shares, noise_sigma=share * alone.moment), n_answering, left
+    )
+    return NoiseScales(share * alone.moment, share * alone.mean, alone.l2_sensitivity, mu)
+
+
+def _traffic(draw: Draw) -> tuple[IntArray, int]:
+    """A public key, the mean where there is one, the matrix; on the sphere the mean comes back."""
+    n_features, rounds = draw.moments.n_features, 2
+    numbers = n_features * (n_features + 1) // 2
+    if BY_SUMMANDS.settled_in(draw).mean_share:
+        numbers += n_features * (2 if draw.settings.on_sphere else 1)
+        rounds += 2 if draw.settings.on_sphere else 0
+    return np.full(draw.moments.n_sites, numbers * _NUMBER + _KEY), rounds
+
+
+BY_SUMMANDS = AddedOnce(
+    SUMMED,
+    with_mean_share,
+    noise_of_summands,
+    left=math.sqrt,
+    n_noises=lambda draw: draw.moments.n_sites,
+    traffic=_traffic,
+    purpose=Purpose.SUMMANDS,
+)
+# Top-K subspace of what the sites' noisy second moments add up to, and what holds when as many
+# sites drop out as the study allows.
+secure_sum, promised_by_summands = BY_SUMMANDS.release, BY_SUMMANDS.promise

@@ -2,7 +2,14 @@
 
 What is sent is post-processing of the noisy second moment, so its size is free to choose. A
 proxy may travel at a lower precision; a whole matrix, of which only one triangle is sent, also
-rounded to a step of a multiple of its noise (`dpcore.pca.messages.rounding`).
+rounded to a step of a multiple of its noise: the site adds a uniform dither u in [-1/2, 1/2) to
+x / step, rounds to a whole number and sends that; the aggregator, who knows u, takes it off again.
+The error of an entry is then uniform on [-step/2, step/2) and independent of x (Schuchman 1964):
+unbiased, with variance step^2 / 12 and not a bit more, so at a step of one sigma it adds 1/12 to
+the variance of noise that is there anyway.
+
+The dither also tells the decoder which whole numbers to expect, which the coding uses: on MNIST
+at a step of one sigma it saves 5 % of the bytes.
 """
 
 from __future__ import annotations
@@ -15,9 +22,8 @@ import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.messages.entropy_coder import CodingError
-from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED, check_encoding, rounding_step
-from dpcore.pca.messages.rounding import MOST_STEPS, decode_rounded, round_and_code
+from dpcore.pca.entropy_coder import CodingError, decode_integers, encode_integers
+from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED, rounding_step
 from dpcore.pca.site import SiteMessage
 
 MAGIC = b"DPCA"
@@ -29,12 +35,33 @@ _PROXY, _WHOLE = 0, 1
 _BODIES = {1: "float32", 2: "float64", 3: "float16", 4: "int8", 5: ROUNDED}
 _CODES = {name: code for code, name in _BODIES.items()}
 _INT8_LARGEST = 127
+# Whole numbers are coded from 32 bits; a finer step than this has nothing left to round anyway.
+MOST_STEPS = 2**30
 # A header that claims more would have us take gigabytes before anything else is seen to be wrong.
 _MOST_FEATURES = 20_000
 
 
 class MessageError(ValueError):
     """Bytes that are no message of ours, or a damaged one."""
+
+
+def check_encoding(encoding: str, *, whole: bool) -> None:
+    """Refuse an encoding that is unknown or not for this kind of message.
+
+    Raises `ParameterError`.
+    """
+    rounded = rounding_step(encoding) is not None
+    if rounded and not whole:
+        raise ParameterError(
+            "encoding",
+            f"{NATIVE} or one of {', '.join(PRECISIONS)} for a proxy (rounding is for whole "
+            "matrices, whose noise is even)",
+            encoding,
+        )
+    if encoding == "int8" and whole:
+        raise ParameterError(
+            "encoding", f"{ROUNDED}K for a whole matrix in few bits; int8 is for proxies", encoding
+        )
 
 
 def message_length(n_features: int, columns: int, itemsize: int, *, whole: bool) -> int:
@@ -120,7 +147,7 @@ def decode_message(data: bytes) -> SiteMessage:
     values = _read_body(data[_HEADER.size : -_CHECKSUM.size], _BODIES[body], shape)
     values = values.astype(_BODIES[kind], copy=False)
     return SiteMessage(
-        values=_symmetric(values, n_features) if whole else values,
+        values=symmetric_from(values, n_features) if whole else values,
         n_samples=n_samples,
         sigma=sigma,
         whole=whole,
@@ -171,6 +198,31 @@ def _rounded_body(values: FloatArray, step: float, rng: np.random.Generator | No
     return _ROUNDING.pack(step, key) + round_and_code(values.astype(np.float64), step, key)
 
 
+def round_and_code(values: FloatArray, step: float, dither_key: int) -> bytes:
+    """Dithered rounding of values to multiples of a step, entropy-coded.
+
+    values: shape (n,). At most `MOST_STEPS` steps from zero.
+    step: Greater than 0.
+    dither_key: Public, from 0 to 2^64 - 1; independent of the values.
+    """
+    dither = _dither(len(values), dither_key)
+    return encode_integers(np.rint(values / step + (dither - 0.5)).astype(np.int64), dither)
+
+
+def decode_rounded(data: bytes, count: int, step: float, dither_key: int) -> FloatArray:
+    """The rounded values, float64 of shape (count,), with the dither taken off.
+
+    Raises `CodingError` if the bytes are not from `round_and_code` with this count and key.
+    """
+    dither = _dither(count, dither_key)
+    return step * (decode_integers(data, dither) - (dither - 0.5))
+
+
+def _dither(count: int, key: int) -> FloatArray:
+    # Sites draw their keys from streams of their own, so no two share a dither.
+    return np.random.default_rng(np.random.SeedSequence(key)).random(count)
+
+
 def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> FloatArray:
     count = math.prod(shape)
     if name == ROUNDED:
@@ -192,7 +244,8 @@ def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> FloatArray:
     return values.astype(dtype.newbyteorder("="))
 
 
-def _symmetric(triangle: FloatArray, n_features: int) -> FloatArray:
+def symmetric_from(triangle: AnyArray, n_features: int) -> AnyArray:
+    """The matrix whose upper triangle this is, row by row."""
     values = np.zeros((n_features, n_features), dtype=triangle.dtype)
     upper = np.triu_indices(n_features)
     values[upper] = triangle

@@ -1,4 +1,5 @@
-"""One person among a few in the plane: how far the first direction turns when they move.
+"""One person: how far the first direction turns when they move among a few in the plane, and what
+components rebuild of their row.
 
 Directions are angles in degrees, in [-90, 90): a direction and its opposite are one.
 """
@@ -104,3 +105,28 @@ def direction_law(moment: FloatArray, sigma: float, degrees: FloatArray) -> Floa
 def _unit(degrees: float | FloatArray) -> FloatArray:
     radians = np.radians(degrees)
     return np.array([np.cos(radians), np.sin(radians)])
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A row rebuilt from k components.
+
+    row: shape (n_features,)
+    error: Squared distance from the original, as a share of the original's squared length.
+    """
+
+    row: FloatArray
+    error: float
+
+
+def rebuild(row: FloatArray, components: FloatArray, k: int) -> Rebuilt:
+    """Project a centred row on the first k components and back.
+
+    row: shape (n_features,)
+    components: shape (at least k, n_features), orthonormal rows
+    """
+    basis = components[:k]
+    rebuilt = (row @ basis.T) @ basis
+    length = float(row @ row)
+    missed = row - rebuilt
+    return Rebuilt(rebuilt, float(missed @ missed) / length if length > 0 else 0.0)

@@ -1,8 +1,5 @@
-"""Six short tutorials: the modules beside this one, shown cell by cell, run live, or taken home.
-
-Each is a generator of cells: `# %%` begins one of code, which ends with a `yield`, and
-`# %% [markdown]` one of text. The module's docstring gives its title and one sentence about it.
-"""
+"""The tutorials of `dpcore.experiments.teaching.tutorial_cells`, shown cell by cell, run live, or
+taken home."""
 
 from __future__ import annotations
 
@@ -10,9 +7,10 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from textwrap import dedent
 
 from dpcore.errors import require_one_of
@@ -20,11 +18,10 @@ from dpcore.experiments.pca.export import notebook
 from dpcore.privacy import Guarantee
 
 TEXT, CODE = "markdown", "code"
-_NAMES = ("mean", "variance", "histogram", "pca", "svm", "logistic")
 _CELL = re.compile(r"^ *# %%(.*)\n", re.MULTILINE)
 # What ends a cell here, and is no part of it where it is shown.
 _END = re.compile(r"^yield (?:None)?", re.MULTILINE)
-_HERE = (__name__, "__future__")
+_SOURCE = Path(__file__).with_name("tutorial_cells.py")
 
 Print = Callable[..., None]
 Cells = Iterator[object]
@@ -68,7 +65,8 @@ def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
     """Outputs of a tutorial's code cells at this epsilon, in order."""
     lines: list[str] = []
     # Standard output belongs to the whole server; a print of its own belongs to this run.
-    running = import_module(f"{__name__}.{tutorial(key).key}").cells(
+    cells = import_module(f"{__package__}.{_SOURCE.stem}")
+    running = getattr(cells, tutorial(key).key)(
         epsilon, lambda *words: lines.append(" ".join(map(str, words)))
     )
     outputs, known = [], set[str]()
@@ -106,19 +104,33 @@ def tutorial(key: str) -> Tutorial:
     return TUTORIALS[key]
 
 
-def _read(key: str) -> Tutorial:
-    source = (files(__name__) / f"{key}.py").read_text(encoding="utf-8")
+def _read() -> Iterator[Tutorial]:
+    # Read as text: the cells bring what few visitors need.
+    source = _SOURCE.read_text(encoding="utf-8")
     tree = ast.parse(source)
-    title, _, about = (ast.get_docstring(tree) or "").partition("\n\n")
-    imports = "\n".join(
-        ast.unparse(node)
-        for node in tree.body
-        if isinstance(node, ast.Import)
-        or (isinstance(node, ast.ImportFrom) and node.module not in _HERE)
-    )
-    _, *parts = _CELL.split(source)
-    cells = tuple(map(_cell, parts[::2], parts[1::2]))
-    return Tutorial(key, title.removesuffix("."), about.replace("\n", " ").strip(), imports, cells)
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef):
+            title, _, about = (ast.get_docstring(function) or "").partition("\n\n")
+            _, *parts = _CELL.split(ast.get_source_segment(source, function) or "")
+            yield Tutorial(
+                function.name,
+                title.removesuffix("."),
+                about.replace("\n", " ").strip(),
+                "\n".join(_imports_for(function, tree)),
+                tuple(map(_cell, parts[::2], parts[1::2])),
+            )
+
+
+def _imports_for(function: ast.FunctionDef, tree: ast.Module) -> Iterator[str]:
+    """Import lines for the names that the body of a function reads."""
+    body = (node for statement in function.body for node in ast.walk(statement))
+    read = {node.id for node in body if isinstance(node, ast.Name)}
+    for line in tree.body:
+        if isinstance(line, ast.Import | ast.ImportFrom):
+            needed = copy(line)
+            needed.names = [alias for alias in line.names if (alias.asname or alias.name) in read]
+            if needed.names:
+                yield ast.unparse(needed)
 
 
 def _cell(marker: str, source: str) -> tuple[str, str]:
@@ -128,4 +140,4 @@ def _cell(marker: str, source: str) -> tuple[str, str]:
     return TEXT, " ".join(line.removeprefix("#").strip() for line in source.splitlines())
 
 
-TUTORIALS: dict[str, Tutorial] = {key: _read(key) for key in _NAMES}
+TUTORIALS: dict[str, Tutorial] = {each.key: each for each in _read()}

@@ -1,4 +1,4 @@
-"""One person who moves: the exact first direction in the plane, and the law of the private one."""
+"""What a promise is about: one person who moves, in the plane, and how releases add up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import small_legend_above
+from dpcore.figures.plot_parts import Table, add_line, legend_above, small_legend_above
 from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
 
 _HEIGHT = 380
@@ -36,14 +36,8 @@ def plane(
         (exact_after, "now", "solid", exact.colour),
     ):
         x, y = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        figure.add_scatter(
-            x=[-x, x],
-            y=[-y, y],
-            name=name,
-            mode="lines",
-            line={"color": colour, "dash": dash, "width": 3},
-            hovertemplate=f"{degrees:.0f}°<extra>{name}</extra>",
-        )
+        ends, said = ([-x, x], [-y, y]), f"{degrees:.0f}°"
+        add_line(figure, *ends, name, said, colour=colour, dash=dash, width=3)
     figure.add_scatter(
         x=people[:, 0],
         y=people[:, 1],
@@ -87,18 +81,11 @@ def direction_laws(
     """
     figure = base_figure(_HEIGHT)
     colour = look_of("dpdis").colour
-    for name, law, line in (
-        ("private, before", law_before, {"color": GREY, "dash": "dot", "width": 2.5}),
-        ("private, now", law_after, {"color": colour, "width": 2.5}),
-    ):
-        figure.add_scatter(
-            x=angles,
-            y=law,
-            name=name,
-            mode="lines",
-            line=line,
-            hovertemplate="%{x:.0f}°: %{y:.3f} per degree<extra>" + name + "</extra>",
-        )
+    said = "%{x:.0f}°: %{y:.3f} per degree"
+    add_line(
+        figure, angles, law_before, "private, before", said, colour=GREY, dash="dot", width=2.5
+    )
+    add_line(figure, angles, law_after, "private, now", said, colour=colour, width=2.5)
     figure.add_vline(x=exact_before, line={"color": GREY, "dash": "dot", "width": 3})
     figure.add_vline(x=exact_after, line={"color": ink(dark), "width": 3})
     highest = max(law_before.max(), law_after.max())
@@ -109,3 +96,32 @@ def direction_laws(
         title="density per degree", range=[0, max(0.02, 1.15 * highest)], zeroline=False
     )
     return small_legend_above(figure)
+
+
+def running_total(rows: Table, *, dark: bool = False) -> go.Figure:
+    """Epsilon after each entry of a ledger.
+
+    rows: With draws, total_epsilon, sum_of_epsilons and released, in order.
+    """
+    figure = base_figure(320)
+    releases, count = [0], 0
+    for row in rows:
+        count += row["draws"]
+        releases.append(count)
+    names = ["nothing yet", *(row["released"] for row in rows)]
+    for name, field, colour, dash in (
+        ("plain sum", "sum_of_epsilons", GREY, "dot"),
+        ("as a plan", "total_epsilon", look_of("pooled", dark=dark).colour, "solid"),
+    ):
+        figure.add_scatter(
+            x=releases,
+            y=[0.0, *(row[field] for row in rows)],
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 2.5, "shape": "hv"},
+            customdata=names,
+            hovertemplate="ε = %{y:.3g} after %{x} releases<br>%{customdata}<extra></extra>",
+        )
+    figure.update_xaxes(title="releases so far", rangemode="tozero")
+    figure.update_yaxes(title="ε of one person", rangemode="tozero")
+    return legend_above(figure)
