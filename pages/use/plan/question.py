@@ -17,11 +17,10 @@ from dpcore.experiments.analysis.recommendation import Recommendation
 from dpcore.experiments.analysis.target_search import iso_energy_sweep
 from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS, PEOPLE_PER_SITE
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.run_cost import RunCost, cost_of_spec
-from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.engine.sweep import RunCost, Sweep, cost_of_spec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.energy_map import energy_map
+from dpcore.figures.tradeoffs.targets import energy_map
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.table import ask
 from pages.parameters.use import EVERY_PROTOCOL, WANTED

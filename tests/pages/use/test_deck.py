@@ -17,7 +17,7 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.engine.run_cost import RunCost
+from dpcore.experiments.engine.sweep import RunCost
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
