@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale, unlabel_rgb
 
 from dpcore.arrays import BoolArray, FloatArray
 from dpcore.figures.style import (
@@ -139,7 +140,6 @@ def energy_map(
     # On linear axes of logarithms, contours are interpolated as people read the grid.
     across, up = [math.log10(x) for x in xs], [math.log10(y) for y in ys]
     values = [[None if math.isnan(v) else float(v) for v in line] for line in energies]
-    shown = [["" if v is None else f"{100 * v:.0f}" for v in line] for line in values]
     figure = base_figure(height)
     figure.add_heatmap(
         x=across,
@@ -150,15 +150,19 @@ def energy_map(
         colorscale=_SCALE,
         xgap=1,
         ygap=1,
-        text=shown,
-        texttemplate="%{text}",
-        textfont={"size": 11},
         customdata=[[[x, y] for x in xs] for y in ys],
         hoverongaps=False,
         hovertemplate=f"%{{z:.1%}}<br>{x_title}: %{{customdata[0]:.3g}}"
         f"<br>{y_title}: %{{customdata[1]:.3g}}<extra></extra>",
         showscale=False,  # the cells say their percent
     )
+    figure.layout.annotations = [
+        {"x": x, "y": y, "text": f"{100 * value:.0f}", "showarrow": False,
+         "font": {"size": 11, "color": _readable(value)}}
+        for y, line in zip(up, values, strict=True)
+        for x, value in zip(across, line, strict=True)
+        if value is not None
+    ]  # fmt: skip
     edges = _edges(across), _edges(up)
     border = _border(np.nan_to_num(energies) >= target, *edges)
     for colour, width in (("#1a1a1a", 6), ("#ffffff", 3)):
@@ -183,6 +187,14 @@ def energy_map(
         range=span["y"],
     )  # fmt: skip
     return figure
+
+
+def _readable(value: float) -> str:
+    """Black or white, whichever stands out more from a cell; Plotly's own dark grey is too pale."""
+    (cell,) = sample_colorscale(_SCALE, [min(max(value, 0.0), 1.0)])
+    parts = [part / 255 for part in unlabel_rgb(cell)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
 
 
 def _edges(centres: list[float]) -> list[float]:

@@ -116,7 +116,7 @@ def ranking_of(progress: Progress) -> tuple[Ranked, ...]:
 def _say_best(question: Question, found: tuple[Ranked, ...]) -> None:
     best = found[0]
     sentence = f"is kept by **{best.way.label}**, the most of {counted(len(found), 'way')}"
-    more = f"All are private from the first row, at ε = {question.base.epsilon:g} exactly. "
+    more = f"All are private from the first row, at ε = {question.base.epsilon:g} or less. "
     more += f"Here {_must_be_trusted(best.trusted)}."
     untrusting = _first_trusting(found, Trusted.NOBODY)
     if untrusting is not None and untrusting is not best:

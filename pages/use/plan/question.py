@@ -95,7 +95,9 @@ def question_of(spec: RunSpec, target: float, field: str, chosen: str) -> Questi
         )
         chosen = EVERY_PROTOCOL
     protocols = None if chosen == EVERY_PROTOCOL else (chosen,)
-    # What is looked for is no part of the question.
+    # What is looked for is no part of the question; moving the slider on top asks nothing anew.
+    if field == "epsilon":
+        spec = replace(spec, epsilon=RunSpec().epsilon)
     base = ways_for(spec.dataset, protocols)[0].spec(spec)
     return Question(base, field, target, protocols)
 

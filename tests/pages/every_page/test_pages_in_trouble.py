@@ -28,3 +28,8 @@ def test_damaged_files_and_an_unusable_cache_are_a_sentence_each(
     assert all("is damaged or not the official file" in sentence for sentence in said)
     assert len(said) == 1 if path == "explore/statistics" else len(said) <= 1
     assert sum("cannot be kept in" in info.value for info in page.info) == 1
+
+
+def test_a_visitor_is_not_shown_where_the_servers_files_are(open_page, tmp_path):
+    (table,) = open_page("learn/start").dataframe
+    assert "no" in set(table.value["Ready"]) and str(tmp_path) not in table.value.to_csv()
