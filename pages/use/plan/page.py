@@ -44,9 +44,9 @@ def draw(question: Question, progress: Progress) -> None:
             st.markdown("## Every ε and number of people")
             people_map(around, question.target, progress.rows("map"))
             st.caption(
-                f"Percent kept in the answer's way. White line: {percent(question.target)} is reached "
-                "to its right. Frame: the answer. Other numbers of people are other people, so "
-                f"every cell is run: the mean of at most {MAP_DRAWS} draws."
+                f"Percent kept in the answer's way. White line: {percent(question.target)} is "
+                "reached to its right. Frame: the answer. Other numbers of people are other "
+                f"people, so every cell is run: the mean of at most {MAP_DRAWS} draws."
             )
     with right:
         if "curve" in progress.arrived:
@@ -80,7 +80,9 @@ with errors_shown():
         promising,
         selection.dataset,
         promising.protocols,
-        f"Of ε = {promising.epsilon:g}, until there is an answer." if answer is None else "Of the answer.",
+        "Of the answer."
+        if answer
+        else f"Of ε = {promising.epsilon:g}, until there is an answer.",
     )
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, rows)
