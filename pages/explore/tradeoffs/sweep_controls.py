@@ -223,6 +223,11 @@ def rows_by_dataset(progress: SweepProgress) -> dict[str, tuple[list[Row], ...]]
     }
 
 
+def commands_of(sweeps: Sequence[Sweep]) -> list[str]:
+    """The command lines that give the rows of sweeps, each in a file of its own."""
+    return [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
+
+
 def command_of(sweep: Sweep, number: int = 1) -> str:
     """The command line that gives a sweep's rows, in a file of this number."""
     # The command line asks for the published one.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -31,7 +30,7 @@ from pages.presenting.views import View, run_of, views_of
 from pages.server import visitors_jobs
 from pages.server.frames_cache import Frame
 from pages.sidebar.address import address_of
-from pages.sidebar.foot.reachable import home
+from pages.sidebar.foot import home
 from pages.sidebar.navigation import PAGES
 from pages.use.deck.asked import plan_of, sweeps_of
 from pages.use.plan.panels import found_so_far, how_sure, trust_and_bytes
@@ -208,8 +207,3 @@ def _lead(view: View) -> str:
 
 def _found(view: View) -> str:
     return in_plain_words(here(view).rows)
-
-
-def all_told(pins: Sequence[Pin]) -> list[Told]:
-    """The same of every pin."""
-    return [told_of(pin) for pin in pins]

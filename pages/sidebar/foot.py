@@ -1,13 +1,16 @@
-"""The sidebar's foot: take a change back, take all of them back, share what is shown."""
+"""The sidebar's foot: take a change back, take all of them back, share what is shown, and where."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import ipaddress
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import segno
 import streamlit as st
+from streamlit import config, net_util
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
@@ -16,23 +19,18 @@ from pages.parameters.table import known
 from pages.parameters.words import plain
 from pages.presenting import mode, pins
 from pages.sidebar import address
-from pages.sidebar.foot.reachable import only_here, reachable
 from pages.sidebar.navigation import Place
-from pages.sidebar.parts import part
+from pages.sidebar.parts import in_browser, part
 from pages.widgets.plain_text import said
 
-_LOOK = (Path(__file__).parent / "foot.css").read_text(encoding="utf-8")
 # What a QR code of a size for a projector can hold and a phone still read.
 _LONGEST_CODE = 1_200
-
-
-def _component(name: str) -> Callable[..., object]:
-    here = Path(__file__).parent
-    html, js = ((here / f"{name}.{kind}").read_text(encoding="utf-8") for kind in ("html", "js"))
-    return st.components.v2.component(f"foot_{name}", html=html, css=_LOOK, js=js)
-
-
-_history, _copy = _component("history"), _component("copy")
+_HERE = Path(__file__).parent
+_history, _copy = (
+    in_browser(f"foot_{name}", _HERE / "foot.css", *_HERE.glob(f"{name}.*"))
+    for name in ("history", "copy")
+)
+_EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared with, not bound to
 
 
 @contextmanager
@@ -106,3 +104,38 @@ def _shared() -> None:
             "The server listens to this machine alone. Started with "
             "**--server.address 0.0.0.0** it lets a class in, and the link says where."
         )
+
+
+def reachable(url: str) -> str:
+    """A page's address as its visitor has it, or as others on the network would.
+
+    Whoever sits at the server's own machine calls it localhost, which is another machine to
+    everybody else; where the server listens to the network, its address there stands instead.
+    """
+    parts = urlsplit(url)
+    parts = parts._replace(path=parts.path or "/")
+    listens_at = config.get_option("server.address") or ""
+    if not only_here(url) or (listens_at and _is_this_machine(listens_at)):
+        return parts.geturl()
+    host = net_util.get_internal_ip() if listens_at in _EVERYWHERE else listens_at
+    port = f":{parts.port}" if parts.port else ""
+    return parts._replace(netloc=f"{host}{port}").geturl()
+
+
+def home(url: str) -> str:
+    """Where the server itself is reached, of a page's address; pages' names follow it."""
+    parts = urlsplit(reachable(url))
+    path = parts.path.rstrip("/").rpartition("/")[0] if len(parts.path) > 1 else ""
+    return parts._replace(path=f"{path}/", query="", fragment="").geturl()
+
+
+def only_here(url: str) -> bool:
+    """Whether an address means the machine that it is opened on."""
+    return _is_this_machine(urlsplit(url).hostname or "")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
