@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray
+from dpcore.blocks import PROCESSORS
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.mean_share import check_centring, with_mean_share
@@ -41,7 +42,6 @@ from dpcore.pca.site import (
     noisy_second_moment,
 )
 from dpcore.spectra import SiteMoments, SiteRows, Spectrum
-from dpcore.spectra.site_rows import PROCESSORS
 from dpcore.streams import Purpose, Repetition
 
 # Below this many features a decomposition takes well under a millisecond, less than handing it

@@ -7,12 +7,14 @@ import hashlib
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.blocks import mapped, row_blocks
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, damaged, read_idx
 from dpcore.data.readers.bundled import pixel_names
 
 _SIDE = 28
 _N_ROWS = 60_000
+_BLOCK_ROWS = 4096
 
 _MNIST_URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 MNIST_FILES = (
@@ -142,5 +144,11 @@ def _read_pair(files: tuple[LocalFile, ...]) -> tuple[IntArray, IntArray]:
 
 
 def _unit_range(pixels: IntArray) -> FloatArray:
-    scaled: FloatArray = np.divide(pixels, np.float32(255), dtype=np.float32)
+    scaled = np.empty(pixels.shape, np.float32)
+
+    def divide(rows: slice | IntArray) -> None:
+        np.divide(pixels[rows], np.float32(255), out=scaled[rows], dtype=np.float32)
+
+    # Written side by side: half of the time is the system's, which first finds the memory.
+    list(mapped(divide, row_blocks(np.arange(len(pixels)), _BLOCK_ROWS)))
     return scaled
