@@ -146,7 +146,12 @@ class SiteRows:
         return SiteMoments(np.stack(moments), np.stack(means), self.n_samples)
 
     def around(
-        self, centre: FloatArray, site: int | None = None, *, threads: int | None = None
+        self,
+        centre: FloatArray,
+        site: int | None = None,
+        *,
+        threads: int | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
     ) -> FloatArray:
         """Second moment of (x - m) / |x - m|, the spatial sign matrix around m; part by part where
         there are several.
@@ -163,6 +168,8 @@ class SiteRows:
         threads : int, optional
             Blocks worked on at the same time; one a processor by default. Blocks are added up in
             order: the sum is the same.
+        checkpoint : callable
+            Called before each block; what it raises is raised.
 
         Returns
         -------
@@ -170,12 +177,22 @@ class SiteRows:
         """
         sites = self.sites if site is None else self.sites[site : site + 1]
         centre = centre.astype(self.dtype)
-        return self.shelf(sites, centre, partial(self._around, sites, centre, threads))
+        make = partial(self._around, sites, centre, threads, checkpoint)
+        return self.shelf(sites, centre, make)
 
     def _around(
-        self, sites: tuple[IntArray, ...], centre: FloatArray, threads: int | None
+        self,
+        sites: tuple[IntArray, ...],
+        centre: FloatArray,
+        threads: int | None,
+        checkpoint: Callable[[], None],
     ) -> FloatArray:
-        product = partial(_product_of_directions, self.rows, centre, self.parts)
+        rows = self.rows
+
+        def product(block: slice | IntArray) -> FloatArray:
+            checkpoint()
+            return _product_of_directions(rows, centre, self.parts, block)
+
         blocks = chain.from_iterable(row_blocks(own, BLOCK_ROWS) for own in sites)
         total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
@@ -230,9 +247,9 @@ def _sums_within_bound(
     sum_of = partial(_sum_within_bound, rows, box)
     found = mapped(sum_of, chain.from_iterable(blocks), _workers(len(rows)))
     sums = np.zeros((len(sites), rows.shape[1]))
-    for total, own in zip(sums, blocks, strict=True):
+    for site, own in enumerate(blocks):
         for each in islice(found, len(own)):
-            total += each
+            sums[site] += each
     return sums
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import plotly.graph_objects as go
@@ -89,7 +89,7 @@ def test_nobody_waits_for_a_thread_that_died():
     died = threading.Thread(target=lambda: cache(make=making))
     died.start()
     died.join()
-    cache._results[()].future = type(cache._results[()].future)()  # it never got so far
+    cache._results[()].future = Future()  # it never got so far
     assert cache() == "made"
 
 

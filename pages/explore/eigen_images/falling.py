@@ -12,8 +12,9 @@ from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.words import plain
-from pages.server import frames_cache, page_lock, result_cache
+from pages.server import frames_cache, page_lock
 from pages.server.frames_cache import Frame, Pictures
+from pages.server.spare_time import compute_for
 from pages.widgets.energy_explorer.frames import along_epsilon, control
 
 _HERE = Path(__file__).parent
@@ -44,7 +45,7 @@ def _fill(
 ) -> None:
     frames, missing = frames_cache.finished(specs, dataset)
     if missing:
-        result_cache.compute_for(missing, lambda item: item(), _SLICE_SECONDS)
+        compute_for(missing, lambda item: item(), _SLICE_SECONDS)
         frames, missing = frames_cache.finished(specs, dataset)
     title = PROTOCOLS[spec.protocols[0]].title
     exact = _picture(frames_cache.exact_pictures(spec, dataset), "Exact PCA")
