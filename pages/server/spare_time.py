@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 
@@ -80,7 +81,14 @@ def _is_asked_again() -> bool:
     requests = None if context is None else context.script_requests
     if requests is None:
         return False
-    asked, by = requests._state, requests._rerun_data  # noqa: SLF001, they have no public names
-    # Parts that fill in ask by themselves, and can wait.
-    by_hand = asked is ScriptRequestType.RERUN and not by.is_auto_rerun
-    return by_hand or asked is ScriptRequestType.STOP
+    asked, run = requests._state, requests._rerun_data  # noqa: SLF001, they have no public names
+    if asked is not ScriptRequestType.RERUN:
+        return asked is ScriptRequestType.STOP
+    # Parts that fill in ask by themselves, and can wait; but such a request may have been put
+    # together with one for the whole page, or with what a hand has let go of.
+    return not (run.is_auto_rerun and run.fragment_id_queue) or _has_trigger(run.widget_states)
+
+
+def _has_trigger(states: WidgetStates | None) -> bool:
+    kinds = [(each, each.WhichOneof("value") or "") for each in states.widgets] if states else []
+    return any(kind.endswith("trigger_value") and getattr(each, kind) for each, kind in kinds)

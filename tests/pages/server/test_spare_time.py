@@ -7,12 +7,15 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 
 from dpcore.experiments.pca.spec import RunSpec
 from pages.server import page_lock, result_cache, spare_time
 
-SLIDER = RerunData(fragment_id="slider")
+LET_GO = WidgetStates()
+LET_GO.widgets.add(id="slider", json_trigger_value="[0.1]")
+SLIDER = RerunData(fragment_id="slider", widget_states=LET_GO)
 FILLS_IN = RerunData(fragment_id="frames", is_auto_rerun=True)
 
 
@@ -48,8 +51,11 @@ class LongDraw:
             self.has_ended.set()
 
 
-def test_a_slider_let_go_of_meanwhile_does_not_wait_for_a_draw_that_nobody_wants_any_more(visitor):
-    draw = LongDraw(when_begun=lambda: visitor.request_rerun(SLIDER))
+@pytest.mark.parametrize("asked", [[SLIDER], [SLIDER, FILLS_IN], [FILLS_IN, RerunData(), FILLS_IN]])
+def test_a_control_moved_meanwhile_does_not_wait_for_a_draw_that_nobody_wants_any_more(
+    visitor, asked
+):
+    draw = LongDraw(when_begun=lambda: visitor.request_rerun_batch(asked))
     spare_time.compute_for([1, 2], draw, 60.0)
     assert not draw.may_end.is_set() and draw.has_ended.wait(10) and draw.given_up
     assert not page_lock._TURN.locked()
