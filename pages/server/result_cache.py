@@ -123,7 +123,7 @@ def cells(spec: RunSpec) -> list[Cell]:
 
 
 # A page asks for the cells of a whole curve several times, and a spec checks itself.
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def of_one_draw(spec: RunSpec) -> RunSpec:
     """The same with a single repetition."""
     return replace(spec, repetitions=1)
@@ -285,8 +285,9 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], found, repetition, checkpoint=spare_time.checkpoint())[0]
 
 
-# What visitors who move sliders fill in minutes; what is let go of is computed anew in as long.
-_ROW_BYTES = 24 * 1024**2
+# What a class that moves sliders fills in a minute or two, so that memory is level from then on;
+# what is let go of is computed anew in as long.
+_ROW_BYTES = 12 * 1024**2
 _rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
 _subspaces = OnceCache(_draw, keep=64, most_bytes=_ROW_BYTES)
 _self_assessed: OnceCache[dict[str, Assessed]] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
