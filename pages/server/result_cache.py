@@ -285,12 +285,13 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], found, repetition, checkpoint=spare_time.checkpoint())[0]
 
 
-# What a class that moves sliders fills in a minute or two, so that memory is level from then on;
-# what is let go of is computed anew in as long.
-_ROW_BYTES = 12 * 1024**2
+# What visitors who move sliders fill in minutes; what is let go of is computed anew in as long. With
+# less for rows, of which there are most, memory is level sooner.
+_MOST_BYTES = 24 * 1024**2
+_ROW_BYTES = 8 * 1024**2
 _rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
-_subspaces = OnceCache(_draw, keep=64, most_bytes=_ROW_BYTES)
-_self_assessed: OnceCache[dict[str, Assessed]] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
+_subspaces = OnceCache(_draw, keep=64, most_bytes=_MOST_BYTES)
+_self_assessed: OnceCache[dict[str, Assessed]] = OnceCache(None, keep=256, most_bytes=_MOST_BYTES)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
-_shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
+_shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_MOST_BYTES)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)
