@@ -7,6 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from dpcore.arrays import AnyArray
 from dpcore.figures.style import GREY, ink
 
 # Shares of an exact result, with room for the markers of those that reach it.
@@ -30,6 +31,29 @@ def legend_above(figure: go.Figure, **legend: object) -> go.Figure:
 def small_legend_above(figure: go.Figure) -> go.Figure:
     """The same for many names, or long ones."""
     return legend_above(figure, font={"size": 12})
+
+
+def add_line(
+    figure: go.Figure,
+    x: Sequence[float] | AnyArray,
+    y: Sequence[float] | AnyArray,
+    name: str,
+    hover: str = "",
+    *,
+    colour: str,
+    dash: str | None = None,
+    width: float = 2,
+    mode: str = "lines",
+    **more: Any,
+) -> None:
+    """A line with its name in the legend and under the pointer.
+
+    hover: What else is said under the pointer; nothing is where it is empty.
+    dash: None leaves it solid.
+    """
+    line = {"color": colour, "width": width} | ({} if dash is None else {"dash": dash})
+    said = {"hovertemplate": f"{hover}<extra>{name}</extra>"} if hover else {"hoverinfo": "skip"}
+    figure.add_scatter(x=x, y=y, name=name, mode=mode, line=line, **said, **more)
 
 
 def named_level(

@@ -25,6 +25,7 @@ __all__ = [
     "faded",
     "horizontal",
     "ink",
+    "log_axis",
     "log_ticks",
     "look_of",
     "vertical",
@@ -164,6 +165,12 @@ def log_ticks(values: list[float]) -> tuple[list[float], list[str]]:
     ends = {end for end in (low, high) if all(not 1 / apart <= end / p <= apart for p in inside)}
     ticks = sorted({*inside, *ends})
     return ticks, [_plainly(tick) for tick in ticks]
+
+
+def log_axis(values: list[float]) -> dict[str, Any]:
+    """A logarithmic axis with those ticks."""
+    ticks, labels = log_ticks(values)
+    return {"type": "log", "tickvals": ticks, "ticktext": labels}
 
 
 def _plainly(tick: float) -> str:

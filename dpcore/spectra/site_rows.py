@@ -13,7 +13,7 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.blocks import PROCESSORS, mapped, row_blocks
 from dpcore.data.row_norms import shorten
-from dpcore.spectra.moments import BLOCK_ROWS, SiteMoments, check_sites, site_moments
+from dpcore.spectra.moments import BLOCK_ROWS, AtSites, SiteMoments, check_sites, site_moments
 
 # Nearer to the centre than this, in units of the bound, a row has no direction: its square may
 # have lost digits.
@@ -40,7 +40,7 @@ class _InMemory:
 
 
 @dataclass(frozen=True, eq=False)
-class SiteRows:
+class SiteRows(AtSites):
     """The rows of each of S sites, where a private centre is drawn before moments can be taken.
 
     Attributes
@@ -103,20 +103,6 @@ class SiteRows:
     def rows(self) -> FloatArray:
         """All rows, those at no site too."""
         return self.read()
-
-    @property
-    def n_sites(self) -> int:
-        return len(self.sites)
-
-    @property
-    def n_features(self) -> int:
-        return int(self.means.shape[1])
-
-    @property
-    def weights(self) -> FloatArray:
-        """n_s / N, shape (n_sites,)."""
-        weights: FloatArray = self.n_samples / self.n_samples.sum()
-        return weights
 
     def at(self, sites: Sequence[int]) -> SiteRows:
         """Rows of some of the sites; these themselves where it is all of them, in order."""

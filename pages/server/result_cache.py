@@ -285,8 +285,8 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], found, repetition, checkpoint=spare_time.checkpoint())[0]
 
 
-# What visitors who move sliders fill in minutes; what is let go of is computed anew in as long. With
-# less for rows, of which there are most, memory is level sooner.
+# What visitors who move sliders fill in minutes; what is let go of is computed anew in as long.
+# With less for rows, of which there are most, memory is level sooner.
 _MOST_BYTES = 24 * 1024**2
 _ROW_BYTES = 8 * 1024**2
 _rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)

@@ -19,7 +19,7 @@ from dpcore.experiments.teaching.adversary_test import (
     promise,
     trade_off_rows,
 )
-from dpcore.experiments.teaching.moving_one_person import (
+from dpcore.experiments.teaching.one_person import (
     ANGLES,
     N_PEOPLE,
     direction_law,

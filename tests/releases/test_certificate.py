@@ -195,7 +195,8 @@ def test_the_script_and_the_notebook_run(make, people, capsys, monkeypatch):
 
 
 def test_no_two_releases_share_their_noise(make):
-    one, two = make("a", epsilon=0.3), make("b", epsilon=0.3)
+    # Of much less epsilon a centre may be all noise, and is then the public middle in both.
+    one, two = make("a", epsilon=0.9), make("b", epsilon=0.9)
     assert (one.mean_ != two.mean_).any() and (one.components_ != two.components_).any()
 
 

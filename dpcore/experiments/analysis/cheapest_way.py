@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from typing import Any, Unpack
+from typing import Unpack
 
 from dpcore.data import dataset_status
 from dpcore.data.sites import MOST_SITES
@@ -222,13 +222,3 @@ def _steps(base: RunSpec, field: str) -> tuple[float, ...]:
         return (*(n for n in PEOPLE_PER_SITE if n < most), most)
     axis = values_on_axis(base, field)
     return tuple(n for n in axis if field != "sites" or n <= MOST_SITES)
-
-
-def find_best(
-    base: RunSpec, target: float, field: str = "epsilon", **options: Any
-) -> Recommendation:
-    """The answer of `recommend`, which nobody stops."""
-    *_, answer = recommend(base, target, field, **options)
-    if not isinstance(answer, Recommendation):
-        raise RuntimeError("the search was stopped before it had an answer")
-    return answer

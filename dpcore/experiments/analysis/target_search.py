@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from statistics import fmean
-from typing import Any, Unpack
+from typing import Unpack
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError, require_one_of
@@ -176,14 +176,6 @@ class _Trials:
                 yield from self.run([value])
             low, high = (low, middle) if is_enough(value) else (middle, high)
         return self.feasible[high] if high < len(self.feasible) else None
-
-
-def find(spec: RunSpec, field: str, target: float, **options: Any) -> Answer:
-    """The answer of a `search` that nobody stops."""
-    *_, answer = search(spec, field, target, **options)
-    if not isinstance(answer, Answer):
-        raise RuntimeError("the search was stopped before it had an answer")
-    return answer
 
 
 def iso_energy_sweep(

@@ -25,8 +25,7 @@ from dpcore.data import Prepared
 from dpcore.data.loading import dataset_files
 from dpcore.errors import DataUnavailable
 from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.pca.problem import Problem, site_data
-from dpcore.experiments.pca.site_data import About, SiteData
+from dpcore.experiments.pca.problem import About, Problem, SiteData, site_data
 from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.spectra import SiteMoments, SiteRows
 
@@ -43,13 +42,13 @@ def kept_or_made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     """
     digests = _digests(key.dataset)
     if not digests:
-        return site_data(key, read())
+        return site_data(key, read)
     store = Store()
     identity: list[object] = [_KIND, asdict(key), digests]
     content = store.content(identity)
     rows = _Rows(key.dataset, digests, read)
     if content is None:
-        made = site_data(key, read())
+        made = site_data(key, read)
         # A file that was exchanged while it was read would be kept under the other one's name.
         rows.are_these = _digests(key.dataset) == digests
         if rows.are_these:

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.experiment import row_from
 from dpcore.experiments.engine.result_store import versions
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
@@ -21,14 +22,8 @@ from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
 
-class PcaRow(TypedDict):
-    """One protocol in one repetition: the whole spec, what came out, and what it promises.
-
-    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
-    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
-    protocols together, divided among the specs that shared it: protocols and specs have most of
-    it in common.
-    """
+class AskedRow(TypedDict):
+    """What rows of private releases at sites begin with."""
 
     dataset: str
     protocol: str
@@ -41,6 +36,17 @@ class PcaRow(TypedDict):
     calibration: str
     noise: str
     truncation: str
+
+
+class PcaRow(AskedRow):
+    """One protocol in one repetition: the whole spec, what came out, and what it promises.
+
+    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
+    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
+    protocols together, divided among the specs that shared it: protocols and specs have most of
+    it in common.
+    """
+
     encoding: str
     masks: str
     honest_sites: int | None
@@ -168,51 +174,31 @@ def row_of(
 ) -> PcaRow:
     """The tidy row of one protocol's subspace."""
     settings = spec.settings(problem.n_features, problem.default_components)
-    guarantee = subspace.guarantee
-    return {
-        "dataset": spec.dataset,
-        "protocol": key,
-        "epsilon": spec.epsilon,
-        "delta": spec.delta,
-        "sites": spec.sites,
-        "samples": problem.n_samples,
-        "components": settings.n_components,
-        "intermediate_dim": settings.intermediate_dim,
-        "calibration": spec.calibration,
-        "noise": spec.noise,
-        "truncation": spec.truncation,
-        "encoding": spec.encoding,
-        "masks": spec.masks,
-        "honest_sites": spec.honest_sites,
-        "dropped_sites": spec.dropped_sites,
-        "preparation": spec.preparation,
-        "norm_bound": spec.norm_bound,
-        "limits": spec.limits,
-        "mean_share": settings.mean_share,
-        "knowledge": spec.knowledge,
-        "split": spec.split,
-        "concentration": spec.concentration,
-        "reference": spec.reference,
-        "resample": spec.resample,
-        "repetition": repetition,
-        "seed": spec.seed,
-        "energy_ratio": energy / float(problem.optimum[settings.n_components - 1]),
-        "energy": energy,
-        "random_ratio": settings.n_components
-        / problem.n_features
-        * float(problem.reference.trace())
-        / float(problem.optimum[settings.n_components - 1]),
-        "sigma": guarantee.sigma,
-        "mu": guarantee.mu,
-        "exact_epsilon": guarantee.epsilon,
-        "bytes_sent": int(subspace.bytes_sent.sum()),
-        "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),
-        "n_rounds": subspace.n_rounds,
-        "people_per_site": problem.n_samples / spec.sites,
-        "intermediate_ratio": settings.intermediate_dim / settings.n_components,
-        "seconds": seconds,
-        "versions": versions(),
-    }
+    guarantee, optimum = subspace.guarantee, float(problem.optimum[settings.n_components - 1])
+    in_all = float(problem.reference.trace())
+    return row_from(
+        PcaRow,
+        spec,
+        protocol=key,
+        samples=problem.n_samples,
+        components=settings.n_components,
+        intermediate_dim=settings.intermediate_dim,
+        mean_share=settings.mean_share,
+        repetition=repetition,
+        energy_ratio=energy / optimum,
+        energy=energy,
+        random_ratio=settings.n_components / problem.n_features * in_all / optimum,
+        sigma=guarantee.sigma,
+        mu=guarantee.mu,
+        exact_epsilon=guarantee.epsilon,
+        bytes_sent=int(subspace.bytes_sent.sum()),
+        bytes_per_site=int(subspace.bytes_sent.max(initial=0)),
+        n_rounds=subspace.n_rounds,
+        people_per_site=problem.n_samples / spec.sites,
+        intermediate_ratio=settings.intermediate_dim / settings.n_components,
+        seconds=seconds,
+        versions=versions(),
+    )
 
 
 def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:

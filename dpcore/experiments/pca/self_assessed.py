@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw
+from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import protocol
 from dpcore.pca.self_assessment import Assessment
-from dpcore.pca.subspace import NoisyAverage
 from dpcore.spectra import SiteRows, cumulative_energy, leading_eigenpairs
 from dpcore.streams import Repetition
 

@@ -12,6 +12,7 @@ from dpcore.arrays import FloatArray
 from dpcore.figures.plot_parts import (
     PERCENT_RANGE,
     Table,
+    add_line,
     exact_and_random,
     legend_above,
     present_setting,
@@ -167,19 +168,18 @@ def _add_curve(
     draws = max(len(found) for found in shares.values())
     if draws > 1 and number == 0:
         spread(figure, shares, faded(look.colour, 0.15))
-    figure.add_scatter(
-        x=values,
-        y=list(map(fmean, shares.values())),
+    add_line(
+        figure,
+        values,
+        list(map(fmean, shares.values())),
+        name,
+        f"%{{y:.0%}} at %{{x}}, mean of {draws} draws",
+        colour=look.colour,
+        dash=_PEOPLE_DASHES[number % len(_PEOPLE_DASHES)],
+        width=2.5 if number == 0 else 1.5,
         mode="lines+markers",
-        name=name,
-        line={
-            "color": look.colour,
-            "dash": _PEOPLE_DASHES[number % len(_PEOPLE_DASHES)],
-            "width": 2.5 if number == 0 else 1.5,
-        },
         marker={"symbol": look.symbol, "size": 8 if number == 0 else 5},
         customdata=[[v] for v in values],
-        hovertemplate=f"%{{y:.0%}} at %{{x}}, mean of {draws} draws<extra>{name}</extra>",
     )
 
 

@@ -15,7 +15,7 @@ from dpcore.figures.style import (
     faded,
     horizontal,
     ink,
-    log_ticks,
+    log_axis,
     look_of,
     vertical,
 )
@@ -133,10 +133,7 @@ def energy_curves(
         traces.append(_floor_curve(floors, dark))
     if marker is not None:
         shapes.append(vertical(marker, colour=ink(dark), width=1))
-    ticks = {}
-    if logarithmic:
-        positions, labels = log_ticks([low, high])
-        ticks = {"type": "log", "tickvals": positions, "ticktext": labels}
+    ticks = log_axis([low, high]) if logarithmic else {}
     return assembled(
         traces,
         height=height,

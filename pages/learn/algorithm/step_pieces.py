@@ -187,10 +187,7 @@ def spectrum_shown(found: Walk, n_kept: int | None) -> None:
     count = min(len(found.eigenvalues), _MOST_BARS)
     chart(
         spectrum(
-            found.eigenvalues[:count],
-            found.exact_eigenvalues[:count],
-            n_kept,
-            dark=is_dark(),
+            found.eigenvalues[:count], found.exact_eigenvalues[:count], n_kept, dark=is_dark()
         ),
         key="step_spectrum",
         alt=f"Eigenvalues of the noisy matrix; the first {found.n_kept} are kept.",

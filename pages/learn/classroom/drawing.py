@@ -10,20 +10,15 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.sentences import percent
-from dpcore.experiments.teaching.reconstruction import rebuild
+from dpcore.experiments.teaching.one_person import rebuild
 from dpcore.figures.components.images import picture_strip
+from pages.sidebar.parts import in_browser
 
 _SHAPE, _MOST = (8, 8), 16
 Seen = Callable[[FloatArray], FloatArray]
 
 
-def _written(ending: str) -> str:
-    return (Path(__file__).parent / f"pad.{ending}").read_text(encoding="utf-8")
-
-
-_pad = st.components.v2.component(
-    "digit_pad", html=_written("html"), css=_written("css"), js=_written("js")
-)
+_pad = in_browser("digit_pad", *Path(__file__).parent.glob("pad.*"))
 
 
 def own_digit(

@@ -19,6 +19,11 @@ from pages.stories.lessons import STORIES
 from pages.widgets.messages import big_number
 from pages.widgets.plain_text import plainly
 
+TITLE = "Guess"
+ABOUT = (
+    "A question to everybody. Every answer is randomised before it enters the room, and the tally "
+    "is still about right."
+)
 _EPSILONS = (0.5, 1.0, 2.0, 3.0)
 _OWN = "own"
 _LONGEST_QUESTION = 200

@@ -11,14 +11,14 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.teaching import adversary_test
-from dpcore.experiments.teaching.moving_one_person import ANGLES, N_PEOPLE, turned
+from dpcore.experiments.teaching.one_person import ANGLES, N_PEOPLE, turned
 from dpcore.figures.privacy.adversary_test import (
     beliefs,
     icon_array_svg,
     trade_off_plot,
     two_densities,
 )
-from dpcore.figures.privacy.direction import direction_laws, plane
+from dpcore.figures.privacy.promises import direction_laws, plane
 from dpcore.privacy import (
     Explained,
     Guarantee,

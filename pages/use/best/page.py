@@ -6,8 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from dpcore.experiments.ledger.pca_charges import of_plan
-from pages.server import visitors_jobs
 from pages.sidebar.controls import current
 from pages.use.best import panels
 from pages.widgets import session_ledger
@@ -26,14 +24,10 @@ if not dataset_ready(selection.dataset):
 question = panels.question_of(selection.spec)
 with errors_shown():
     watch(
-        PAGE,
-        question,
-        lambda: visitors_jobs.parts_of_sweeps(question.sweeps),
-        visitors_jobs.cost_of(question.sweeps),
+        panels.request_of(PAGE, question),
         selection.dataset,
         partial(panels.draw, question),
         panels.count_of,
-        lambda: of_plan(way.spec(question.base) for way in question.ways),
         is_there=lambda progress: bool(panels.ranking_of(progress)),
     )
     found = panels.found_so_far(PAGE, question)

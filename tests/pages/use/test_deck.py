@@ -21,12 +21,13 @@ from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from pages.presenting.pins import Pin, from_file, reordered, to_file
-from pages.use.deck import running, take_home
+from pages.use.deck import running
 from pages.use.deck.asked import Asked
 from pages.use.deck.one_file import one_file
 from pages.use.deck.powerpoint import powerpoint
 from pages.use.deck.told import Told
 from pages.widgets.energy_explorer import component
+from pages.widgets.watched_job import Request
 from tests.pages.looking import gone
 
 RUN = {"repetitions": "2", "epsilon": "2", "protocols": "DPdisPCA", "seed": "7"}
@@ -114,7 +115,7 @@ def test_whatever_the_file_it_is_a_deck_or_a_sentence(content):
 
 def test_files_hold_the_numbers_of_the_runs_their_settings_and_promises(open_page, monkeypatch):
     told = []
-    monkeypatch.setattr(take_home, "one_file", lambda deck: (told.append(deck), one_file(deck))[1])
+    monkeypatch.setattr(running, "one_file", lambda deck: (told.append(deck), one_file(deck))[1])
     # The Playground itself gets no further than the next ε, however fast the machine.
     monkeypatch.setattr(component, "_SLICE_SECONDS", 0)
     at = pinned(open_page, **RUN | {"seed": "1041"})
@@ -156,7 +157,7 @@ PLANNED = {"plan_protocol": ["DPdisPCA"], "plan_target": ["60"], "repetitions": 
 
 def test_a_sweep_and_a_search_are_run_for_the_files_as_their_pages_run_them(open_page, monkeypatch):
     told = []
-    monkeypatch.setattr(take_home, "one_file", lambda deck: (told.append(deck), one_file(deck))[1])
+    monkeypatch.setattr(running, "one_file", lambda deck: (told.append(deck), one_file(deck))[1])
     at = open_page("use/deck")
     at.session_state["_deck"] = [
         Pin("tradeoffs", SWEPT, "Which?"), Pin("plan", PLANNED, "How?"), Pin("promise", {}, "Me?"),
@@ -201,7 +202,7 @@ def test_whoever_stops_leaves_no_search_going_on(monkeypatch):
 
     view = Going()
     monkeypatch.setattr(running.visitors_jobs, "start", lambda *asked: view)
-    job = Asked("plan", "?", dict, "plan", RunCost(), None, lambda progress: "")
+    job = Asked(Request("plan", "?", dict, RunCost()), "plan", lambda progress: "")
 
     def pressed(words: str) -> None:
         raise KeyboardInterrupt

@@ -18,7 +18,7 @@ from dpcore.releases.verification import verify
 from pages.server import visitors_jobs
 from pages.sidebar import own_table
 from pages.use.own_data import planning
-from pages.use.release import own_projects
+from pages.use.release.released import zipped
 from tests.pages.looking import Opener, alive, gone, sentences, texts
 
 PAGE, RELEASE = "use/own_data", "use/release"
@@ -238,7 +238,7 @@ def test_a_release_from_a_table_to_a_folder_that_verifies(open_page, tmp_path):
     releases = sorted(folder.glob("releases/*"))
     assert [path.name for path in releases] == ["release-1", "release-2"]
     assert all(verify(path).holds for path in releases)
-    with zipfile.ZipFile(io.BytesIO(own_projects.zipped(releases[0]))) as archive:
+    with zipfile.ZipFile(io.BytesIO(zipped(releases[0]))) as archive:
         archive.extractall(tmp_path)
     assert verify(tmp_path / "release-1").holds
     del at
