@@ -184,11 +184,6 @@ def _found(name: str) -> Project | None:
     return Project(folder) if (folder / LEDGER).is_file() else None
 
 
-def _others(name: str) -> int:
-    """How many projects there are beside the one of this name."""
-    return sum(ledger.parent.name != name for ledger in _place().glob(f"*/{LEDGER}"))
-
-
 def _folder_of(name: str) -> Path:
     """Where a project of this name is, or would be.
 
