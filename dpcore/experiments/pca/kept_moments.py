@@ -50,7 +50,8 @@ def kept_or_made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     if content is None:
         made = site_data(key, read)
         # A file that was exchanged while it was read would be kept under the other one's name.
-        if _digests(key.dataset) == digests:
+        rows.are_these = _digests(key.dataset) == digests
+        if rows.are_these:
             _keep(store, identity, _packed(made))
     else:
         made = _unpacked(content, rows)

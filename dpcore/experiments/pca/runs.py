@@ -17,6 +17,7 @@ from dpcore.pca import Draw, Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.protocols.entry import raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
+from dpcore.pca.site import SiteAtWork
 from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
@@ -83,12 +84,15 @@ def draw_subspaces(
     *,
     threads: int | None = None,
     checkpoint: Callable[[], None] = lambda: None,
+    each_site: Callable[[SiteAtWork], None] = lambda _: None,
 ) -> list[dict[str, Subspace]]:
     """Subspaces of several specs on one draw of the noise, the same as each alone gives.
 
     specs: Equal but for K, R, truncation and encoding.
     threads: Sites worked on at the same time; one a processor by default, and protocols too.
-    checkpoint: Called before each site; what it raises ends the draw.
+    checkpoint: Called before each site and each block of everybody's rows; what it raises ends the
+        draw.
+    each_site: Called as each site is done, by the thread that did it.
     """
     protocols = [protocol(key) for key in specs[0].protocols]
     settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
@@ -100,6 +104,7 @@ def draw_subspaces(
         average=any(each.wants_average for each in protocols),
         threads=threads,
         checkpoint=checkpoint,
+        watch=each_site,
     ).several(settings)
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
         found: list[dict[str, Subspace]] = [{} for _ in draws]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,11 +45,17 @@ class Assessed:
         return self.energy / self.optimum
 
 
-def assessed(spec: RunSpec, problem: Problem, repetition: int = 0) -> dict[str, Assessed]:
+def assessed(
+    spec: RunSpec,
+    problem: Problem,
+    repetition: int = 0,
+    *,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> dict[str, Assessed]:
     """What each protocol's release in one repetition says of itself, and the truth.
 
-    The noise is that of `dpcore.experiments.pca.runs.draw_subspaces`. Nothing is drawn but for
-    protocols whose release can tell.
+    The noise is that of `dpcore.experiments.pca.runs.draw_subspaces`, and so is the checkpoint.
+    Nothing is drawn but for protocols whose release can tell.
     """
     entries = [protocol(key) for key in spec.protocols]
     settings = spec.settings(problem.n_features, problem.default_components)
@@ -58,6 +65,7 @@ def assessed(spec: RunSpec, problem: Problem, repetition: int = 0) -> dict[str, 
         Repetition(spec.seed, repetition),
         proxies=any(each.wants_proxies for each in entries if each.average is not None),
         average=any(each.wants_average for each in entries),
+        checkpoint=checkpoint,
     )
     found = {}
     with one_blas_thread():
