@@ -69,6 +69,8 @@ def _bars(
     feature_names: tuple[str, ...],
     protocol: str,
 ) -> None:
+    import pandas  # noqa: F401  whole, before Plotly looks for it
+
     count = min(MOST_SHOWN, *(len(components) for components in rows.values()))
     component = ask("component_shown", options=range(1, count + 1))
     loadings = {
