@@ -18,8 +18,7 @@ if __name__ == "__main__":
     # One run of the script: the page the address asks for, under its title and its controls.
     from pages.presenting import mode
     from pages.server import page_lock
-    from pages.sidebar import address, controls, url_check
-    from pages.sidebar.foot import foot
+    from pages.sidebar import address, controls, foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
     from pages.stories import telling
     from pages.widgets.figure_tools.small_type import forget_promises
@@ -34,7 +33,7 @@ if __name__ == "__main__":
     page = st.navigation(links(), position="top")
     with page_lock.taken():
         address.read()
-        asked = url_check.corrected()
+        asked = address.corrected()
         here = PAGES[page.url_path or DEFAULT_PAGE]
         if not here.is_default:
             # Tables need pandas, and Plotly looks whether it is there: it must not meet it half
@@ -47,7 +46,7 @@ if __name__ == "__main__":
         mode.follow(here)
         controls.remember(controls.choose(here))
         try:
-            with foot.shown(here), url_check.checked(asked):
+            with foot.shown(here), address.checked(asked):
                 say_trouble()
                 page.run()
         finally:  # a page that stops has charts too

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import streamlit as st
@@ -51,6 +52,18 @@ def part(name: str, draw: Callable[P, T]) -> Callable[P, T]:
     `st.rerun`.
     """
     return st.fragment(and_nothing_else()(draw), key=name)
+
+
+def in_browser(name: str, *files: Path) -> Callable[..., Any]:
+    """A part that the browser draws: Streamlit's component of files of HTML, looks and scripts.
+
+    Files of one ending are read one after the other.
+    """
+    texts: dict[str, Any] = {}
+    for kind in ("html", "css", "js"):
+        read = [file.read_text(encoding="utf-8") for file in files if file.suffix == f".{kind}"]
+        texts |= {kind: "\n".join(read)} if read else {}
+    return st.components.v2.component(name, **texts)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from statistics import fmean, stdev, variance
 
 from scipy.special import stdtrit
 
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Row, gathered
 from dpcore.experiments.papers.dpdispca_claims import Verdict
 from dpcore.experiments.pca.paired_curves import Difference
 from dpcore.experiments.pca.sentences import percent
@@ -84,8 +84,8 @@ def check_privacy_curve(rows: Sequence[Row]) -> tuple[Verdict, ...]:
     both = Verdict(
         "Both approach exact PCA as ε grows.",
         min(right.values()) > _NEAR_OPTIMUM,
-        f"At ε = {values[-1]:g} PPCA keeps {right['ppca']:.1%} and MOD-SuLQ "
-        f"{right['modsulq']:.1%}.",
+        f"At ε = {values[-1]:g} PPCA keeps {percent(right['ppca'])} and MOD-SuLQ "
+        f"{percent(right['modsulq'])}.",
     )
     return _order(series, values, "ε = {:g}"), both
 
@@ -134,10 +134,7 @@ def check_accuracies(
 
 
 def _series(rows: Sequence[Row], field: str) -> dict[tuple[str, float], list[float]]:
-    series: dict[tuple[str, float], list[float]] = {}
-    for row in rows:
-        series.setdefault((row["protocol"], row[field]), []).append(row["energy_ratio"])
-    return series
+    return gathered(((row["protocol"], row[field]), row["energy_ratio"]) for row in rows)
 
 
 def _gain(series: Mapping[tuple[str, float], list[float]], protocol: str, value: float) -> float:

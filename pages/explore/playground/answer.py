@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.experiments.pca.export import notebook_of, script_of
+from dpcore.experiments.pca.export import recipe_of
 from dpcore.experiments.pca.runs import reference_bytes
 from dpcore.experiments.pca.sentences import percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec, as_published
@@ -84,8 +84,8 @@ def answer() -> None:
             "playground",
             rows,
             figures={"": lambda: protocol_dots(rows)},
-            script=lambda: script_of(spec),
-            notebook=lambda: notebook_of(spec),
+            script=recipe_of(spec).script,
+            notebook=recipe_of(spec).notebook,
         )
         how_computed("playground", "pca")
 

@@ -14,9 +14,9 @@ from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.learning import statistic_runs
-from dpcore.experiments.learning.export import statistic_notebook, statistic_script
+from dpcore.experiments.learning.export import statistic_recipe
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, StatisticSpec, numbers_in
-from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_statistic
+from dpcore.experiments.ledger.family_charges import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.distributions import (
     bounds_figure,
@@ -117,12 +117,13 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
         )
         moves = "One person moves two counts by one each"
     else:
+        error = f"{release.value - exact:+.2g}".replace("-", "−")
         words = big_number(
             f"{release.value:.4g}",
             f"is the private {spec.kind} of **{plainly(data.name)}** over {n:,} people at "
             f"**ε\u00a0=\u00a0{spec.epsilon:g}**. This is one draw; the "
             f"true one is {exact:.4g}: an error of "
-            f"{release.value - exact:+.2g}.",
+            f"{error}.",
         )
         moves = f"One person can move it by at most {release.sensitivity:.3g}"
     words.markdown(
@@ -269,12 +270,8 @@ def enter(data: Values, spec: StatisticSpec, selection: Selection) -> None:
 def carry_off(data: Values, spec: StatisticSpec, rows: Sequence[Row]) -> None:
     """The figure's rows, and this release as a script and a notebook."""
     origin = data.identity if data.dataset else data.values.tolist()
-    take_away(
-        "statistic",
-        rows,
-        script=lambda: statistic_script(spec, origin),
-        notebook=lambda: statistic_notebook(spec, origin),
-    )
+    recipe = statistic_recipe(spec, origin)
+    take_away("statistic", rows, script=recipe.script, notebook=recipe.notebook)
 
 
 def _column_of(data: Values) -> str:
