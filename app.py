@@ -16,10 +16,6 @@ from pages.server.memory import keep_flat
 
 if __name__ == "__main__":
     # One run of the script: the page the address asks for, under its title and its controls.
-    # Tables need pandas, and Plotly looks whether it is there: it must not meet it half imported
-    # by another visitor's page. Every page comes by here, and waits for it to be whole.
-    import pandas  # noqa: F401
-
     from pages.presenting import mode
     from pages.server import page_lock
     from pages.sidebar import address, controls, foot
@@ -39,6 +35,12 @@ if __name__ == "__main__":
         address.read()
         asked = address.corrected()
         here = PAGES[page.url_path or DEFAULT_PAGE]
+        if not here.is_default:
+            # Tables need pandas, and Plotly looks whether it is there: it must not meet it half
+            # imported by another visitor's page, and waits here for it to be whole. The page that a
+            # server begins with has neither, and does not wait. Nor does it hand Streamlit's
+            # components a mapping: it looks for tables among its values, and imports pandas for it.
+            import pandas  # noqa: F401
         forget_promises()
         telling.follow(here)
         mode.follow(here)

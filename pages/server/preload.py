@@ -1,8 +1,7 @@
 """Everything the first page needs, imported before anybody asks for it."""
 
 import gc
-
-import pandas  # noqa: F401
+from importlib import import_module
 
 from dpcore.data import load_dataset
 from pages.explore.playground import answer, message_sizes  # noqa: F401
@@ -14,5 +13,7 @@ from pages.widgets import component_images, guarantee_card, session_ledger  # no
 
 result_cache.one_blas_thread()
 load_dataset(DEFAULTS["dataset"])
+# Every other page needs it, and waits for it.
+import_module("pandas")
 # What has been imported stays: collections need not look at it again.
 gc.freeze()

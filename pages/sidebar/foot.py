@@ -59,7 +59,7 @@ def _settle(place: DeltaGenerator | None, page: Place) -> None:
 def _write() -> None:
     address.write()
     data = {"page": st.context.url, "query": address.query()}
-    _history(key="history", data=data, on_defaults_change=address.back_to_defaults)
+    _history(key="history", data=[data], on_defaults_change=address.back_to_defaults)
 
 
 def _share(place: DeltaGenerator, page: Place) -> None:

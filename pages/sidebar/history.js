@@ -65,7 +65,7 @@ function keepHistory() {
   return kept;
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data: [data], parentElement, setTriggerValue }) {
   const kept = (globalThis.keptHistory ??= keepHistory());
   const [undo, defaults] = parentElement.querySelectorAll("button");
   undo.onclick = () => history.back();

@@ -73,6 +73,8 @@ def under_pictures(words: Sequence[str], style: str) -> str:
 def _bars(
     rows: Mapping[str, np.ndarray], exact: np.ndarray, feature_names: tuple[str, ...], protocol: str
 ) -> None:
+    import pandas  # noqa: F401  whole, before Plotly looks for it
+
     count = min(MOST_SHOWN, *(len(components) for components in rows.values()))
     component = ask("component_shown", options=range(1, count + 1))
     loadings = {

@@ -67,5 +67,7 @@ def take_away(
 
 
 def _html(figure: go.Figure | Callable[[], go.Figure]) -> str:
+    import pandas  # noqa: F401  whole, before Plotly looks for it
+
     made = figure() if callable(figure) else figure
     return str(made.to_html(include_plotlyjs=True, full_html=True))

@@ -16,7 +16,7 @@ FOOT = """async (script) => {
     const { default: show } = await import(URL.createObjectURL(blob));
     const parentElement = document.body;
     parentElement.innerHTML = "<button></button><button></button>";
-    globalThis.runHasEnded = (query) => show({ data: { query }, parentElement });
+    globalThis.runHasEnded = (query) => show({ data: [{ query }], parentElement });
     runHasEnded("sites=3");
 }"""
 

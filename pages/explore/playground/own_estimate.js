@@ -4,7 +4,7 @@ const FRAME = `<div class="drawing"></div><div class="figure-tools own"><details
   <div class="scroll" tabindex="0" role="region" aria-label="Table"></div>
 </details></div>`;
 
-export default function ({ data, parentElement }) {
+export default function ({ data: [data], parentElement }) {
   const find = (selector) => parentElement.querySelector(selector);
   if (!find(".drawing")) {
     parentElement.innerHTML = FRAME;

@@ -128,7 +128,7 @@ def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
         of_what = (of_each.value, of_each.interval, lead.variances)
         svg = variances_svg(*of_what, colour=colour, alt=alt)
         with figure:
-            _chart(key="own_estimate", data={"svg": svg, "table": _table(alt, *of_what)})
+            _chart(key="own_estimate", data=[{"svg": svg, "table": _table(alt, *of_what)}])
 
 
 def _table(caption: str, estimated: FloatArray, intervals: FloatArray, true: FloatArray) -> str:

@@ -54,7 +54,7 @@ _frames = st.components.v2.component("energy_frames", js=_written("streamlit_fra
 
 def epsilon_slider() -> None:
     """The slider; when it is let go it moves the control that the address is bound to."""
-    _slider(key=_SLIDER, data=control(current().spec), on_released_change=_released)
+    _slider(key=_SLIDER, data=[control(current().spec)], on_released_change=_released)
 
 
 def energy_picture() -> None:
@@ -79,7 +79,7 @@ def fill(spec: RunSpec, dataset: DatasetStatus, rows: list[PcaRow]) -> None:
             st.session_state.pop(_TOLD, None)  # whoever let go wants an answer, not more frames
         if not may_go_on:
             st.session_state.pop(_TOLD, None)
-            _frames(key="energy_frames", data=payload(spec, dataset, [here], 1))
+            _frames(key="energy_frames", data=[payload(spec, dataset, [here], 1)])
         elif not (is_alone() and has_all):  # the browser has them
             st.fragment(_fill)(here, dataset, along_epsilon(spec), is_alone())
 
@@ -89,7 +89,7 @@ def _fill(here: Frame, dataset: DatasetStatus, specs: tuple[RunSpec, ...], is_le
     goes_on = st.session_state.get(_TOLD, ("", False))[0] == setting
     if is_let_go and not goes_on:
         # The browser keeps the others that it has, and gets what else there is in a moment.
-        _frames(key="energy_frames", data=payload(here.spec, dataset, [here]))
+        _frames(key="energy_frames", data=[payload(here.spec, dataset, [here])])
         st.session_state[_TOLD] = setting, False
         ask_again(page_lock.unhurried(_TICK_SECONDS))
         return
@@ -97,7 +97,7 @@ def _fill(here: Frame, dataset: DatasetStatus, specs: tuple[RunSpec, ...], is_le
     if missing and goes_on:
         compute_for(missing, lambda item: item(), _SLICE_SECONDS)
         frames, missing = frames_cache.finished(specs, dataset)
-    _frames(key="energy_frames", data=payload(here.spec, dataset, frames, len(specs)))
+    _frames(key="energy_frames", data=[payload(here.spec, dataset, frames, len(specs))])
     st.session_state[_TOLD] = setting, not missing
     if missing or goes_on:
         ask_again(page_lock.unhurried(_TICK_SECONDS) if missing else None)

@@ -1,7 +1,7 @@
 // What Streamlit calls for the slider, again with each change of `data`; the slider itself stays.
 const controls = new WeakMap();
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data: [data], parentElement, setTriggerValue }) {
   const link = (globalThis.energyExplorer ??= {});
   if (!controls.has(parentElement)) controls.set(parentElement, new Control(parentElement));
   const control = controls.get(parentElement);

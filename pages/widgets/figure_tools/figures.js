@@ -119,7 +119,7 @@ const watcher = new MutationObserver(() => {
 });
 
 // What Streamlit calls, again with each change of `data`.
-export default function ({ data }) {
+export default function ({ data: [data] }) {
   globalThis.figureWords = data;
   watcher.observe(document.querySelector(".stApp"), { childList: true, subtree: true });
   tend();

@@ -20,4 +20,4 @@ def figure_tools(place: Place) -> None:
 
 
 def _tell(place: Place) -> None:
-    _tools(key="figure_tools", data={"settings": settings(place), "promises": promises()})
+    _tools(key="figure_tools", data=[{"settings": settings(place), "promises": promises()}])

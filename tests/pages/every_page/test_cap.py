@@ -129,7 +129,7 @@ def test_curves_nobody_asked_for_are_left_out_under_a_cap(open_page):
     at = set_cap(open_page("learn/start", repetitions="1", protocols="DPdisPCA"), 5.0)
     visit(at, "explore/playground").run()
     parts = {part.proto.component_name: part.proto for part in at.get("bidi_component")}
-    handed_over = json.loads(parts["energy_frames"].json)
+    handed_over = json.loads(parts["energy_frames"].json)[0]
     assert [frame["epsilon"] for frame in handed_over["frames"]] == [1.0]
     assert "Left out under a cap" in said(at)
 

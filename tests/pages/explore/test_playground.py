@@ -42,7 +42,8 @@ def words(at: AppTest) -> str:
 def handed_over(at: AppTest, component: str = "energy_frames") -> dict:
     """What the browser was given to show while epsilon is dragged."""
     parts = {part.proto.component_name: part.proto for part in at.get("bidi_component")}
-    return json.loads(parts[component].json) if component in parts else {"frames": []}
+    given = json.loads(parts[component].json) if component in parts else {"frames": []}
+    return given[0] if isinstance(given, list) else given
 
 
 def frame_of(at: AppTest, epsilon: float) -> dict:
