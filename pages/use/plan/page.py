@@ -36,8 +36,8 @@ def draw(question: Question, progress: Progress) -> None:
             st.markdown("## Every ε and number of people")
             target_maps.people_map(around, question.target, progress.rows("map"))
             st.caption(
-                f"Percent kept in the answer's way. White line: {percent(question.target)} is reached "
-                "to its right. Frame: the answer. Other numbers of people are other people, so "
+                "Percent kept in the answer's way. White line: "
+                f"{percent(question.target)} is reached to its right. Frame: the answer. Other numbers of people are other people, so "
                 f"every cell is run: the mean of at most {target_maps.MAP_DRAWS} draws."
             )
     with right:
@@ -71,12 +71,8 @@ with errors_shown():
     )
     answer, rows = panels.found_so_far(PAGE, question)
     promising = question.base if answer is None else shown_by(answer)
-    promised_cards(
-        promising,
-        selection.dataset,
-        promising.protocols,
-        f"Of ε = {promising.epsilon:g}, until there is an answer." if answer is None else "Of the answer.",
-    )
+    of = f"ε = {promising.epsilon:g}, until there is an answer" if answer is None else "the answer"
+    promised_cards(promising, selection.dataset, promising.protocols, f"Of {of}.")
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, rows)
     if answer is not None:
