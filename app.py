@@ -22,8 +22,7 @@ if __name__ == "__main__":
 
     from pages.presenting import mode
     from pages.server import page_lock
-    from pages.sidebar import address, controls, url_check
-    from pages.sidebar.foot import foot
+    from pages.sidebar import address, controls, foot
     from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
     from pages.stories import telling
     from pages.widgets.figure_tools.small_type import forget_promises
@@ -38,14 +37,14 @@ if __name__ == "__main__":
     page = st.navigation(links(), position="top")
     with page_lock.taken():
         address.read()
-        asked = url_check.corrected()
+        asked = address.corrected()
         here = PAGES[page.url_path or DEFAULT_PAGE]
         forget_promises()
         telling.follow(here)
         mode.follow(here)
         controls.remember(controls.choose(here))
         try:
-            with foot.shown(here), url_check.checked(asked):
+            with foot.shown(here), address.checked(asked):
                 say_trouble()
                 page.run()
         finally:  # a page that stops has charts too

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from dpcore.command_line import main, reproduce
-from dpcore.command_line.sweeping import parse_vary
+from dpcore.command_line.sweep import parse_vary
 from dpcore.data import loading
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.sweep import Sweep, collect

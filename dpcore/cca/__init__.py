@@ -7,8 +7,7 @@ from dpcore.cca.canonical import (
     measured_correlations,
     noise_floor,
 )
-from dpcore.cca.distributed import PROTOCOLS, CanonicalPairs, distributed_cca
-from dpcore.cca.release import joint_moment_sigma
+from dpcore.cca.distributed import PROTOCOLS, CanonicalPairs, distributed_cca, joint_moment_sigma
 
 __all__ = [
     "PROTOCOLS",

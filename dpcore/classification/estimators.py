@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
 from dpcore.arrays import FloatArray
-from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
 from dpcore.classification.fitting import NUMBERS, PrivateLinearClassifier, check_positive
 from dpcore.classification.losses import LOGISTIC, Loss, huber_hinge
+from dpcore.classification.training import BoundedFeatures, gaussian_frequencies
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.estimators.private_estimator import RandomState
 

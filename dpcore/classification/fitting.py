@@ -15,10 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dpcore.arrays import AnyArray, FloatArray
-from dpcore.classification.features import BoundedFeatures
 from dpcore.classification.losses import Loss
 from dpcore.classification.perturbation import METHODS
-from dpcore.classification.training import PrivateFits, train, winners
+from dpcore.classification.training import BoundedFeatures, PrivateFits, train, winners
 from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows, root_seed

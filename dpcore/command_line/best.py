@@ -6,9 +6,14 @@ import argparse
 from dataclasses import asdict
 from statistics import fmean
 
-from dpcore.command_line.options import Commands, add_run_options, spec_from
-from dpcore.command_line.output import ASIDE, print_json, versions
-from dpcore.command_line.sweeping import add_sweep_options, collect_with_progress, run_options
+from dpcore.command_line.options import (
+    Commands,
+    add_run_options,
+    add_sweep_options,
+    run_options,
+    spec_from,
+)
+from dpcore.command_line.output import ASIDE, collect_with_progress, print_json, versions
 from dpcore.errors import ParameterError
 from dpcore.experiments.analysis.cheapest_way import recommend
 from dpcore.experiments.analysis.ranking import (

@@ -8,9 +8,13 @@ from dataclasses import asdict, replace
 from statistics import fmean, stdev
 
 from dpcore.cca import PROTOCOLS
-from dpcore.command_line.options import Commands, add_release_options
-from dpcore.command_line.output import print_json, versions
-from dpcore.command_line.sweeping import add_sweep_options, collect_with_progress, run_options
+from dpcore.command_line.options import (
+    Commands,
+    add_release_options,
+    add_sweep_options,
+    run_options,
+)
+from dpcore.command_line.output import collect_with_progress, print_json, versions
 from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.runs import CCA, epsilon_reaching
@@ -23,7 +27,7 @@ from dpcore.experiments.cca.views import (
     ViewSource,
     cut_from_text,
 )
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Row, gathered
 from dpcore.experiments.engine.sweep import Sweep
 
 AXES = ("epsilon", "samples", "delta")
@@ -151,9 +155,7 @@ def _values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> tuple[fl
 
 def _print_summary(rows: Sequence[Row], over: str | None) -> None:
     """Mean and spread of the captured share, one line a protocol and value."""
-    groups: dict[tuple[str, float | None], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["protocol"], row[over] if over else None), []).append(row)
+    groups = gathered(((row["protocol"], row[over] if over else None), row) for row in rows)
     print(f"{over or '':>10}  {'protocol':<8} {'share':>8} {'spread':>7} {'exact ε':>9}")
     for (protocol, value), members in groups.items():
         shares = [row["correlation_share"] for row in members]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import TypeAlias
 from dpcore.data.column_limits import ColumnRange
 from dpcore.data.preparation import RENAMED
 from dpcore.experiments.cca.spec import CcaSpec
+from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.engine.sweep import RunOptions
 from dpcore.experiments.pca.spec import GIVEN, PREPARATIONS, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
-from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
+from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED
 from dpcore.privacy import CALIBRATIONS
 
 # Where a command hangs itself on the parser.
@@ -120,6 +123,36 @@ def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> Non
     add = partial(parser.add_argument, type=path, required=required, metavar="FILE")
     add("--data", help=f"{instead}a .csv, .parquet, .npz or .npy file")
     add("--dictionary", help="a TOML file with the columns' public limits")
+
+
+def add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """Options of everything that runs more than one cell."""
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="threads that compute side by side (default: one a processor, here %(default)s)",
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="compute on a Dask cluster instead, for example tcp://host:8786 "
+        "(needs the extra 'cluster')",
+    )
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="neither look up results kept on disk nor keep these; see the 'cache' command",
+    )
+
+
+def run_options(arguments: argparse.Namespace) -> RunOptions:
+    """Keyword arguments of `run_sweep` that the options ask for."""
+    return {
+        "workers": arguments.workers,
+        "scheduler": arguments.scheduler,
+        "store": None if arguments.no_cache else Store(),
+    }
 
 
 def path(text: str) -> Path:

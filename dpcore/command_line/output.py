@@ -1,19 +1,26 @@
-"""Results on standard output; progress on standard error."""
+"""Results on standard output and in files; progress on standard error."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import TypeVar
 
 from tqdm import tqdm
 
-from dpcore.experiments.engine.experiment import Row
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row, gathered
+from dpcore.experiments.engine.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
+from dpcore.experiments.engine.work_units import Finished
 
 R = TypeVar("R", bound=Row)
 
@@ -65,13 +72,10 @@ def with_progress(rows: Iterable[R], total: int, label: str) -> Iterator[R]:
 
 def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
     """Mean and spread of the energy ratio, one line a protocol and cell."""
-    groups: dict[tuple[tuple[object, ...], str], list[Row]] = {}
-    for row in rows:
-        cell = tuple(row[field] for field in varying)
-        groups.setdefault((cell, row["protocol"]), []).append(row)
+    groups = gathered(((*(row[field] for field in varying), row["protocol"]), row) for row in rows)
     head = "".join(f"{field:>18}  " for field in varying)
     print(f"{head}{'protocol':<10} {'energy':>8} {'spread':>7} {'exact ε':>9} {'bytes/site':>11}")
-    for (cell, protocol), members in groups.items():
+    for (*cell, protocol), members in groups.items():
         ratios = [row["energy_ratio"] for row in members]
         spread = stdev(ratios) if len(ratios) > 1 else 0.0
         first = "".join(f"{_short(value):>18}  " for value in cell)
@@ -83,3 +87,67 @@ def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
 
 def _short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> SweepResult:
+    """Run a sweep with a count on standard error, and say there what was skipped and why."""
+    finished: list[Finished] = []
+    skipped: list[Row] = []
+    store = options.get("store")
+    damaged = store.damaged if store is not None else 0
+    with tqdm(desc=label, unit="draw", file=ASIDE) as bar:
+        for event in run_sweep(sweep, **options):
+            bar.total = event.total
+            # What was in the store says nothing about speed.
+            bar.initial = event.stored
+            bar.n = event.done
+            bar.refresh()
+            finished.extend(event.finished)
+            skipped.extend(event.skipped)
+    if not finished:
+        print("nothing ran: every setting was skipped", file=ASIDE)
+    for row in skipped:
+        values = ", ".join(f"{key} = {value}" for key, value in row.items() if key != "skipped")
+        print(f"skipped {values}: {row['skipped']}", file=ASIDE)
+    if store is not None and store.damaged > damaged:
+        print(
+            f"{store.damaged - damaged} damaged entries in {store.folder} computed again",
+            file=ASIDE,
+        )
+    return SweepResult(in_order(finished), tuple(skipped))
+
+
+def check_file(parameter: str, path: Path | None) -> None:
+    """Refuse, before anything is computed, a file that cannot be written.
+
+    Raises `ParameterError`: saying why not.
+    """
+    if path is None or stat.S_ISFIFO(_mode(path)):  # a pipe waits for its reader
+        return
+    is_new = not os.path.lexists(path)
+    try:
+        with open(path, "ab"):
+            pass
+        if is_new:
+            os.unlink(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ParameterError(
+            parameter, f"a file that can be written ({reason})", str(path)
+        ) from error
+
+
+def _mode(path: Path) -> int:
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Rows as a table with one header line."""
+    fields = list(dict.fromkeys(key for row in rows for key in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fields)
+        writer.writeheader()
+        writer.writerows(rows)

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from dpcore.command_line.options import Commands
-from dpcore.command_line.output import print_json, print_summary, versions
-from dpcore.command_line.sweeping import (
-    add_sweep_options,
+from dpcore.command_line.options import Commands, add_sweep_options, run_options
+from dpcore.command_line.output import (
     check_file,
     collect_with_progress,
-    run_options,
+    print_json,
+    print_summary,
+    versions,
     write_csv,
 )
 from dpcore.errors import DataUnavailable, ParameterError

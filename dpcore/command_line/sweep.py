@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
-from dpcore.command_line.options import Commands, add_run_options, spec_from
-from dpcore.command_line.output import ASIDE, finite, print_json, print_summary, versions
-from dpcore.command_line.sweeping import (
+from dpcore.command_line.options import (
+    Commands,
+    add_run_options,
     add_sweep_options,
+    run_options,
+    spec_from,
+)
+from dpcore.command_line.output import (
+    ASIDE,
     check_file,
     collect_with_progress,
-    parse_vary,
-    run_options,
+    finite,
+    print_json,
+    print_summary,
+    versions,
     write_csv,
 )
+from dpcore.errors import ParameterError
 from dpcore.experiments.analysis.byte_frontier import rate_points, rate_sweeps
 from dpcore.experiments.analysis.target_search import AXES, Answer, search
 from dpcore.experiments.engine.result_store import (
@@ -76,6 +86,43 @@ def _add_sweep(commands: Commands) -> None:
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="the rows as a table")
     parser.set_defaults(command=_sweep)
+
+
+def parse_vary(texts: Sequence[str]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """ "epsilon=0.1,1,10" as a field and its values.
+
+    Raises `ParameterError` if the field is unknown or a value is not of its kind.
+    """
+    varied = []
+    for text in texts:
+        name, found, values = text.partition("=")
+        field = name.strip().replace("-", "_")
+        if not found or field not in VARIABLE_FIELDS:
+            raise ParameterError(
+                "vary", f"FIELD=VALUE,… with one of {', '.join(VARIABLE_FIELDS)}", text
+            )
+        varied.append((field, tuple(_value(field, value.strip()) for value in values.split(","))))
+    return tuple(varied)
+
+
+def _value(field: str, text: str) -> object:
+    kind = _kind(field)
+    if kind is bool:
+        if text not in ("true", "false"):
+            raise ParameterError("vary", f"true or false for {field}", text)
+        return text == "true"
+    try:
+        return kind(text)
+    except ValueError as error:
+        kinds = {int: "whole numbers", float: "numbers"}
+        raise ParameterError("vary", f"{kinds[kind]} for {field}", text) from error
+
+
+def _kind(field: str) -> type:
+    """Of a field that varies, as the spec declares it: "int | None" is a whole number."""
+    declared = {"intermediate_ratio": "float", "people_per_site": "int"}
+    declared |= {each.name: str(each.type) for each in fields(RunSpec)}
+    return {"int": int, "float": float, "bool": bool}.get(declared[field].split(" ")[0], str)
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
@@ -179,8 +226,8 @@ def _rate(arguments: argparse.Namespace) -> int:
     ]
     points = rate_points(rows)
     if arguments.json:
-        labelled = [{"label": point.label, **asdict(point)} for point in points]
-        print_json({"versions": versions(), "points": labelled, "rows": rows})
+        document = {"versions": versions(), "points": [point.as_row() for point in points]}
+        print_json({**document, "rows": rows})
     else:
         for point in points:
             print(

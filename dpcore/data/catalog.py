@@ -31,8 +31,8 @@ from dpcore.errors import require_one_of
 class Source:
     """One way to have a data set: some files, and what reads them.
 
-    `load` takes the files, where there are any, and `n_samples` where `draws` is set. A part
-    says how many rows it has.
+    `load` takes the files, where there are any, and `n_samples` where `draws` is set. A part says
+    how many rows it has, and `load` is told.
     """
 
     load: Callable[..., Dataset]
@@ -171,7 +171,7 @@ _ENTRIES = (
         (
             Source(localization.load_localization, (localization.LOCALIZATION_FILE,)),
             Source(
-                localization.load_localization_part,
+                localization.load_localization,
                 (localization.LOCALIZATION_PART,),
                 part_of_rows=16_486,
             ),
@@ -197,8 +197,8 @@ _ENTRIES = (
         8,
         (
             Source(census.load_census, (census.CENSUS_FILE,)),
-            Source(census.load_census_test, (census.CENSUS_TEST,), part_of_rows=99_762),
-            Source(census.load_census_head, (census.CENSUS_HEAD,), part_of_rows=1_891),
+            Source(census.load_census, (census.CENSUS_TEST,), part_of_rows=99_762),
+            Source(census.load_census, (census.CENSUS_HEAD,), part_of_rows=1_891),
         ),
         folders=("census-income-kdd",),
         ranges=ranges_of(census.COLUMNS),
@@ -229,6 +229,7 @@ def entry_of(name: str) -> Entry:
             table.n_features,
             table.default_components,
             (Source(lambda: table),),
+            image_shape=table.image_shape,
             ranges=_ranges_in(table),
             site_sizes=() if table.sites is None else tuple(np.bincount(table.sites).tolist()),
         )

@@ -23,7 +23,8 @@ class Dataset:
     Attributes
     ----------
     name, title : str
-        The key in the catalogue and the name for a reader.
+        The key in the catalogue and the name for a reader. What the catalogue says of a data set,
+        these, `image_shape` and `default_components`, is filled in by `load_dataset`.
     X : ndarray of shape (n_samples, n_features), float32 or float64, read-only
         One row a person. May be a memory map.
     labels : ndarray of int, shape (n_samples,), or None
@@ -52,8 +53,8 @@ class Dataset:
         they were among its features. A classifier that reads them is told the answer.
     """
 
-    name: str
-    title: str
+    name: str = ""
+    title: str = ""
     X: FloatArray
     labels: IntArray | None = None
     label_names: tuple[str, ...] | None = None

@@ -2,12 +2,11 @@
 
 from importlib import import_module
 
-from dpcore.pca.aggregator import aggregate
+from dpcore.pca.aggregator import Subspace, aggregate
 from dpcore.pca.draw import Draw
-from dpcore.pca.messages.encoding import MessageError, decode_message, encode_message
+from dpcore.pca.messages import MessageError, decode_message, encode_message
 from dpcore.pca.settings import MASKS, TRUNCATIONS, ReleaseSettings
 from dpcore.pca.site import SiteMessage, site_message
-from dpcore.pca.subspace import Subspace
 
 __all__ = [
     "MASKS",

@@ -1,13 +1,12 @@
-"""Noise added once, to the second moment of everybody: SuLQ, MOD-SuLQ, Analyze Gauss.
+"""Noise added once, to the second moment of everybody: SuLQ, MOD-SuLQ.
 And none, but a random subspace: PPCA (Chaudhuri, Sarwate & Sinha 2012, Algorithm 2).
 
 A trusted aggregator holds all rows. Each function releases the noisy matrix; whatever is computed
 from it afterwards, its leading eigenvectors for instance, is post-processing.
 
-The noisy three differ in how they arrive at its scale. The first two were derived from
-bounds that grow with the dimension, so at their asked epsilon they add far more noise than the
-promise needs: `NoisyMoment.guarantee.epsilon` is what really holds, from the exact Gaussian
-profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
+The scales of both were derived from bounds that grow with the dimension, so at their asked epsilon
+they add far more noise than the promise needs: `NoisyMoment.guarantee.epsilon` is what really
+holds, from the exact Gaussian profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,
     l2_sensitivity_of_second_moment,
-    second_moment_sigma,
 )
 
 
@@ -124,49 +122,14 @@ def modsulq_moment(
     Parameters and errors as in `sulq_moment` and `modsulq_sigma`.
     """
     sigma = modsulq_sigma(len(second_moment), n_samples, budget, row_norm_bound=row_norm_bound)
-    return _symmetric_release(
-        second_moment, n_samples, budget, sigma, row_norm_bound, "triangle", rng
-    )
-
-
-def analyze_gauss(
-    second_moment: FloatArray,
-    n_samples: int,
-    budget: PrivacyBudget,
-    *,
-    calibration: str = "analytic",
-    noise: str = "isometric",
-    row_norm_bound: float = 1.0,
-    rng: np.random.Generator,
-) -> NoisyMoment:
-    """Analyze Gauss (Dwork, Talwar, Thakurta & Zhang 2014): the plain Gaussian mechanism.
-
-    Parameters and errors as in `sulq_moment`; `calibration` is one of
-    `dpcore.privacy.CALIBRATIONS`, `noise` one of `dpcore.mechanisms.NOISE_SHAPES`.
-    """
-    sigma = second_moment_sigma(
-        budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound
-    )
-    return _symmetric_release(second_moment, n_samples, budget, sigma, row_norm_bound, noise, rng)
+    noise = symmetric_gaussian_noise(len(second_moment), sigma, shape="triangle", rng=rng)
+    guarantee = noisy_moment_guarantee(budget, sigma, n_samples, row_norm_bound)
+    return NoisyMoment(second_moment + noise, sigma, guarantee)
 
 
 def symmetric_part(matrix: FloatArray) -> FloatArray:
     """(M + M^T) / 2: the only part of M that the energy tr(V^T M V) sees."""
     return (matrix + matrix.T) / 2
-
-
-def _symmetric_release(
-    second_moment: FloatArray,
-    n_samples: int,
-    budget: PrivacyBudget,
-    sigma: float,
-    row_norm_bound: float,
-    shape: str,
-    rng: np.random.Generator,
-) -> NoisyMoment:
-    noise = symmetric_gaussian_noise(len(second_moment), sigma, shape=shape, rng=rng)
-    guarantee = noisy_moment_guarantee(budget, sigma, n_samples, row_norm_bound)
-    return NoisyMoment(second_moment + noise, sigma, guarantee)
 
 
 def noisy_moment_guarantee(

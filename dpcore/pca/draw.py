@@ -23,9 +23,8 @@ from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.mean_share import check_centring, with_mean_share
-from dpcore.pca.messages.encoding import sent
-from dpcore.pca.messages.names import rounding_step
-from dpcore.pca.settings import ReleaseSettings, noise_of, sites_that_answer
+from dpcore.pca.messages import sent
+from dpcore.pca.settings import ReleaseSettings, noise_of, rounding_step, sites_that_answer
 from dpcore.pca.site import (
     Arrived,
     Calibrate,

@@ -9,12 +9,15 @@ from typing import Any, Self
 
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
-from dpcore.pca.messages.names import rounding_step
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
 from dpcore.streams import AFTER_THE_NOISE, Purpose, Repetition
 
 TRUNCATIONS = ("svd", "psd")
 MASKS = ("published", "wide")
+# How a message may be put into bytes.
+NATIVE = "native"
+PRECISIONS = ("float64", "float32", "float16", "int8")
+ROUNDED = "rounded:"
 # Below it the weight of the mean, its root, may be no number above 0.
 SMALLEST_MEAN_SHARE = 1e-300
 
@@ -54,7 +57,7 @@ class ReleaseSettings:
         themselves; None is all but one, and one of one.
     encoding : str
         How messages are put into bytes: "native", a precision, or "rounded:K" for whole matrices
-        (`dpcore.pca.messages.encoding.encode_message`).
+        (`dpcore.pca.messages.encode_message`).
     dropped_sites : int
         How many of the sites never answer; which ones, a stream of the repetition says
         (`sites_that_answer`).
@@ -133,6 +136,26 @@ class ReleaseSettings:
     def ranking(self) -> str:
         """The criterion of `leading_eigenpairs` that this truncation asks for."""
         return "magnitude" if self.truncation == "svd" else "value"
+
+
+def rounding_step(encoding: str) -> float | None:
+    """The k of "rounded:k", the step in units of sigma; None for the other encodings.
+
+    Raises `ParameterError` if the encoding is unknown or the step not a positive number.
+    """
+    if encoding == NATIVE or encoding in PRECISIONS:
+        return None
+    try:
+        step = float(encoding.removeprefix(ROUNDED)) if encoding.startswith(ROUNDED) else 0.0
+    except ValueError:
+        step = 0.0
+    if not 0 < step < math.inf:
+        raise ParameterError(
+            "encoding",
+            f"{NATIVE}, {', '.join(PRECISIONS)} or {ROUNDED}K with a positive step of K sigma",
+            encoding,
+        )
+    return step
 
 
 def check_mean_share(mean_share: float) -> None:

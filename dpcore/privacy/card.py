@@ -7,11 +7,11 @@ sentence promises more than the guarantee does.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpcore.privacy.budget import Against, Guarantee
-from dpcore.privacy.explanations import Assumption
+from dpcore.privacy.explanations import STATED, Assumption
 from dpcore.privacy.meaning import (
     best_guess,
     exceedance_bound,
@@ -27,24 +27,7 @@ CARD_TYPE_ONE = 0.05
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-EXPLANATIONS = {
-    "asked": "What the settings ask for. The noise is computed from it, by the chosen calibration.",
-    "exact": "What the noise really promises, from the exact profile of the mechanism, against the "
-    "worst of those it holds against. It can be better or worse than what was asked.",
-    "against": "Who may look, and what holds against each. "
-    "Your own site is not among them: it holds your row.",
-    "delta": "A slack on every probability the guarantee speaks of. "
-    "It should be well below one over the number of people.",
-    "relation": "Two data sets are neighbours when they differ in one person's row. "
-    "The guarantee compares what would be seen with your row and with any other in its place.",
-    "odds": "How far the release moves the odds of somebody who knows every other row "
-    "and all but which of two rows is yours.",
-    "power": "The adversary cries out when the release looks like your row. "
-    "This is the most that any such test can find, at that rate of false alarms.",
-    "guess": "Somebody tosses a coin to put in your row or another, shows the release and lets "
-    "the adversary guess. No strategy is right more often than this.",
-    "noise": "The standard deviation of the noise, and by how much one row can move the result.",
-}
+EXPLANATIONS = {key: each.brief for key, each in STATED.items()}
 
 
 @dataclass(frozen=True)
@@ -172,41 +155,25 @@ def _headline(guarantee: Guarantee) -> str:
     )
 
 
-def _rows(guarantee: Guarantee) -> list[CardRow]:
-    asked = guarantee.asked
-    rows = []
-    if asked is not None:
-        rows.append(
-            CardRow(
-                "Asked", f"ε = {say_number(asked.epsilon)}, δ = {say_delta(asked.delta)}", "asked"
-            )
-        )
-    rows.append(CardRow("Holds", _say_what_holds(guarantee), "exact"))
+def _rows(guarantee: Guarantee) -> Iterator[CardRow]:
+    if (asked := guarantee.asked) is not None:
+        said = f"ε = {say_number(asked.epsilon)}, δ = {say_delta(asked.delta)}"
+        yield CardRow("Asked", said, "asked")
+    yield CardRow("Holds", _say_what_holds(guarantee), "exact")
     if guarantee.mechanism == "data-independent" or not guarantee.is_private:
-        return rows
+        return
     if guarantee.against:
-        rows.append(CardRow("Holds against", _say_against_whom(guarantee.against), "against"))
-    rows.append(CardRow("δ in words", one_in(guarantee.delta), "delta"))
-    rows.append(CardRow("Neighbours", "one row replaced", "relation"))
-    rows.append(CardRow("Odds", _say_odds(guarantee), "odds"))
-    power = _percent(float(guarantee_power(guarantee, CARD_TYPE_ONE)))
-    rows.append(
-        CardRow(
-            "Strongest test",
-            f"finds you at most {power} % of the time, with {100 * CARD_TYPE_ONE:g} % false alarms",
-            "power",
-        )
-    )
+        yield CardRow("Holds against", _say_against_whom(guarantee.against), "against")
+    yield CardRow("δ in words", one_in(guarantee.delta), "delta")
+    yield CardRow("Neighbours", "one row replaced", "relation")
+    yield CardRow("Odds", _say_odds(guarantee), "odds")
+    power, level = _percent(float(guarantee_power(guarantee, CARD_TYPE_ONE))), 100 * CARD_TYPE_ONE
+    found = f"finds you at most {power} % of the time, with {level:g} % false alarms"
+    yield CardRow("Strongest test", found, "power")
     right, blind = icon_counts(guarantee)
-    rows.append(
-        CardRow(
-            "Best guess",
-            f"right at most {right} times in 100; a coin is right {blind} times",
-            "guess",
-        )
-    )
-    rows.append(CardRow("Noise", _say_noise(guarantee), "noise"))
-    return rows
+    said = f"right at most {right} times in 100; a coin is right {blind} times"
+    yield CardRow("Best guess", said, "guess")
+    yield CardRow("Noise", _say_noise(guarantee), "noise")
 
 
 def _say_what_holds(guarantee: Guarantee) -> str:
@@ -263,23 +230,23 @@ def _say_noise(guarantee: Guarantee) -> str:
     return f"{scale}added by {guarantee.noise_added_by}"
 
 
-def _badges(guarantee: Guarantee) -> list[Badge]:
+def _badges(guarantee: Guarantee) -> Iterator[Badge]:
     if guarantee.mechanism == "data-independent":
-        return [Badge("independent of the data", "neutral")]
+        yield Badge("independent of the data", "neutral")
+        return
     if not guarantee.is_private:
-        badges = [Badge("not private", "bad")]
+        yield Badge("not private", "bad")
     else:
         # One verdict: nobody reads on after a green "private".
         is_weak = best_guess(guarantee) > 0.95
-        badges = [Badge("weak promise", "bad") if is_weak else Badge("private", "good")]
+        yield Badge("weak promise", "bad") if is_weak else Badge("private", "good")
         if guarantee.delta == 0:
-            badges.append(Badge("pure: δ = 0", "neutral" if is_weak else "good"))
+            yield Badge("pure: δ = 0", "neutral" if is_weak else "good")
     if guarantee.asked is not None:
         if not guarantee.keeps_asked:
-            badges.append(Badge("breaks what was asked", "bad"))
+            yield Badge("breaks what was asked", "bad")
         elif guarantee.epsilon < 0.99 * guarantee.asked.epsilon:
-            badges.append(Badge("stronger than asked", "neutral"))
-    return badges
+            yield Badge("stronger than asked", "neutral")
 
 
 def _percent(share: float) -> str:

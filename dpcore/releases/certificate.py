@@ -1,4 +1,7 @@
-"""The certificate: what a release promises, in numbers from which it can be computed again."""
+"""The certificate: what a release promises, in numbers from which it can be computed again.
+
+The same as a page for people: one HTML file that loads nothing, with room to sign.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,8 +31,24 @@ from dpcore.releases.project import Total
 
 FORM = "dp-pca-lab/certificate/1"
 
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: 0; }
+.promise { font-size: 1.15rem; border-left: 4px solid #2a78d6; padding-left: 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
+         border-bottom: 1px solid #8884; overflow-wrap: anywhere; }
+th { font-weight: 500; width: 16rem; }
+.sign { margin-top: 3rem; display: grid; grid-template-columns: 1fr 1fr; gap: 2rem; }
+.sign div { border-top: 1px solid; padding-top: .3rem; }
+"""
+READER_ALONE = (
+    "The reader sees the release, and neither the memory of the computer that made it nor how long "
+    "it took. Refusals and what the command says of the table are for the holder alone."
+)
 ASSUMPTIONS = tuple(
-    """\
+    f"""\
 The dictionary was written without looking at the table: limits, levels, middles, the norm bound \
 and the number of rows a person may have are public.
 Rows that belong to one person carry one name in the person column, or each person has one row \
@@ -37,8 +57,7 @@ Epsilon, delta, the number of components, the preparation and the time of the re
 without looking at the table, or from earlier releases of this project alone.
 All that was ever released about these people is in this project's ledger, which nobody set back.
 The operating system's random numbers are uniform, and unknown to whoever reads the release.
-The reader sees the release, and neither the memory of the computer that made it nor how long it \
-took. Refusals and what the command says of the table are for the holder alone.
+{READER_ALONE}
 The processor adds, multiplies and divides double-precision numbers as IEEE 754 prescribes.
 """.splitlines()
 )
@@ -131,6 +150,14 @@ def relation(rows_per_person: int) -> str:
     )
 
 
+def who_is_one(person: str | None) -> str:
+    """Who is protected together, in words: that is the dictionary's to say, and can be said wrong.
+
+    person: The column that names people.
+    """
+    return "each row is another" if person is None else f"whoever “{person}” names"
+
+
 def promise(epsilon: float, delta: float, rows_per_person: int) -> str:
     """The guarantee as one sentence, its numbers rounded up."""
     who = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
@@ -172,3 +199,73 @@ def _commit() -> str:
 def as_json(document: dict[str, Any]) -> bytes:
     """The file of a certificate."""
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def certificate_page(certificate: dict[str, Any]) -> str:
+    """The page of a certificate."""
+    title = escape(certificate["title"] or certificate["name"])
+    assumptions = "".join(f"<li>{escape(each)}</li>" for each in certificate["assumptions"])
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Certificate: {title}</title><style>{_STYLE}</style>
+<h1>{title}</h1><p>Release “{escape(certificate["name"])}”, {escape(certificate["made"])}</p>
+<p class="promise">{escape(certificate["promise"])}</p>
+<p>{escape(certificate["relation"])}</p>
+<h2>Privacy</h2>{_table(_privacy(certificate))}
+<h2>It holds if</h2><ol>{assumptions}</ol>
+<h2>What was released</h2>{_table(_result(certificate))}
+<h2>Mechanism</h2>{_table(certificate["mechanism"])}
+<h2>Software</h2>{_table(certificate["software"])}
+<p>To check: <code>python -m dpcore verify FOLDER</code>.</p>
+<div class="sign"><div>Signed off by</div><div>Date</div></div>
+</html>
+"""
+
+
+def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
+    total, asked = certificate["total"], certificate["asked"]
+    return {
+        "Holds": f"ε = {say_number(certificate['epsilon'])} at "
+        f"δ = {say_delta(certificate['delta'])}",
+        "Asked": f"ε = {say_delta(asked['epsilon'])} at δ = {say_delta(asked['delta'])}",
+        "A person": who_is_one(certificate["dictionary"]["rows"].get("person")),
+        "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
+        f"δ = {say_delta(total['delta'])}",
+        "Most that the project may ever spend": f"ε = {say_delta(total['cap_epsilon'])} at "
+        f"δ = {say_delta(total['cap_delta'])}",
+    }
+
+
+def _result(certificate: dict[str, Any]) -> dict[str, Any]:
+    result, dictionary = certificate["result"], certificate["dictionary"]
+    shares = "; ".join(map(_share, result["explained_variance_ratio"]))
+    above = result["above_noise"]
+    return {
+        "Components": result["components"],
+        "Of columns": ", ".join(dictionary["columns"]),
+        "Rows (noisy)": f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g}",
+        "Preparation": certificate["preparation"]["name"],
+        "Variance that each explains, with its 90 % interval": shares,
+        "All together": _share(result["captured"]),
+        "Of what the best subspace explains": _share(result["of_best"]),
+        "Components that noise alone would not give": "not told" if above is None else above,
+    }
+
+
+def _share(estimate: list[float] | None) -> str:
+    if estimate is None:
+        return "lost in the noise"
+    value, low, high = (100 * each for each in estimate)
+    return f"{value:.3g} % ({low:.3g} to {high:.3g})"
+
+
+def _said(value: object) -> str:
+    return say_delta(value) if isinstance(value, float) and 0 < value < 1e-3 else str(value)
+
+
+def _table(values: dict[str, Any]) -> str:
+    rows = (
+        f"<tr><th>{escape(str(key).replace('_', ' '))}</th><td>{escape(_said(value))}</td></tr>"
+        for key, value in values.items()
+    )
+    return f"<table>{''.join(rows)}</table>"

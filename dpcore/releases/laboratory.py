@@ -2,14 +2,21 @@
 
 Cells are scaled as a release scales them: from -1 to 1, the column's middle at 0. The laboratory
 promises something to every row, so that each person has one row here, the first.
+
+A file that somebody brings is in memory and stays there: nothing is written, and an error repeats
+nothing of what is in it.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import io
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpcore.arrays import FloatArray, IntArray
@@ -17,14 +24,22 @@ from dpcore.data import Dataset
 from dpcore.data.sites import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.releases.calibration import bound_of
-from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.encoding import Reading, grid_blocks, texts
+from dpcore.releases.dictionary import MOST_FEATURES, Column, Dictionary
+from dpcore.releases.encoding import Reading, grid_blocks, numbers, texts
 from dpcore.releases.exact.integer_rows import GRID
-from dpcore.releases.tables import Table
+from dpcore.releases.tables import DAMAGED, Cells, Table, unpacked_npz
 
 MOST_CELLS = 1 << 26
 MOST_CLASSES = 100
 _USUAL_COMPONENTS = 5
+LARGEST_UPLOAD = 50_000_000
+LARGEST_UNPACKED = 500_000_000
+_LOOKED_AT, _LONGEST_LINE = 1_000, 1 << 22
+_READABLE = {
+    ".csv": "a CSV table in UTF-8 with a header and as many cells in every row",
+    ".parquet": "a sound Parquet file of numbers and texts",
+    ".npz": "a sound NPZ file with a matrix X or an array a column",
+}
 
 
 def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None = None) -> Dataset:
@@ -121,3 +136,130 @@ def _labels(
     is_any = indicators.any(axis=1)
     labels = np.where(is_any, indicators.argmax(axis=1), indicators.shape[1])
     return labels, label.levels if is_any.all() else (*label.levels, "none")
+
+
+@dataclass(frozen=True, eq=False)
+class Upload:
+    """A table in memory.
+
+    name: Of the file.
+    columns: As `Table` takes them.
+    """
+
+    name: str
+    columns: dict[str, Cells]
+
+    @property
+    def n_rows(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def is_numeric(self, column: str) -> bool:
+        """Whether the first thousand cells are numbers, where there are any; for the holder."""
+        first = self.columns[column][:_LOOKED_AT]
+        are_there = pc.is_valid(texts(first, column)).to_numpy(zero_copy_only=False)
+        return bool(np.isfinite(numbers(first, column))[are_there].all())
+
+
+def read_upload(name: str, content: bytes) -> Upload:
+    """The columns of a file.
+
+    name: Ends in .csv, .parquet or .npz.
+    Raises `ParameterError` if it is no such file, or larger than 50 MB, or more than 500 MB
+        unpacked.
+    """
+    ending = PurePath(name).suffix.lower()
+    if ending not in _READABLE:
+        raise ParameterError("file", f"named {', '.join(_READABLE)}", name)
+    if len(content) > LARGEST_UPLOAD:
+        raise ParameterError(
+            "file", f"at most {LARGEST_UPLOAD // 10**6} MB (the command line takes larger ones)",
+            f"{len(content) / 1e6:.0f} MB",
+        )  # fmt: skip
+    read = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}[ending]
+    try:
+        columns = read(content)
+        if not columns or len(set(map(len, columns.values()))) > 1:
+            raise ValueError("no table")
+    except ParameterError:
+        raise
+    except DAMAGED as error:
+        raise ParameterError("file", _READABLE[ending], name) from error
+    if not len(next(iter(columns.values()))):
+        raise ParameterError("file", "a table with rows", name)
+    return Upload(name, columns)
+
+
+def _csv(content: bytes) -> dict[str, Cells]:
+    from pyarrow import csv
+
+    blocks = csv.ReadOptions(block_size=_LONGEST_LINE, use_threads=False)
+    with csv.open_csv(pa.BufferReader(content), read_options=blocks) as it:
+        names = _checked(it.schema.names)
+    as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    table = csv.read_csv(pa.BufferReader(content), read_options=blocks, convert_options=as_text)
+    return _whole(table)
+
+
+def _parquet(content: bytes) -> dict[str, Cells]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(pa.BufferReader(content)) as file:
+        schema = file.schema_arrow
+        _checked(schema.names)
+        names = [field.name for field in schema if _is_readable(field.type)]
+        _check_size(file.metadata.num_rows * 8 * len(names))
+    # As the dictionaries they are stored as: a text that is repeated is there once.
+    as_stored = [field.name for field in schema if field.name in names and _is_text(field.type)]
+    table = parquet.read_table(pa.BufferReader(content), columns=names, read_dictionary=as_stored)
+    for name in as_stored:
+        _check_size(sum(map(_unpacked_size, table.column(name).chunks)))
+    return _whole(table)
+
+
+def _npz(content: bytes) -> dict[str, Cells]:
+    arrays: dict[str, Any] = unpacked_npz(io.BytesIO(content), LARGEST_UNPACKED)
+    matrix = arrays.get("X")
+    if matrix is not None and matrix.ndim == 2:
+        arrays = {f"x{number}": column for number, column in enumerate(matrix.T, 1)}
+    _checked(list(arrays))
+    return {name: each for name, each in arrays.items() if each.ndim == 1}
+
+
+def _checked(names: list[str]) -> list[str]:
+    if len(names) > MOST_FEATURES:
+        raise ParameterError("file", f"a table of at most {MOST_FEATURES:,} columns", len(names))
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ParameterError("file", "a table whose columns have different names", twice[0])
+    return names
+
+
+def _whole(table: pa.Table) -> dict[str, Cells]:
+    def one(chunks: pa.ChunkedArray) -> pa.Array:
+        # The text of one array is at most 2 GB, and an upload far less.
+        joined = chunks.combine_chunks()
+        is_stored = pa.types.is_dictionary(joined.type)
+        return joined.dictionary_decode() if is_stored else joined
+
+    return {name: one(table.column(name)) for name in table.column_names}
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    of = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(of) or pa.types.is_large_string(of))
+
+
+def _is_readable(kind: pa.DataType) -> bool:
+    is_one = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return _is_text(kind) or any(test(kind) for test in is_one)
+
+
+def _unpacked_size(chunk: pa.Array) -> int:
+    if not pa.types.is_dictionary(chunk.type):
+        return int(chunk.nbytes)
+    return int(pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0)
+
+
+def _check_size(n_bytes: int) -> None:
+    if n_bytes > LARGEST_UNPACKED:
+        most = f"at most {LARGEST_UNPACKED // 10**6} MB unpacked"
+        raise ParameterError("file", most, f"{n_bytes / 1e6:.0f} MB")

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -216,24 +216,10 @@ class Project:
         if name.lower() in taken or folder.exists():
             end = "" if folder.exists() else " (it was charged and never finished)"
             raise ParameterError("name", f"new to this project{end}", name)
-        asked = self._bound([(costs.mu, costs.distance)])
-        spent = [(each.mu, each.distance) for each in before]
-        after = self._bound([*spent, (costs.mu, costs.distance)])
-        if after.delta > self.cap.reserve:
-            raise BeyondCap(
-                f"The sampler's distance would take δ = {say_number(after.delta)}, and the cap "
-                f"keeps {say_number(self.cap.reserve)} for that: a cap of larger δ, or smaller ε, "
-                "keeps more."
-            )
-        self.cap.require(self._bound(spent), after, asked)
-
-    def _bound(self, spent: list[tuple[float, float]]) -> Bound:
-        distance = sum(each for _, each in spent)
-        mu = composed_mu(*(each for each, _ in spent))
-        return Bound(mu, delta_of_distance(distance, self.cap.epsilon), float("inf"))
+        _require_admitted(self.cap, before, costs)
 
     def _total(self, charged: tuple[Charged, ...]) -> Total:
-        bound = self._bound([(each.mu, each.distance) for each in charged])
+        bound = _bound(self.cap, *charged)
         distance = sum(each.distance for each in charged)
         epsilon, delta = self.cap.epsilon, self.cap.delta
         return Total(bound.mu, distance, self.cap.epsilon_of(bound.mu), delta, epsilon, delta)
@@ -278,6 +264,31 @@ def folder_name(parameter: str, name: str) -> str:
             parameter, "up to 64 letters, digits, _ and -, a letter or digit first", name
         )
     return name
+
+
+def require_room_to_begin(cap: tuple[float, float], costs: Costs) -> None:
+    """Refuse the first release of a new project that its own cap does not admit.
+
+    Raises `ParameterError` if it is no cap, `BeyondCap` if it does not.
+    """
+    _require_admitted(_cap(*cap), (), costs)
+
+
+def _require_admitted(cap: Cap, spent: Sequence[Costs], costs: Costs) -> None:
+    after = _bound(cap, *spent, costs)
+    if after.delta > cap.reserve:
+        raise BeyondCap(
+            f"The sampler's distance would take δ = {say_number(after.delta)}, and the cap "
+            f"keeps {say_number(cap.reserve)} for that: a cap of larger δ, or smaller ε, keeps "
+            "more."
+        )
+    cap.require(_bound(cap, *spent), after, _bound(cap, costs))
+
+
+def _bound(cap: Cap, *spent: Costs) -> Bound:
+    distance = sum(each.distance for each in spent)
+    mu = composed_mu(*(each.mu for each in spent))
+    return Bound(mu, delta_of_distance(distance, cap.epsilon), float("inf"))
 
 
 def _cap(epsilon: float, delta: float) -> Cap:

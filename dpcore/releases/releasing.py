@@ -17,7 +17,7 @@ from dpcore.releases.dictionary import Dictionary, dictionary_from, read_diction
 from dpcore.releases.encoding import Reading
 from dpcore.releases.folder import files_of
 from dpcore.releases.measurement import PREPARATIONS, is_held_once, measure, sum_and_count
-from dpcore.releases.project import Project, folder_name
+from dpcore.releases.project import LEDGER, Project, folder_name, require_room_to_begin
 from dpcore.releases.tables import Table
 
 if TYPE_CHECKING:
@@ -128,13 +128,17 @@ def write_release(
     )
     exact = scales.epsilon(asked.delta, asked.epsilon)
     table = Table(data, dictionary.keys, dictionary.n_features)
-    folder_name("name", name)  # of a refused one no project begins, whose cap is for good
-    if not isinstance(project, Project):
-        project = Project(project, cap)
-    # Before the table is read, which may take long; decided for good with the charge.
-    project.require_room(name, scales)
+    folder_name("name", name)
+    # Before the table is read, which may take long; decided for good with the charge. Of a refused
+    # release no project begins, whose cap is for good.
+    if isinstance(project, Project) or cap is None or (Path(project) / LEDGER).exists():
+        project = project if isinstance(project, Project) else Project(project, cap)
+        project.require_room(name, scales)
+    else:
+        require_room_to_begin(cap, scales)
     reading = Reading() if reading is None else reading
     total = sum_and_count(table, dictionary, scales, reading, partial(watch, "centre"))
+    project = project if isinstance(project, Project) else Project(project, cap)
     spent = project.charge(name, scales, exact, asked.delta)
     measured = measure(
         table, dictionary, scales, total, n_components=int(asked.n_components),

@@ -23,8 +23,29 @@ Block = TypeVar("Block")
 Made = TypeVar("Made")
 
 
+class AtSites:
+    """People at S sites, and the mean of the rows of each."""
+
+    means: FloatArray
+    n_samples: IntArray
+
+    @property
+    def n_sites(self) -> int:
+        return len(self.n_samples)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.means.shape[1])
+
+    @property
+    def weights(self) -> FloatArray:
+        """n_s / N, shape (n_sites,)."""
+        weights: FloatArray = self.n_samples / self.n_samples.sum()
+        return weights
+
+
 @dataclass(frozen=True, eq=False)
-class SiteMoments:
+class SiteMoments(AtSites):
     """First and second moments of the rows held by each of S sites.
 
     Attributes
@@ -40,23 +61,9 @@ class SiteMoments:
     n_samples: IntArray
 
     @property
-    def n_sites(self) -> int:
-        return len(self.n_samples)
-
-    @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
         """Data type of the second moments."""
         return self.second_moments.dtype
-
-    @property
-    def n_features(self) -> int:
-        return int(self.means.shape[1])
-
-    @property
-    def weights(self) -> FloatArray:
-        """n_s / N, shape (n_sites,)."""
-        weights: FloatArray = self.n_samples / self.n_samples.sum()
-        return weights
 
     def at(self, sites: Sequence[int]) -> SiteMoments:
         """Moments of some of the sites; these themselves where it is all of them, in order."""

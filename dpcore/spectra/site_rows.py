@@ -14,6 +14,7 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.row_norms import shorten
 from dpcore.spectra.moments import (
     BLOCK_ROWS,
+    AtSites,
     SiteMoments,
     check_sites,
     mapped,
@@ -48,7 +49,7 @@ class _InMemory:
 
 
 @dataclass(frozen=True, eq=False)
-class SiteRows:
+class SiteRows(AtSites):
     """The rows of each of S sites, where a private centre is drawn before moments can be taken.
 
     Attributes
@@ -113,20 +114,6 @@ class SiteRows:
     def rows(self) -> FloatArray:
         """All rows, those at no site too."""
         return self.read()
-
-    @property
-    def n_sites(self) -> int:
-        return len(self.sites)
-
-    @property
-    def n_features(self) -> int:
-        return int(self.means.shape[1])
-
-    @property
-    def weights(self) -> FloatArray:
-        """n_s / N, shape (n_sites,)."""
-        weights: FloatArray = self.n_samples / self.n_samples.sum()
-        return weights
 
     def at(self, sites: Sequence[int]) -> SiteRows:
         """Rows of some of the sites; these themselves where it is all of them, in order."""

@@ -30,13 +30,6 @@ the Gaussian one, Mironov (2012) for what floating point does to the former.
 
 from __future__ import annotations
 
-from dpcore.statistics.law import (
-    MECHANISMS,
-    STATISTICS,
-    error_law,
-    people_needed,
-    replace_one_sensitivity,
-)
 from dpcore.statistics.private import (
     LARGEST_END,
     clipping_bias,
@@ -44,7 +37,14 @@ from dpcore.statistics.private import (
     private_mean,
     private_variance,
 )
-from dpcore.statistics.release import PrivateStatistic
+from dpcore.statistics.release import (
+    MECHANISMS,
+    STATISTICS,
+    PrivateStatistic,
+    error_law,
+    people_needed,
+    replace_one_sensitivity,
+)
 
 __all__ = [
     "LARGEST_END",

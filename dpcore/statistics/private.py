@@ -8,8 +8,13 @@ from numpy.typing import ArrayLike
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.privacy import PrivacyBudget
-from dpcore.statistics.law import ONE_VALUE, TWO_BINS, replace_one_sensitivity
-from dpcore.statistics.release import PrivateStatistic, release
+from dpcore.statistics.release import (
+    ONE_VALUE,
+    TWO_BINS,
+    PrivateStatistic,
+    release,
+    replace_one_sensitivity,
+)
 
 # Sums and squares of values within such bounds are numbers too, whatever the values.
 LARGEST_END = 1e100

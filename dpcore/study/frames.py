@@ -180,14 +180,16 @@ def frame_length(plan: StudyPlan, round_: str) -> int:
     return len(MARK) + _LENGTH.size + _MOST_HEADER + int(np.prod(shape)) * 8 + _DIGEST
 
 
+def _header(plan: StudyPlan, request: Request, site: str) -> dict[str, Any]:
+    shape, dtype = shape_of(plan, request.round)
+    return {"form": FORM, "study": plan.digest, "request": request.id, "site": site,
+            "shape": list(shape), "dtype": dtype}  # fmt: skip
+
+
 def frame(plan: StudyPlan, request: Request, site: str, values: AnyArray) -> bytes:
     """What a site sends in answer to a request."""
-    shape, dtype = shape_of(plan, request.round)
-    header = json.dumps(
-        {"form": FORM, "study": plan.digest, "request": request.id, "site": site,
-         "shape": list(shape), "dtype": dtype},
-        sort_keys=True,
-    ).encode()  # fmt: skip
+    _, dtype = shape_of(plan, request.round)
+    header = json.dumps(_header(plan, request, site), sort_keys=True).encode()
     body = MARK + _LENGTH.pack(len(header)) + header + np.ascontiguousarray(values, dtype).tobytes()
     return body + sha256(body).digest()
 
@@ -209,8 +211,7 @@ def values_from(raw: bytes, plan: StudyPlan, request: Request, site: str) -> Any
         header = json.loads(raw[start : start + min(length, _MOST_HEADER)])
     except (ValueError, RecursionError):
         raise FrameError(f"{site} sent a frame whose header is no JSON") from None
-    expected = {"form": FORM, "study": plan.digest, "request": request.id, "site": site,
-                "shape": list(shape), "dtype": dtype}  # fmt: skip
+    expected = _header(plan, request, site)
     if not isinstance(header, dict) or header.keys() != expected.keys():
         raise FrameError(f"{site} sent a frame with other fields than this version has")
     for name, right in expected.items():

@@ -10,7 +10,8 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -25,9 +26,9 @@ from dpcore.study.aggregation import (
     components,
     energy_at_sites,
     left_out_agreement,
+    study_certificate,
     views,
 )
-from dpcore.study.certificate import study_certificate
 from dpcore.study.frames import (
     MOMENT,
     MOST_ATTEMPTS,
@@ -38,11 +39,46 @@ from dpcore.study.frames import (
     is_request_id,
     values_from,
 )
-from dpcore.study.hub_state import DONE, FAILED, JOINING, HubState
 from dpcore.study.plan import StudyPlan
 
+JOINING, DONE, FAILED = "joining", "done", "failed"
 _STATE, RESULT, CERTIFICATE = "hub.json", "result.npz", "certificate.json"
 _MOST_EVENTS = 500
+
+
+@dataclass(frozen=True)
+class HubState:
+    """Where a study is.
+
+    phase: {"joining", "sum", "moment", "done", "failed"}
+    keys: Public keys of the sites that have joined.
+    attempt: 0 before the first.
+    roster: Sites of this attempt.
+    answered: Those that have sent what this round asks for.
+    refused: Sentences of those that refused it.
+    n_rows: Noisy.
+    deadline: When this phase ends, in seconds since the epoch.
+    why: Of a study that failed, in one sentence.
+    sent_bytes: What each site has sent in all.
+    events: tuple of (seconds, sentence)
+    """
+
+    phase: str
+    deadline: float
+    keys: dict[str, str] = field(default_factory=dict)
+    attempt: int = 0
+    roster: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)
+    centre: tuple[int, ...] = ()
+    n_rows: float = 0.0
+    why: str = ""
+    sent_bytes: dict[str, int] = field(default_factory=dict)
+    events: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.phase in (DONE, FAILED)
 
 
 class Hub:
@@ -150,7 +186,8 @@ class Hub:
         with self._lock:
             state = self.state
             if state.phase == JOINING:
-                self._tick_joining(state)
+                if len(state.keys) == len(self.plan.sites) or self._now() >= state.deadline:
+                    self._begin(tuple(site for site in self.plan.sites if site in state.keys))
             elif state.phase in (SUM, MOMENT):
                 is_late = self._now() >= state.deadline
                 if is_late and self._in_chain and len(self._waiting) > 1:
@@ -162,13 +199,6 @@ class Hub:
 
     def _next_deadline(self) -> dict[str, float]:
         return {"deadline": self._now() + self.plan.round_seconds} if self._in_chain else {}
-
-    def _tick_joining(self, state: HubState) -> None:
-        if len(state.keys) == len(self.plan.sites):
-            self._begin(self.plan.sites)
-        elif self._now() >= state.deadline:
-            there = tuple(site for site in self.plan.sites if site in state.keys)
-            self._begin(there)
 
     def _begin(self, roster: tuple[str, ...]) -> None:
         """An attempt among these sites, drawn and charged anew."""
@@ -208,8 +238,6 @@ class Hub:
         state = self.state
         values = self._values(there, self.request)
         found = components(self.plan, values, state.centre, state.n_rows)
-        path = self.folder / RESULT
-        partial = path.with_suffix(".partial.npz")
         arrays: dict[str, Any] = {name: told_of(found, name) for name in TOLD} | {
             "components": found.components, "eigenvalues": found.eigenvalues,
             "centre": found.centre, "n_rows": found.n_rows, "sites": np.array(there),
@@ -220,9 +248,10 @@ class Hub:
         if self.plan.first_view is not None:
             names = "x_rotations", "y_rotations", "correlations"
             arrays |= dict(zip(names, views(self.plan, values), strict=True))
-        np.savez(partial, **arrays)
-        os.replace(partial, path)
-        certificate = study_certificate(self.plan, state, arrays)
+        file = BytesIO()
+        np.savez(file, **arrays)
+        _write(self.folder / RESULT, file.getvalue())
+        certificate = study_certificate(self.plan, state.attempt, arrays)
         _write(self.folder / CERTIFICATE, json.dumps(certificate, indent=1).encode())
         self._change(f"components from {len(there)} sites", phase=DONE, answered=there)
 

@@ -179,7 +179,6 @@ class Query:
     numeral: int
     epsilon: float
     answer: float
-    n_people: int
 
 
 class Spend:
@@ -220,7 +219,7 @@ class Spend:
             )
         is_it = (self._numerals == numeral).astype(float)
         mean = private_mean(is_it, bounds=(0, 1), epsilon=epsilon, rng=self._rng)
-        query = Query(seat, numeral, epsilon, float(mean) * len(is_it), len(is_it))
+        query = Query(seat, numeral, epsilon, float(mean) * len(is_it))
         self.queries.append(query)
         return query
 

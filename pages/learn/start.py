@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.data import list_datasets
-from dpcore.figures.families.network import network_svg
+from dpcore.figures.tradeoffs.messages import network_svg
 from pages.sidebar.navigation import PAGES, page_path
 from pages.widgets.charts import is_dark
 from pages.widgets.glossary import GLOSSARY

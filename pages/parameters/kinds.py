@@ -6,7 +6,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 from dpcore.data.catalog import CATALOG
@@ -21,7 +21,7 @@ _LIST = re.compile(r"(?:[^\W_]|[\s.,;+%/∞-])*")
 LONGEST_WRITTEN = 1_000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Parameter(ABC):
     """One parameter of the address: its control with its title and help, its default, its page.
 
@@ -31,8 +31,9 @@ class Parameter(ABC):
 
     control: str
     title: str = ""
-    help: str | None = None
     default: Any = None
+    _: KW_ONLY
+    help: str | None = None
     page: str = ""
     words: str = ""
 
@@ -68,24 +69,29 @@ class Parameter(ABC):
         return ParameterError(name, self.offered, ", ".join(written))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class OneOf(Parameter):
     """One of some options, or with `several` any of them.
 
     An address may write an option as its label or as its value, in upper or lower case, and
     numbers in any way that means the same; `renamed` has what options were called before. Options
-    that a function lists are listed whenever they are asked for.
+    that a function lists are listed whenever they are asked for; a mapping has their labels too.
     """
 
-    options: Sequence[Any] | Callable[[], Sequence[Any]]
+    options: Sequence[Any] | Mapping[Any, str] | Callable[[], Sequence[Any]] = ()
+    _: KW_ONLY
     label: Callable[[Any], str] = str
     several: bool = False
     renamed: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.options, Mapping):
+            object.__setattr__(self, "label", self.options.__getitem__)
+
     @property
     def offers(self) -> Sequence[Any]:
         """The options there are now."""
-        return self.options() if callable(self.options) else self.options
+        return self.options() if callable(self.options) else tuple(self.options)
 
     def _in_words(self) -> str:
         told = [str(option) for option in self.offers]
@@ -134,10 +140,11 @@ class OneOf(Parameter):
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Number(Parameter):
     """A number from `low` to `high`, whole or not."""
 
+    _: KW_ONLY
     low: float
     high: float
     whole: bool = True
@@ -165,11 +172,11 @@ class Number(Parameter):
         return given if self.step is None else given | {"step": self.step}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Switch(Parameter):
     """On or off."""
 
-    control: str = "toggle"
+    control: str = field(default="toggle", kw_only=True)
     default: Any = False
     _WRITTEN: ClassVar[dict[str, str]] = {
         "true": "true", "1": "true", "on": "true", "yes": "true",
@@ -195,10 +202,11 @@ class Switch(Parameter):
         return {"value": self.default}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Text(Parameter):
     """Words that their page reads: a list of values, or a name that only the data know."""
 
+    _: KW_ONLY
     longest: int = 500
     several: bool = False
     is_list: bool = False
@@ -228,7 +236,7 @@ class Text(Parameter):
         return {"value": self.default, "max_chars": self.longest}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Limits(Text):
     """Limits of columns that some data set has, as `read_limits` reads them."""
 

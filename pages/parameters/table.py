@@ -7,27 +7,16 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parameters.classification import CLASSIFICATION
 from pages.parameters.explore import EXPLORE
-from pages.parameters.kinds import LONGEST_WRITTEN, Parameter, of_page
+from pages.parameters.kinds import LONGEST_WRITTEN, Parameter
 from pages.parameters.learn import CLASSROOM, LEARN, of_audit
-from pages.parameters.presenting import DECK, PRESENTING
 from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.use import USE
 from pages.widgets import glossary
 
 # Of the controls that this session has drawn, and of those that this run has.
 _USUAL, _DRAWN = "_usual", "_drawn"
-DECLARED = (
-    SIDEBAR
-    | PRESENTING
-    | LEARN
-    | CLASSROOM
-    | EXPLORE
-    | of_page("classification", CLASSIFICATION)
-    | USE
-    | DECK
-)
+DECLARED = SIDEBAR | LEARN | CLASSROOM | EXPLORE | USE
 
 
 def parameters() -> dict[str, Parameter]:

@@ -1,4 +1,4 @@
-"""What the pages under Use ask."""
+"""What the pages under Use ask, and what an address says of a presentation on every page."""
 
 from __future__ import annotations
 
@@ -41,97 +41,85 @@ def _panels(number: int) -> list[str]:
 
 PLAN = {
     "plan_target": Number(
-        control="slider",
-        title="Target: share of the energy exact PCA captures, in %",
-        low=50,
-        high=99,
-        default=75,
+        "slider", "Target: share of the energy exact PCA captures, in %", 75, low=50, high=99
     ),
-    "plan_find": OneOf(
-        control="selectbox",
-        title="Find",
-        default="epsilon",
-        options=tuple(WANTED),
-        label=WANTED.__getitem__,
-    ),
+    "plan_find": OneOf("selectbox", "Find", "epsilon", WANTED),
     "plan_protocol": OneOf(
-        control="selectbox",
-        title="Over",
+        "selectbox",
+        "Over",
+        EVERY_PROTOCOL,
+        lambda: (EVERY_PROTOCOL, *between_sites()),
         help="Every protocol is tried with every preparation, and pictures with and without their "
         "lowest frequencies.",
-        default=EVERY_PROTOCOL,
-        options=lambda: (EVERY_PROTOCOL, *between_sites()),
         label=lambda key: "every protocol" if key == EVERY_PROTOCOL else title_of(key),
     ),
 }
 REPRODUCE: dict[str, Parameter] = {
     "reproduce_group": OneOf(
-        control="selectbox",
-        title="What is plotted",
-        default=next(iter(panel_groups())),
-        options=lambda: tuple(panel_groups()),
+        "selectbox", "What is plotted", next(iter(panel_groups())), lambda: tuple(panel_groups())
     ),
     **{
         f"reproduce_panel_{number}": OneOf(
-            control="selectbox",
-            title="Panel",
-            default=names[0],
-            options=partial(_panels, number),
-            label=panel_label,
+            "selectbox", "Panel", names[0], partial(_panels, number), label=panel_label
         )
         for number, names in enumerate(panel_groups().values())
     },
     "reproduce_draws": OneOf(
-        control="segmented_control",
-        title="Draws",
-        default="quick",
-        options=tuple(PANEL_DRAWS),
-        label=lambda key: f"{PANEL_DRAWS[key]}, {key}",
+        "segmented_control",
+        "Draws",
+        "quick",
+        {key: f"{draws}, {key}" for key, draws in PANEL_DRAWS.items()},
     ),
     "reproduce_repaired": Switch(
-        title=f"Also with {REPAIRED}",
+        f"Also with {REPAIRED}",
         help="The calibration that is exact, the noise that is least, and the truncation that "
         "cuts strongly negative noise; drawn dotted.",
     ),
 }
 REPRODUCE_2012 = {
     "reproduce_2012_figure": OneOf(
-        control="selectbox",
-        title="Figure",
-        default="2012-fig2",
-        options=tuple(FIGURES_2012),
-        label=lambda name: FIGURES_2012[name].title.removeprefix("2012, "),
+        "selectbox",
+        "Figure",
+        "2012-fig2",
+        {name: each.title.removeprefix("2012, ") for name, each in FIGURES_2012.items()},
     ),
     "reproduce_2012_draws": OneOf(
-        control="segmented_control",
-        title="How many times",
-        default="quick",
-        options=("quick", "as published"),
+        "segmented_control", "How many times", "quick", ("quick", "as published")
     ),
 }
 STUDY: dict[str, Parameter] = {
     "study_protocol": OneOf(
-        control="selectbox",
-        title="Protocol",
-        default="securesum",
-        options=("securesum", "cape", "full", "dpdis", "sequential"),
+        "selectbox",
+        "Protocol",
+        "securesum",
+        ("securesum", "cape", "full", "dpdis", "sequential"),
         label=title_of,
     ),
     "study_epsilon": OneOf(
-        control="select_slider",
-        title="ε of an attempt",
-        default=1.0,
-        options=(0.1, 0.2, 0.5, 1.0, 2.0, 5.0),
-        label=plain,
+        "select_slider", "ε of an attempt", 1.0, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0), label=plain
     ),
-    "study_sites": Number(control="number_input", title="Hospitals", low=3, high=6, default=5),
+    "study_sites": Number("number_input", "Hospitals", 5, low=3, high=6),
     "study_silent": Switch(
-        title="The last one falls silent",
+        "The last one falls silent",
         help="Its program is ended when it has joined, before it answers.",
     ),
 }
+# More than anybody sits through.
+MOST_PINS = 60
+PRESENTING: dict[str, Parameter] = {
+    "present": Switch("Presenter mode"),
+    "slide": Number("number_input", "Slide of the deck", 0, low=0, high=MOST_PINS),
+}
+# Numbers of pins, whichever there are.
+_PIN = tuple(range(1, MOST_PINS + 1))
+DECK: dict[str, Parameter] = {
+    "deck_a": OneOf("selectbox", "A", 1, _PIN),
+    "deck_b": OneOf("selectbox", "B", 2, _PIN),
+}
 USE = (
-    of_page("plan", PLAN)
+    PRESENTING
+    | of_page("deck", DECK)
+    | of_page("plan", PLAN)
     | of_page("reproduce", REPRODUCE)
     | of_page("reproduce_2012", REPRODUCE_2012)
     | of_page("study", STUDY)

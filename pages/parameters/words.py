@@ -7,18 +7,11 @@ import math
 from dpcore.data.catalog import CATALOG
 from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy import Adversary
 
 EVERYBODY = "all"
 NUMERIC = tuple(entry for entry in CATALOG.values() if entry.default_components is not None)
 MOST_FEATURES = max(entry.n_features for entry in CATALOG.values())
 MOST_PEOPLE = max(entry.n_samples for entry in CATALOG.values())
-# Short enough for three beside one another on a phone.
-ON_A_BUTTON = {
-    Adversary.OUTSIDER: "Outsider",
-    Adversary.AGGREGATOR: "Aggregator",
-    Adversary.SITE: "Participating site",
-}
 
 
 def between_sites() -> tuple[str, ...]:

@@ -14,22 +14,14 @@ from pages.presenting.pins import deck, from_file, has_deck, set_deck, to_file
 from pages.sidebar.address import address_of
 from pages.sidebar.controls import move_all
 from pages.sidebar.navigation import Place
+from pages.sidebar.parts import in_browser
 
 _BAR, _GOES_TO = "presenter", "_presents_from"
 _ENDS = "Esc ends it"
 
 
-def _written(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
-
-
-_LOOK = _written("mode.css")
-_bar = st.components.v2.component(
-    _BAR,
-    html=_written("presenter.html"),
-    css=_written("presenter.css"),
-    js=_written("presenter.js"),
-)
+_LOOK = Path(__file__).with_name("mode.css").read_text(encoding="utf-8")
+_bar = in_browser(_BAR, *Path(__file__).parent.glob("presenter.*"))
 
 
 def follow(place: Place) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from pages.parameters.presenting import MOST_PINS, PRESENTING
 from pages.parameters.table import find, known
+from pages.parameters.use import MOST_PINS, PRESENTING
 from pages.sidebar import own_table
 from pages.sidebar.navigation import PAGES
 

@@ -1,11 +1,17 @@
-"""What a pin shows: the run it stands for, its frames along ε, and what is said of it."""
+"""What a pin shows: the run it stands for, what is said of it, its frames in the browser."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import streamlit as st
+
 from dpcore.data import DatasetStatus
+from dpcore.data.held_tables import is_held
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.ledger.pca_charges import promised
@@ -18,11 +24,23 @@ from pages.server import frames_cache, result_cache
 from pages.server.frames_cache import Frame, Missing
 from pages.sidebar.selection import Selection, defaults_for, selected
 from pages.widgets import session_ledger
-from pages.widgets.energy_explorer.frames import along_epsilon, payload
-from pages.widgets.figure_tools.small_type import headline
+from pages.widgets.energy_explorer.frames import along_epsilon, control, payload
+from pages.widgets.figure_tools.small_type import OPEN, headline
 
+_OWN = (
+    "A laboratory's results on somebody's own table, exact ones and a seed among them: no release, "
+    "and for nobody who may not see its rows."
+)
 # Pages that show a run along ε, and one that shows two of them.
 EXPLORED, SIDE_BY_SIDE = ("playground", "eigen_images"), "deck"
+_HERE = Path(__file__).parent
+_WIDGETS = _HERE.parent / "widgets"
+_EXPLORER = _WIDGETS / "energy_explorer"
+SCRIPTS = (
+    _WIDGETS / "figure_tools" / "picture.js", _EXPLORER / "control.js", _EXPLORER / "explorer.js",
+    _HERE / "player.js",
+)  # fmt: skip
+LOOKS = (_EXPLORER / "control.css", _EXPLORER / "explorer.css", _HERE / "player.css")
 
 
 @dataclass(frozen=True)
@@ -47,12 +65,14 @@ class View:
         return payload(self.spec, self.dataset, self.frames()[0], len(self.specs))
 
     def guarantees(self) -> list[str]:
-        """What each release promises at the pinned ε, those that promise the same together."""
+        """What each release promises at the pinned ε, those that promise the same together, and
+        what of the view no promise covers."""
         titles: dict[str, list[str]] = {}
         for key in self.spec.protocols:
             said = headline(promised(self.spec, key, self.dataset), self.spec.preparation)
             titles.setdefault(said, []).append(PROTOCOLS[key].title)
-        return [f"{', '.join(named)}: {said}" for said, named in titles.items()]
+        own = [_OWN] if is_held(self.dataset.name) else []
+        return [*(f"{', '.join(named)}: {said}" for said, named in titles.items()), OPEN, *own]
 
     def pay(self) -> None:
         """Enter it in the books, before it is shown.
@@ -118,3 +138,35 @@ def _in_words(dataset: DatasetStatus, values: dict[str, Any]) -> str:
     said = (f"{known(n).title}: {', '.join(known(n).spelled(values[n]))}"
             for n in told if n in values)  # fmt: skip
     return "; ".join((f"Data set: {dataset.title}", *said))
+
+
+@cache
+def read(*files: Path) -> str:
+    """Files of the program, one after the other."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def markup(n_views: int, name: str = "epsilon") -> str:
+    """A slider and the places of so many views; `name` tells sliders of one document apart."""
+    slider = read(_EXPLORER / "control.html").replace('"epsilon"', f'"{name}"')
+    place = f'<div class="view"><h2></h2>{read(_EXPLORER / "explorer.html")}</div>'
+    return f'{slider}<div class="views">{place * n_views}</div>'
+
+
+def played(views: Sequence[View]) -> dict[str, Any]:
+    """What the browser is handed."""
+    return {
+        "control": control(views[0].spec),
+        "views": [view.data() for view in views],
+        "captions": [view.caption for view in views] if len(views) > 1 else [""],
+    }
+
+
+_pair = st.components.v2.component(
+    "two_views", html=markup(2), css=read(*LOOKS), js=read(*SCRIPTS, _HERE / "streamlit_player.js")
+)
+
+
+def side_by_side(views: Sequence[View]) -> None:
+    """Two views at one scale, under one slider."""
+    _pair(key="two_views", data=played(views))

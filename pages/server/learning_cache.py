@@ -16,17 +16,15 @@ from dpcore.data.held_out import Halves
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.sweep import Points
-from dpcore.experiments.learning.classification_problem import (
-    LearningProblem,
-    local_halves,
-    local_learning_problem,
-)
 from dpcore.experiments.learning.classification_promises import total_guarantee
 from dpcore.experiments.learning.classification_runs import Outcome, run_pipeline
 from dpcore.experiments.learning.classification_spec import (
     ClassificationSpec,
     LearningKey,
+    LearningProblem,
     canonical,
+    local_halves,
+    local_learning_problem,
 )
 from dpcore.experiments.learning.statistic_runs import ErrorsSpec, local_values
 from dpcore.experiments.learning.statistic_spec import StatisticSpec

@@ -8,8 +8,8 @@ from dpcore.data import load_dataset
 from pages.explore.playground import answer, message_sizes  # noqa: F401
 from pages.parameters.sidebar import DEFAULTS
 from pages.server import result_cache
-from pages.sidebar import url_check  # noqa: F401
-from pages.stories import story_card  # noqa: F401
+from pages.sidebar import address  # noqa: F401
+from pages.stories import telling  # noqa: F401
 from pages.widgets import component_images, guarantee_card, session_ledger  # noqa: F401
 
 result_cache.one_blas_thread()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +17,7 @@ import numpy as np
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 from dpcore.study.demo import Demo, demo_study
-from dpcore.study.hub import RESULT
-from dpcore.study.hub_state import HubState
+from dpcore.study.hub import RESULT, HubState
 from dpcore.study.plan import StudyPlan
 
 # A study that has not ended by then is ended.
@@ -47,20 +45,13 @@ class Shown:
         return self.result is None and not self.trouble
 
 
-class _Bench:
-    """Where the one study is."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.look: Callable[[], Shown | None] = lambda: None
-
-
-_BENCH = _Bench()
+_BEGINS = threading.Lock()
+_LAST: list[_Study] = []
 
 
 def shown() -> Shown | None:
     """The study on this server, or the last one."""
-    return _BENCH.look()
+    return _LAST[0].shown() if _LAST else None
 
 
 def begin(plan: StudyPlan, silent: str = "") -> None:
@@ -68,12 +59,12 @@ def begin(plan: StudyPlan, silent: str = "") -> None:
 
     Raises `ParameterError` if one goes on.
     """
-    with _BENCH.lock:
+    with _BEGINS:
         last = shown()
         if last is not None and last.goes_on:
             raise ParameterError("study", "begun when no other goes on", last.plan.name)
         study = _Study(plan, silent)
-        _BENCH.look = study.shown
+        _LAST[:] = [study]
     threading.Thread(target=study.run, daemon=True).start()
 
 

@@ -1,9 +1,10 @@
-"""The controls pages share, defined once, bound to the URL, turned into frozen specs."""
+"""A page's title, and the controls that pages share, bound to the URL, turned into specs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,11 +21,12 @@ from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
 from pages.sidebar.navigation import Place
 from pages.sidebar.own_table import LABORATORY
-from pages.sidebar.page_top import page_top
-from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, part, set_moved, take_moved
+from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, draws, part, set_moved, take_moved
 from pages.sidebar.selection import Selection, defaults_for, selected
 
 _UNSEEN = "controls_out_of_sight"
+_TOP = "_page_top"
+_LOOK = (Path(__file__).parent / "shell.css").read_text(encoding="utf-8")
 
 
 def choose(page: Place) -> Selection:
@@ -33,7 +35,7 @@ def choose(page: Place) -> Selection:
     Those that don't apply to a page are drawn out of sight: a bound widget that is not drawn
     takes its value out of the address, of this page and of the one before in the history.
     """
-    top = page_top(page)
+    top = _page_top(page)
     unseen = st.container(key=_UNSEEN)
 
     def where(name: str) -> DeltaGenerator:
@@ -99,18 +101,19 @@ def move_all(**values: Any) -> NoReturn:
     st.rerun()
 
 
-def let_go_at(epsilon: float) -> NoReturn:
+def let_go_at(epsilon: float) -> None:
     """Set epsilon from its slider's callback, and draw what follows it without the rest."""
     set_moved({"epsilon": epsilon})
     before = current()
     remember(replace(before, spec=replace(before.spec, epsilon=epsilon)))
-    draw_again(*FOLLOWS_EPSILON)
+    if not draws(*FOLLOWS_EPSILON):
+        draw_again(*FOLLOWS_EPSILON)
 
 
 def _own_epsilon() -> float:
     """The control that the address is bound to, where a page has a slider of its own."""
     take_moved()
-    asked: float = ask("epsilon")
+    asked: float = ask("epsilon", help=None, label_visibility="collapsed")
     return asked
 
 
@@ -162,3 +165,18 @@ def _is_given(dataset: DatasetStatus) -> bool:
     # Who comes by the browser's own ways has an address before there are controls.
     split = st.session_state.get("split", st.query_params.get("split"))
     return bool(dataset.site_sizes) and split == GIVEN
+
+
+def _page_top(place: Place) -> DeltaGenerator:
+    """The page's title; the place beside it where epsilon is drawn."""
+    st.html(f"<style>{_LOOK}</style>")
+    top = st.container(key="page_top", horizontal=True, vertical_alignment="center", gap="large")
+    top.title(place.title, anchor=False, width="content")
+    st.session_state[_TOP] = top
+    return top
+
+
+def beside_title() -> DeltaGenerator:
+    """Where a page draws what is moved, if that is its own."""
+    place: DeltaGenerator = st.session_state[_TOP]
+    return place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -23,16 +23,16 @@ def _run_without(*names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Place:
-    """A page: its section and file, its title, one sentence about it, its sidebar controls.
+    """A page: its file's name, its title, one sentence about it, its sidebar controls; its section.
 
     `controls` names shared controls, "advanced" those of the expander, "draws" the last ones.
     """
 
-    section: str
     name: str
     title: str
     about: str
     controls: tuple[str, ...] = ()
+    section: str = ""
 
     @property
     def path(self) -> str:
@@ -54,9 +54,8 @@ class Place:
         return "" if self.is_default else self.name
 
 
-_PLACES = (
+_EXPLORE = (
     Place(
-        "Explore",
         "playground",
         "Playground",
         "Pick data, protocols and ε; see what private distributed PCA keeps, at once.",
@@ -64,166 +63,142 @@ _PLACES = (
         _run_without("epsilon"),
     ),
     Place(
-        "Explore",
         "eigen_images",
         "Eigen-images",
         "The components as pictures from ε = ∞ down, samples rebuilt from them, the spectrum.",
         _run_without("protocols", "epsilon", "intermediate", "draws"),
     ),
     Place(
-        "Explore",
         "central",
         "Central algorithms",
         "SuLQ, MOD-SuLQ, Analyze Gauss and PPCA side by side: what each keeps and promises.",
         ("dataset", "epsilon", "delta", "components", "advanced", "draws"),
     ),
     Place(
-        "Explore",
         "sample_complexity",
         "How many people?",
         "People needed for one private component: theorems as curves, measurements beside them.",
         ("epsilon", "delta"),
     ),
     Place(
-        "Explore",
         "cca",
         "Two views (CCA)",
         "What two views of the same people share, found privately: correlations, people, curves.",
         ("epsilon", "delta", "sites", "advanced", "draws"),
     ),
     Place(
-        "Explore",
         "statistics",
         "Statistics",
         "A private mean, variance or histogram of one column: its error, its bounds, its people.",
         ("dataset", "epsilon", "delta"),
     ),
     Place(
-        "Explore",
         "classification",
         "Classification",
         "Private components feeding a classifier, and how to split one budget between them.",
         ("dataset", "epsilon", "delta", "components"),
     ),
     Place(
-        "Explore",
         "tradeoffs",
         "Trade-offs",
         "Let ε, δ, people, sites, K or what sites send vary, on any data; watch the curves arrive.",
         _RUN,
     ),
     Place(
-        "Explore",
         "bytes",
         "Energy per byte",
         "How much energy a site's message carries for its bytes: proxies against rounded matrices.",
         _run_without("protocols", "intermediate"),
     ),
+)
+_LEARN = (
+    Place("start", "Start here", "What this is, where to go, and which data sets are ready."),
     Place(
-        "Learn",
-        "start",
-        "Start here",
-        "What this is, where to go, and which data sets are ready.",
-    ),
-    Place(
-        "Learn",
         "promise",
         "What ε promises",
         "The adversary's test, its errors, the odds, and one person who turns the component.",
         ("epsilon", "delta"),
     ),
     Place(
-        "Learn",
         "algorithm",
         "How it works",
         "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
         _run_without("protocols", "draws"),
     ),
+    Place("audit", "Audit", "Attack a mechanism, sound or flawed, and watch the bound on ε grow."),
     Place(
-        "Learn",
-        "audit",
-        "Audit",
-        "Attack a mechanism, sound or flawed, and watch the bound on ε grow.",
-    ),
-    Place(
-        "Learn",
         "classroom",
         "Classroom",
         "A room for a class and its phones: be the hospitals, guess, attack, spend one budget.",
     ),
     Place(
-        "Learn",
         "sampler",
         "Inside the sampler",
         "PPCA's Markov chains from random and from exact starts: traces, R-hat, burn-in.",
         ("dataset", "epsilon", "components"),
     ),
     Place(
-        "Use",
+        "tutorials",
+        "Tutorials",
+        "Mean, variance, histogram, PCA, SVM, logistic regression: a few lines each, run live.",
+    ),
+)
+_USE = (
+    Place(
         "own_data",
         "Your own table",
         "Bring a table of people, say what is public about it, and look at it in the laboratory.",
         ("dataset",),
     ),
     Place(
-        "Use",
         "release",
         "Release it",
         "From your table to private components one may publish: planned, charged, certified.",
     ),
     Place(
-        "Use",
         "ledger",
         "What was spent",
         "Everything shown so far, and the ε it would have cost real people.",
         ("dataset", "delta"),
     ),
     Place(
-        "Use",
         "best",
         "What is best for my ε?",
         "Every protocol and preparation at one private promise, ranked; whom each has one trust.",
         _run_without("protocols"),
     ),
     Place(
-        "Use",
         "plan",
         "What would it take?",
         "Set a target energy; find the ε, the people, the R or the sites that reach it.",
         _run_without("protocols"),
     ),
     Place(
-        "Use",
         "deck",
         "Deck",
         "Views you have pinned: in order, side by side, presented, and taken away as files.",
     ),
     Place(
-        "Use",
         "study",
         "A study across sites",
         "Hospitals as programs of their own, a hub nobody has to trust: join, answer, fall silent.",
     ),
     Place(
-        "Use",
         "reproduce",
         "Reproduce the paper",
         "Every published panel run live, over the published points, its claims checked.",
     ),
     Place(
-        "Use",
         "reproduce_2012",
         "Reproduce 2012",
         "Figures 1 and 2 and the table of the 2012 paper, run live on the data that are here.",
     ),
-    Place(
-        "Learn",
-        "tutorials",
-        "Tutorials",
-        "Mean, variance, histogram, PCA, SVM, logistic regression: a few lines each, run live.",
-    ),
 )
-PAGES: dict[str, Place] = {place.name: place for place in _PLACES}
+PAGES: dict[str, Place] = {
+    place.name: replace(place, section=section)
+    for section, places in (("Explore", _EXPLORE), ("Learn", _LEARN), ("Use", _USE))
+    for place in places
+}
 
 
 def links() -> dict[str, list[StreamlitPage]]:

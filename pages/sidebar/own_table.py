@@ -19,8 +19,7 @@ from dpcore.data.held_tables import HeldTable, is_held
 from dpcore.experiments.pca.spec import GIVEN, SPLITS
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading
-from dpcore.releases.laboratory import laboratory_data
-from dpcore.releases.uploads import Upload, read_upload
+from dpcore.releases.laboratory import Upload, laboratory_data
 from pages.server.memory import let_go
 
 # How addresses and the list of data sets call any visitor's own.
@@ -84,14 +83,6 @@ def statuses() -> tuple[DatasetStatus, ...]:
 def shown_name(name: str) -> str:
     """A data set as an address names it: of a table of one's own never the name that finds it."""
     return YOURS if is_held(name) else name
-
-
-def bring(name: str, content: bytes) -> OwnTable:
-    """Read a file that was brought, in place of the table there was.
-
-    Raises `ParameterError` if it is no table; the one there was stays.
-    """
-    return put(read_upload(name, content))
 
 
 def put(upload: Upload) -> OwnTable:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator_singletons import context_dg_stack
 from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.fragment import FragmentStorage, MemoryFragmentStorage
 from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
@@ -19,6 +21,30 @@ _MOVED = "_moved_by_callback"
 # What changes when epsilon does: its control, its slider, what the page says, the address, what
 # stands in small type under a figure. Not the links, nor the twenty controls at the side.
 FOLLOWS_EPSILON = ("epsilon", "slider", "answer", "foot", "figure_tools")
+_in_order = MemoryFragmentStorage.order_fragment_ids
+
+
+def _with_what_follows(storage: MemoryFragmentStorage, asked: list[str]) -> list[str]:
+    """The parts of a run; with the slider's, which a browser asks for when it is let go, all that
+    follows.
+
+    A run of its own that only finds this out has the browser go through the whole page once more.
+    """
+    follows = _on_page(storage, FOLLOWS_EPSILON)
+    if not set(_on_page(storage, ("slider",))) & set(asked) & set(follows):
+        return _in_order(storage, asked)
+    return _in_order(storage, [*(each for each in asked if each not in follows), *follows])
+
+
+MemoryFragmentStorage.order_fragment_ids = _with_what_follows  # type: ignore[method-assign, assignment]
+
+
+def _on_page(storage: FragmentStorage, names: Sequence[str]) -> list[str]:
+    """What Streamlit calls these parts; nothing if one is not on the page."""
+    try:
+        return storage.resolve_target(names)
+    except StreamlitAPIException:
+        return []
 
 
 def part(name: str, draw: Callable[P, T]) -> Callable[P, T]:
@@ -26,6 +52,18 @@ def part(name: str, draw: Callable[P, T]) -> Callable[P, T]:
     `st.rerun`.
     """
     return st.fragment(and_nothing_else()(draw), key=name)
+
+
+def in_browser(name: str, *files: Path) -> Callable[..., Any]:
+    """A part that the browser draws: Streamlit's component of files of HTML, looks and scripts.
+
+    Files of one ending are read one after the other.
+    """
+    texts: dict[str, Any] = {}
+    for kind in ("html", "css", "js"):
+        read = [file.read_text(encoding="utf-8") for file in files if file.suffix == f".{kind}"]
+        texts |= {kind: "\n".join(read)} if read else {}
+    return st.components.v2.component(name, **texts)
 
 
 @contextmanager
@@ -49,10 +87,7 @@ def draw_again(*names: str) -> NoReturn:
     context = get_script_run_ctx()
     if context is None:
         st.rerun()
-    try:
-        asked = context.fragment_storage.resolve_target(names)
-    except StreamlitAPIException:
-        asked = []
+    asked = _on_page(context.fragment_storage, names)
     raise RerunException(
         RerunData(
             query_string=context.query_string,
@@ -99,3 +134,12 @@ def is_alone() -> bool:
     """Whether parts are drawn now, and not the whole page."""
     context = get_script_run_ctx()
     return context is not None and bool(context.fragment_ids_this_run)
+
+
+def draws(*names: str) -> bool:
+    """Whether these parts are among those that are drawn now, or after this callback."""
+    context = get_script_run_ctx()
+    if context is None:
+        return False
+    asked = set(_on_page(context.fragment_storage, names))
+    return bool(asked) and asked <= set(context.fragment_ids_this_run or ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -52,22 +52,26 @@ def _strip(
         (aligned.tobytes(), image_shape),
         lambda: b64encode(component_strip(aligned, image_shape)).decode(),
     )
-    cells = "".join(f"<span>{cosine:.2f}</span>" for cosine in cosines)
     return (
         f'<figure style="margin:0 0 1rem"><figcaption style="font-weight:600;margin-bottom:.4rem">'
         f'{escape(title)}</figcaption><img src="data:image/png;base64,{png}" '
         f'style="width:100%;border-radius:4px" alt="{escape(title)}: the {len(aligned)} leading '
         f'components as pictures. Mean |cosine| to the exact ones {cosines.mean():.2f}.">'
-        f'<div style="display:grid;grid-template-columns:repeat({len(cosines)},1fr);'
-        f'text-align:center;font-size:.8rem;opacity:.75">{cells}</div></figure>'
+        f"{under_pictures([f'{cosine:.2f}' for cosine in cosines], 'opacity:.75')}</figure>"
+    )
+
+
+def under_pictures(words: Sequence[str], style: str) -> str:
+    """A line of small type, a word under each picture of a strip."""
+    cells = "".join(f"<span>{word}</span>" for word in words)
+    return (
+        f'<div style="display:grid;grid-template-columns:repeat({len(words)},1fr);'
+        f'text-align:center;font-size:.8rem;{style}">{cells}</div>'
     )
 
 
 def _bars(
-    rows: Mapping[str, np.ndarray],
-    exact: np.ndarray,
-    feature_names: tuple[str, ...],
-    protocol: str,
+    rows: Mapping[str, np.ndarray], exact: np.ndarray, feature_names: tuple[str, ...], protocol: str
 ) -> None:
     count = min(MOST_SHOWN, *(len(components) for components in rows.values()))
     component = ask("component_shown", options=range(1, count + 1))

@@ -11,16 +11,22 @@ import streamlit as st
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.ledger.pca_charges import of_plan
-from dpcore.experiments.pca.export import notebook_of_sweeps, script_of_sweeps
+from dpcore.experiments.pca.export import recipe_of_sweeps
 from dpcore.experiments.pca.sentences import counted
-from pages.explore.tradeoffs.sweep_controls import command_of
+from pages.explore.tradeoffs.sweep_controls import commands_of
 from pages.server import visitors_jobs
 from pages.server.visitors_jobs import SCHEDULER_VARIABLE, SweepProgress, SweepsView
 from pages.sidebar.navigation import page_path
 from pages.widgets import live_figure, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.plain_text import said
-from pages.widgets.run_request import start_button, start_unasked, time_in_words, too_much
+from pages.widgets.watched_job import (
+    of_sweeps,
+    start_button,
+    start_unasked,
+    time_in_words,
+    too_much,
+)
 
 _POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"
@@ -38,21 +44,18 @@ def started_job(
     A short one may begin by itself, but under a cap, which pays for nothing that nobody asked for.
     """
     cells = [cell for sweep in sweeps for cell in sweep.cells()]
-    cost = visitors_jobs.cost_of(sweeps)
     specs = [cell.spec for cell in cells if cell.spec is not None]
     skipped = len(cells) - len(specs)
-    asked = sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps)
+    asked = of_sweeps(visitors_jobs.SWEEPS, sweeps, lambda: of_plan(specs))
+    cost = asked.cost
     job = visitors_jobs.find_sweeps(sweeps)
     if by_itself and job is None and cost.draws:
-        start_unasked(visitors_jobs.SWEEPS, *asked, cost)
+        start_unasked(asked)
         job = visitors_jobs.find_sweeps(sweeps)
     if job is not None:
         session_ledger.follow((page, sweeps), job.view.rows_so_far)
     start_button(
-        visitors_jobs.SWEEPS,
-        *asked,
-        cost,
-        lambda: of_plan(specs),
+        asked,
         disabled=not cost.draws,
         caption=f"{counted(len(specs), 'setting')}, {counted(cost.draws, 'draw')} of the "
         "noise"
@@ -61,10 +64,9 @@ def started_job(
         help=_HELP_ON_CLUSTERS,
     )
     if too_much(cost):
-        commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
-        st.code("\n".join(commands), language=None, wrap_lines=True)
+        st.code("\n".join(commands_of(sweeps)), language=None, wrap_lines=True)
     if not cost.draws:
-        _skipped_table([cell.as_row() for cell in cells])
+        skipped_table([cell.as_row() for cell in cells])
     if job is None:
         visitors_jobs.read_ahead(sweeps)
     return job
@@ -93,11 +95,7 @@ def go_where_clicked() -> None:
 
 
 def _watch(
-    page: str,
-    job: SweepsView,
-    draw: Callable[[SweepProgress], None],
-    noun: str,
-    went_on: bool,
+    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str, went_on: bool
 ) -> None:
     go_where_clicked()
     progress = job.progress()
@@ -109,7 +107,7 @@ def _watch(
     live_figure.drawn(page, progress, draw)
     if progress.done and not progress.goes_on:
         st.caption(_origin(job, progress, noun))
-    _skipped_table(progress.skipped)
+    skipped_table(progress.skipped)
     if went_on and not progress.goes_on:
         # The whole page once more, so that the fragment stops asking to be run again.
         st.rerun()
@@ -154,7 +152,8 @@ def _origin(job: SweepsView, progress: SweepProgress, noun: str) -> str:
     return f"{draws}, {progress.stored:,} kept on disk from earlier runs, the others {here}."
 
 
-def _skipped_table(skipped: Sequence[Row]) -> None:
+def skipped_table(skipped: Sequence[Row]) -> None:
+    """Settings that could not run, each with its reason."""
     if skipped:
         with st.expander(f"{counted(len(skipped), 'setting')} skipped, and why"):
             st.dataframe(
@@ -166,16 +165,16 @@ def _skipped_table(skipped: Sequence[Row]) -> None:
 def take_away_sweep(
     page: str,
     sweeps: Sequence[Sweep],
-    rows: Sequence[Row],
+    progress: SweepProgress,
     figures: dict[str, go.Figure],
     commands: Sequence[str],
 ) -> None:
     """Rows, figures, what gives the same elsewhere, and the link to the page."""
     take_away(
         page,
-        rows,
+        [row for side in progress.rows for row in side],
         figures=figures,
-        script=lambda: script_of_sweeps(sweeps),
-        notebook=lambda: notebook_of_sweeps(sweeps),
+        script=recipe_of_sweeps(sweeps).script,
+        notebook=recipe_of_sweeps(sweeps).notebook,
         commands=commands,
     )

@@ -270,7 +270,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "cape-mean-with-the-matrix-noise",
         "the mean under masks gets the noise its share pays for",
-        "dpcore/pca/protocols/cape.py",
+        "dpcore/pca/protocols/masked.py",
         "mean = sigma * alone.mean / alone.moment if alone.moment > 0 else 0.0",
         "mean = sigma",
         ("tests/pca", _AUDIT),
@@ -286,7 +286,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "histograms-move-by-one",
         "a replaced person changes two bins",
-        "dpcore/statistics/law.py",
+        "dpcore/statistics/release.py",
         "TWO_BINS = (2.0, math.sqrt(2.0))",
         "TWO_BINS = (1.0, 1.0)",
         ("tests/statistics", _AUDIT),

@@ -67,7 +67,7 @@ def test_is_quiet_with_every_picture_described(place, desk):
     title = page.get_by_role("heading", level=1).bounding_box()
     assert title["y"] >= header["y"] + header["height"] - 1
     # Every chart has its table below it.
-    assert page.locator(".figure-tools").count() == page.locator(".stPlotlyChart").count()
+    assert page.locator(".figure-tools").count() == page.locator(".stPlotlyChart, .drawing").count()
     assert faults(page) == []
     assert unseen(page) == []
     watched.assert_quiet()

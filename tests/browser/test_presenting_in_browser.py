@@ -101,6 +101,7 @@ def plays_offline(browser, kept: Path) -> None:
     page.goto(kept.as_uri())
     slide = page.locator(SLIDE)
     slide.locator(".number").filter(has_text="%").wait_for()
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     before = slide.locator(".number").inner_text()
     for _ in range(6):
         page.keyboard.press("ArrowLeft")

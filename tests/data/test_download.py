@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.data import list_datasets, load_dataset
-from dpcore.data.download import download_file
+from dpcore.data.loading import download_file
 from dpcore.data.official import OfficialFile
 from dpcore.data.readers import mfeat
 from dpcore.errors import DataUnavailable

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from dpcore.cca import PrivateCCA, bound_views
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
-from dpcore.classification.features import BoundedFeatures, gaussian_frequencies
+from dpcore.classification.training import BoundedFeatures, gaussian_frequencies
 from dpcore.data import Dataset, prepare
 from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError

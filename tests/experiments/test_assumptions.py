@@ -10,10 +10,12 @@ from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.readers.synthetic import synthetic_views
 from dpcore.experiments.cca.runs import draw_pairs
 from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
-from dpcore.experiments.learning.classification_problem import local_learning_problem
 from dpcore.experiments.learning.classification_promises import total_guarantee
 from dpcore.experiments.learning.classification_runs import run_pipeline
-from dpcore.experiments.learning.classification_spec import ClassificationSpec
+from dpcore.experiments.learning.classification_spec import (
+    ClassificationSpec,
+    local_learning_problem,
+)
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.entry import Where

@@ -13,12 +13,12 @@ from numpy.testing import assert_allclose
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.evaluation import exact_found, find_pairs, project_people
-from dpcore.experiments.cca.export import cca_script
 from dpcore.experiments.cca.runs import run_cca_repetition
 from dpcore.experiments.cca.sentences import (
     captured,
     cca_comparison,
     cca_headline,
+    cca_recipe,
     half_captured,
     half_in_words,
 )
@@ -131,5 +131,5 @@ def test_a_script_gives_the_numbers_of_the_run(source):
     rows = [row for r in range(2) for row in run_cca_repetition(spec, problem, r)]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(cca_script(spec), "script", "exec"), {})
+        exec(compile(cca_recipe(spec).script(), "script", "exec"), {})
     assert f"dpdis    {captured(rows, 'dpdis'):.4f}" in printed.getvalue()

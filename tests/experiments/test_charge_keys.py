@@ -17,8 +17,7 @@ from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.learning.classification_spec import ClassificationSpec
 from dpcore.experiments.learning.statistic_spec import StatisticSpec
 from dpcore.experiments.ledger.account import Account, Charge
-from dpcore.experiments.ledger.cca_charges import of_pairs
-from dpcore.experiments.ledger.learning_charges import of_pipeline, of_statistic
+from dpcore.experiments.ledger.family_charges import of_pairs, of_pipeline, of_statistic
 from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, of_run, together
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec

@@ -14,7 +14,6 @@ from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import CutViews, SyntheticViews
 from dpcore.experiments.central.runs import VARIANTS, central_problem, central_spec, run_batch
 from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.learning.classification_problem import local_learning_problem
 from dpcore.experiments.learning.classification_promises import promised_stages, total_guarantee
 from dpcore.experiments.learning.classification_runs import run_pipeline
 from dpcore.experiments.learning.classification_spec import (
@@ -25,12 +24,18 @@ from dpcore.experiments.learning.classification_spec import (
     SUBSPACE,
     ClassificationSpec,
     canonical,
+    local_learning_problem,
 )
 from dpcore.experiments.learning.statistic_runs import release
 from dpcore.experiments.learning.statistic_spec import StatisticSpec
 from dpcore.experiments.ledger.account import Account
-from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
-from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_pipeline, of_statistic
+from dpcore.experiments.ledger.family_charges import (
+    TYPED_NUMBERS,
+    dataset_of,
+    of_pairs,
+    of_pipeline,
+    of_statistic,
+)
 from dpcore.experiments.ledger.pca_charges import of_rows, of_run
 from dpcore.experiments.pca.problem import load_prepared
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run

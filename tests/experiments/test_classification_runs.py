@@ -16,7 +16,6 @@ from dpcore.data.held_out import load_halves
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.sweep import Points, collect
 from dpcore.experiments.learning import classification_runs
-from dpcore.experiments.learning.classification_problem import local_learning_problem
 from dpcore.experiments.learning.classification_promises import (
     CENTRING,
     PCA,
@@ -26,7 +25,12 @@ from dpcore.experiments.learning.classification_promises import (
     total_guarantee,
     with_centring_share,
 )
-from dpcore.experiments.learning.classification_runs import run_pipeline
+from dpcore.experiments.learning.classification_runs import (
+    confusion_matrix,
+    mistakes,
+    plane_of,
+    run_pipeline,
+)
 from dpcore.experiments.learning.classification_spec import (
     CENTRED_NORM_BOUND,
     EXACT,
@@ -36,14 +40,14 @@ from dpcore.experiments.learning.classification_spec import (
     SUBSPACE,
     ClassificationSpec,
     canonical,
+    local_learning_problem,
 )
-from dpcore.experiments.learning.export import classification_notebook, classification_script
-from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
+from dpcore.experiments.learning.export import classification_recipe
 from dpcore.experiments.pca.spec import PREPARATIONS
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.mean_share import best_mean_share
-from dpcore.pca.protocols.cape import promised_by_masked_sites
 from dpcore.pca.protocols.distributed import promised_by_holder
+from dpcore.pca.protocols.masked import promised_by_masked_sites
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma
 
 ZERO_OR_ONE = ClassificationSpec(classes=(0, 1), repetitions=3)
@@ -308,9 +312,11 @@ class TestViews:
 
     def test_what_is_taken_away_says_the_same(self, capsys):
         spec = replace(ZERO_OR_ONE, repetitions=2, epsilon=5.0)
-        exec(compile(classification_script(spec), "script", "exec"), {"__name__": "script"})
+        exec(
+            compile(classification_recipe(spec).script(), "script", "exec"), {"__name__": "script"}
+        )
         assert f"{mean_error(spec):.4f}" in capsys.readouterr().out
-        assert '"nbformat": 4' in classification_notebook(spec)
+        assert '"nbformat": 4' in classification_recipe(spec).notebook()
 
 
 def test_a_stage_holds_against_the_same_people_at_another_delta():

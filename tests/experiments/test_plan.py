@@ -13,7 +13,6 @@ from dpcore.experiments.analysis.noise_curve import NoiseCurve, noise_multiplier
 from dpcore.experiments.analysis.target_search import (
     Answer,
     Tried,
-    find,
     iso_energy_sweep,
     search,
 )
@@ -22,6 +21,11 @@ from dpcore.experiments.pca.spec import RunSpec
 
 SPEC = RunSpec.published(repetitions=3)
 EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+def find(*question, **options):
+    *_, answer = search(*question, **options)
+    return answer
 
 
 def energies(spec, field, value, protocol="dpdis"):
@@ -157,18 +161,20 @@ def test_a_curve_says_nothing_beyond_its_ends():
     assert curve.covers(noise_multiplier(1.0, 0.01, "published"))
 
 
-def test_the_smallest_epsilon_of_a_curve_is_that_of_a_search():
+def test_a_curve_reaches_a_target_where_a_search_does():
     rows = collect(Sweep(SPEC, (("epsilon", tuple(np.geomspace(0.3, 5, 20))),))).rows
     curve = NoiseCurve.from_rows(rows, "dpdis")
-    found = curve.epsilon_for(0.7, 0.01)
-    assert find(SPEC, "epsilon", 0.7).value == pytest.approx(found, rel=0.11)  # the grid's step
-    assert curve.epsilon_for(0.7, 1e-4) > found
-    assert curve.epsilon_for(0.999, 0.01) is None
+    found = find(SPEC, "epsilon", 0.7).value
+    below, above = curve.map([found / 1.11, found], [0.01])[0]  # the grid's step
+    assert below < 0.7 <= above
+    assert curve.map([found], [1e-4])[0, 0] < above
+    assert curve.energy(np.array([curve.multipliers[0]])).mean() < 0.999
 
 
-def test_rows_that_are_no_one_curve_are_refused():
-    rows = collect(Sweep(SPEC, (("epsilon", (1.0, 2.0)), ("sites", (2, 3))))).rows
-    with pytest.raises(ParameterError, match="of one sites"):
+@pytest.mark.parametrize(("field", "values"), [("sites", (2, 3)), ("dropped_sites", (0, 1))])
+def test_rows_that_are_no_one_curve_are_refused(field, values):
+    rows = collect(Sweep(SPEC, (("epsilon", (1.0, 2.0)), (field, values)))).rows
+    with pytest.raises(ParameterError, match=f"of one {field}"):
         NoiseCurve.from_rows(rows, "dpdis")
     with pytest.raises(ParameterError, match="two or more points"):
         NoiseCurve.from_rows(collect(Sweep(SPEC)).rows, "dpdis")

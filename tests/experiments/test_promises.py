@@ -9,10 +9,13 @@ import pytest
 
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
-from dpcore.experiments.learning.classification_problem import local_learning_problem
 from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_runs import run_pipeline
-from dpcore.experiments.learning.classification_spec import PIPELINES, ClassificationSpec
+from dpcore.experiments.learning.classification_spec import (
+    PIPELINES,
+    ClassificationSpec,
+    local_learning_problem,
+)
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetitions
 from dpcore.experiments.pca.spec import PREPARATIONS, RunSpec

@@ -10,18 +10,19 @@ from scipy.fft import dctn
 
 from dpcore.data import dataset_status, load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.analysis.knowledge_cost import knowledge_cost, sources_for
 from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, promised
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.public_knowledge import (
     Knowledge,
     kept_features,
+    knowledge_cost,
     lowest_frequencies,
     public_basis,
+    sources_for,
 )
 from dpcore.experiments.pca.runs import draw_subspaces, run
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.knowledge import knowledge_cost_curves
+from dpcore.figures.tradeoffs.frontier import knowledge_cost_curves
 from dpcore.spectra import captured_energy
 
 SPEC = RunSpec(

@@ -7,7 +7,7 @@ import pytest
 from dpcore.experiments.analysis.byte_frontier import rate_points, rate_sweeps
 from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.messages.encoding import message_length
+from dpcore.pca.messages import message_length
 
 
 def points_of(spec, **choices):

@@ -11,12 +11,7 @@ import nbformat
 import pytest
 
 from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.pca.export import (
-    notebook_of,
-    notebook_of_sweeps,
-    script_of,
-    script_of_sweeps,
-)
+from dpcore.experiments.pca.export import recipe_of, recipe_of_sweeps
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec
 
@@ -47,27 +42,24 @@ def rows_of(script: str) -> list:
 
 
 def test_a_script_gives_the_rows_of_its_run():
-    assert numbers(rows_of(script_of(SPEC))) == numbers(run(SPEC))
+    assert numbers(rows_of(recipe_of(SPEC).script())) == numbers(run(SPEC))
 
 
 def test_a_script_gives_the_rows_of_its_sweeps():
     expected = [row for sweep in SWEEPS for row in collect(sweep).rows]
-    assert numbers(rows_of(script_of_sweeps(SWEEPS))) == numbers(expected)
+    assert numbers(rows_of(recipe_of_sweeps(SWEEPS).script())) == numbers(expected)
 
 
-@pytest.mark.parametrize(
-    ("notebook", "script"),
-    [(notebook_of(SPEC), script_of(SPEC)), (notebook_of_sweeps(SWEEPS), script_of_sweeps(SWEEPS))],
-)
-def test_a_notebook_is_the_script_in_cells_and_runs(notebook, script, monkeypatch):
+@pytest.mark.parametrize("recipe", [recipe_of(SPEC), recipe_of_sweeps(SWEEPS)])
+def test_a_notebook_is_the_script_in_cells_and_runs(recipe, monkeypatch):
     from plotly.graph_objects import Figure
 
     shown = []
     monkeypatch.setattr(Figure, "show", lambda figure: shown.append(figure))
-    document = nbformat.reads(notebook, as_version=nbformat.NO_CONVERT)
+    document = nbformat.reads(recipe.notebook(), as_version=nbformat.NO_CONVERT)
     nbformat.validate(document)
     sources = [cell.source for cell in document.cells if cell.cell_type == "code"]
-    for line in script.partition('"""\n\n')[2].splitlines():
+    for line in recipe.script().partition('"""\n\n')[2].splitlines():
         assert line in "\n".join(sources)
     names: dict = {}
     for source in sources:

@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.learning.export import statistic_notebook, statistic_script
+from dpcore.experiments.learning.export import statistic_recipe
 from dpcore.experiments.learning.statistic_runs import (
     bound_trade_off,
     data_driven_edges,
@@ -149,6 +149,6 @@ def test_what_is_taken_away_says_the_same(origin, capsys):
     spec = StatisticSpec("variance", 0, 16, epsilon=0.5, seed=4)
     typed = isinstance(origin, list)
     values = np.array(origin) if typed else load_dataset("digits").X[:, 28]
-    exec(compile(statistic_script(spec, origin), "script", "exec"), {"__name__": "script"})
+    exec(compile(statistic_recipe(spec, origin).script(), "script", "exec"), {"__name__": "script"})
     assert str(np.round(release(values, spec).value, 6)) in capsys.readouterr().out
-    assert '"nbformat": 4' in statistic_notebook(spec, origin)
+    assert '"nbformat": 4' in statistic_recipe(spec, origin).notebook()

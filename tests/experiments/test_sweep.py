@@ -13,9 +13,8 @@ import pytest
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine import work_units as units_module
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
 from dpcore.experiments.engine.sweep import Cell, Sweep, collect, run_sweep
-from dpcore.experiments.engine.work_units import run_unit, units_of
+from dpcore.experiments.engine.work_units import one_blas_thread, run_unit, units_of
 from dpcore.experiments.pca.experiment import PCA
 from dpcore.experiments.pca.problem import build_problem
 from dpcore.experiments.pca.runs import local_problem, run

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import dask_backend as cluster_module
+from dpcore.experiments.engine import executor as cluster_module
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Sweep, collect, in_order, run_sweep
 from dpcore.experiments.pca.spec import RunSpec

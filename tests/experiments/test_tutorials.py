@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import nbformat
 import plotly.graph_objects as go
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching import tutorials
 from dpcore.experiments.teaching.tutorials import (
     CODE,
     TEXT,
@@ -18,12 +15,6 @@ from dpcore.experiments.teaching.tutorials import (
     tutorial,
     tutorial_notebook,
 )
-
-FOLDER = Path(tutorials.__file__).parent
-
-
-def test_every_file_is_a_tutorial():
-    assert {path.stem for path in FOLDER.glob("[!_]*.py")} == set(TUTORIALS)
 
 
 @pytest.mark.parametrize("key", TUTORIALS)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.figures.families.central import accuracy_dots, people_needed, variant_dots
-from dpcore.figures.families.chains import energy_traces, running_diagnostic
+from dpcore.figures.families.central import (
+    accuracy_dots,
+    energy_traces,
+    people_needed,
+    running_diagnostic,
+    variant_dots,
+)
 
 
 def variant_row(label, protocol, share):

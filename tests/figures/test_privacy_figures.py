@@ -23,8 +23,7 @@ from dpcore.figures.privacy.audit import (
     bound_growth,
     score_histogram,
 )
-from dpcore.figures.privacy.composition import running_total
-from dpcore.figures.privacy.direction import direction_laws, plane
+from dpcore.figures.privacy.promises import direction_laws, plane, running_total
 
 
 def test_a_matrix_is_its_entries_magnified():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from dpcore.figures.components.variances import variances_svg
 from dpcore.figures.tradeoffs.svg import accuracy_dots_svg, energy_curves_svg, energy_thumbnail
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -90,3 +92,38 @@ def test_a_thumbnail_has_a_line_a_protocol_and_no_text():
     first = next(root.iter(f"{SVG}polyline")).get("points").split()[0]
     assert first == f"{circle.get('cx')},{circle.get('cy')}"
     assert ElementTree.fromstring(energy_thumbnail([], ends=(1, 2), logarithmic=False)) is not None
+
+
+def _marks(true, *, estimated=None, reach=0.1):
+    """Of each component: where it stands across in percent, dot, interval's ends and truth down."""
+    true = np.array(true)
+    estimated = true if estimated is None else np.array(estimated)
+    ends = np.array([(estimated - reach).clip(0), estimated + reach])
+    root = ElementTree.fromstring(
+        variances_svg(estimated, ends, true, colour="#123456", alt="A < B").replace(
+            "<svg ", f'<svg xmlns="{SVG[1:-1]}" ', 1
+        )
+    )
+    assert root.get("aria-label") == "A < B"
+    for mark in (each for each in root.iter(f"{SVG}svg") if each.find(f"{SVG}title") is not None):
+        interval, truth = (each.get("d") for each in mark.iter(f"{SVG}path"))
+        low, high = map(float, re.fullmatch(r".*M0,(.*)V(.*)", interval).groups())
+        down = float(mark.find(f"{SVG}circle").get("cy")), low, high
+        yield float(mark.get("x").rstrip("%")), *down, float(truth.split(",")[1].split("h")[0])
+
+
+def test_energies_stand_where_their_numbers_say_at_any_width():
+    marks = list(_marks([4.0, 2.0, 0.0, 1.0], estimated=[4.0, 2.5, -1.0, 1.0], reach=0.5))
+    assert [mark[0] for mark in marks] == [12.5, 37.5, 62.5, 87.5]
+    _, dots, lows, highs, truths = np.array(marks).T
+    unit = (truths[2] - truths[0]) / 4
+    assert unit > 0
+    assert truths == pytest.approx(truths[2] - unit * np.array([4, 2, 0, 1]), abs=0.1)
+    assert dots == pytest.approx(truths[2] - unit * np.array([4, 2.5, -1, 1]), abs=0.1)
+    assert lows == pytest.approx(truths[2] - unit * np.array([3.5, 2, 0, 0.5]), abs=0.1)
+    assert highs == pytest.approx(truths[2] - unit * np.array([4.5, 3, -0.5, 1.5]), abs=0.1)
+
+
+@pytest.mark.parametrize(("true", "reach"), [([0.0, 0.0], 0.0), ([1.0], np.inf), ([1e-9], 1e-12)])
+def test_nothing_at_all_and_no_knowledge_are_drawn_too(true, reach):
+    assert np.isfinite(list(_marks(true, reach=reach))).all()

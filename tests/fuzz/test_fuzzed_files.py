@@ -62,7 +62,7 @@ LOADERS: dict[str, tuple[Callable, tuple[bytes, ...]]] = {
     "idx": (_idx, (bytes([0, 0, 8, 2, 0, 0, 0, 3, 0, 0, 0, 4]) + bytes(12),)),
     "openml": (pictures.load_mnist_openml, (_of_openml(_rows_of(785, b",")),)),
     "covtype": (
-        covertype.load_covtype_part,
+        functools.partial(covertype.load_covtype_part, part_of_rows=ROWS),
         (b"\n".join(map(_covertype_row, range(ROWS))),),
     ),
     "kddcup99": (kddcup.load_kddcup, (_table((*kddcup.COLUMNS, kddcup._LABEL), 42, b","),)),
@@ -89,7 +89,7 @@ def small_files():
         for module, name in (
             (pictures, "_N_ROWS"), (kddcup, "_N_ROWS"), (localization, "_N_ROWS"),
             (census, "_N_ROWS"), (insurance, "_N_TRAINING"), (insurance, "_N_EVALUATION"),
-            (insurance, "_N_POLICIES"), (mfeat, "_N_ROWS"), (covertype, "_N_PART"),
+            (insurance, "_N_POLICIES"), (mfeat, "_N_ROWS"),
         ):  # fmt: skip
             patch.setattr(module, name, ROWS)
         patch.setattr(mfeat, "_ROWS_PER_DIGIT", 1)

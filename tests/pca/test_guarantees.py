@@ -14,12 +14,6 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw
-from dpcore.pca.protocols.cape import (
-    cape,
-    masked_round,
-    promised_by_masked_sites,
-    release_scales,
-)
 from dpcore.pca.protocols.distributed import (
     dpdis,
     exact,
@@ -28,6 +22,12 @@ from dpcore.pca.protocols.distributed import (
     pooled,
     promised_by_holder,
     random,
+)
+from dpcore.pca.protocols.masked import (
+    cape,
+    masked_round,
+    promised_by_masked_sites,
+    release_scales,
 )
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.pca.protocols.wishart import (

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, MessageError, SiteMessage, decode_message, encode_message
-from dpcore.pca.messages.encoding import message_length, sent
-from dpcore.pca.messages.names import PRECISIONS
+from dpcore.pca.messages import message_length, sent
 from dpcore.pca.protocols.distributed import dpdis, full
+from dpcore.pca.settings import PRECISIONS
 from dpcore.spectra import projector_distance
 from dpcore.streams import Repetition
 

@@ -14,13 +14,6 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, encode_message, site_message
-from dpcore.pca.protocols.cape import (
-    cape,
-    masked_mean_round,
-    masked_round,
-    noisy_mean_of_messages,
-    release_scales,
-)
 from dpcore.pca.protocols.distributed import (
     dpdis,
     exact,
@@ -29,6 +22,13 @@ from dpcore.pca.protocols.distributed import (
     noisy_mean_of_holder,
     pooled,
     random,
+)
+from dpcore.pca.protocols.masked import (
+    cape,
+    masked_mean_round,
+    masked_round,
+    noisy_mean_of_messages,
+    release_scales,
 )
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.privacy import mean_weight

@@ -12,9 +12,13 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw
-from dpcore.pca.protocols.cape import masked_average
 from dpcore.pca.protocols.distributed import noisy_pool
-from dpcore.pca.protocols.secure_sum import BY_SUMMANDS, promised_by_summands, secure_sum
+from dpcore.pca.protocols.masked import (
+    BY_SUMMANDS,
+    masked_average,
+    promised_by_summands,
+    secure_sum,
+)
 from dpcore.privacy import Adversary, gaussian_epsilon
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Repetition

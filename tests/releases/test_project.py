@@ -186,7 +186,15 @@ def test_a_table_that_does_not_fit_charges_nothing(dictionary, tmp_path):
         with pytest.raises(ParameterError, match="data"):
             releasing.release(table, dictionary, epsilon=1.0, delta=1e-5, n_components=1,
                               project=tmp_path, name="a", cap=(2.0, 1e-5))  # fmt: skip
-    assert Project(tmp_path).releases() == ()
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cap", [(0.5, 1e-5), (2.0, 1e-17)])
+def test_a_first_release_beyond_its_own_cap_begins_no_project(make, tmp_path, cap):
+    with pytest.raises(BeyondCap):
+        make(cap=cap)
+    assert not any(tmp_path.iterdir())
+    make(cap=(2.0, 1e-5))
 
 
 def test_more_features_than_memory_are_refused_before_the_charge(make, monkeypatch, tmp_path):

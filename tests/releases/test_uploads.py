@@ -17,9 +17,8 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.problem import sites_of
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.releases import Column, Dictionary, Reading, laboratory, uploads
-from dpcore.releases.laboratory import laboratory_data
-from dpcore.releases.uploads import read_upload
+from dpcore.releases import Column, Dictionary, Reading, laboratory
+from dpcore.releases.laboratory import laboratory_data, read_upload
 
 CSV = b"who,age,answer,school\np1,20,yes,A\np1,90,no,A\np2,,maybe,B\np3,50,yes,\n,10,no,B\n"
 AGES = Dictionary(
@@ -141,7 +140,7 @@ def test_what_is_no_table_gets_one_sentence_that_repeats_nothing(which):
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(uploads, "LARGEST_UNPACKED", 10_000)
+    monkeypatch.setattr(laboratory, "LARGEST_UNPACKED", 10_000)
     zeros = io.BytesIO()
     np.savez_compressed(zeros, X=np.zeros((1000, 10)))
     with pytest.raises(ParameterError, match="sound NPZ"):

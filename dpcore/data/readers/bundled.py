@@ -28,14 +28,10 @@ def load_digits() -> Dataset:
     with gzip.open(path, "rt") as file:  # by its name, NumPy asks for the working folder
         table = np.loadtxt(file, delimiter=",")
     return Dataset(
-        name="digits",
-        title="Digits 8 × 8",
         X=np.ascontiguousarray(table[:, :-1]),
         labels=table[:, -1].astype(int),
         label_names=tuple("0123456789"),
         feature_names=pixel_names(8, 8),
-        image_shape=(8, 8),
-        default_components=10,
         provenance="All 1,797 handwritten digits that ship with scikit-learn (the test half of "
         "UCI's optdigits), 8 × 8 pixels from 0 to 16.",
         # A pen stroke that covers a third of so coarse a frame in full ink: 16 * sqrt(64 / 3).
@@ -87,14 +83,10 @@ def load_patches(n_samples: int | None = None) -> Dataset:
             X[mine[block]] = view[rows[block], columns[block]].reshape(len(block), -1)
         offset += count
     return Dataset(
-        name="patches",
-        title="Photograph patches 28 × 28",
         X=X,
         labels=labels,
         label_names=("china", "flower"),
         feature_names=pixel_names(PATCH, PATCH),
-        image_shape=(PATCH, PATCH),
-        default_components=50,
         provenance=f"{n_samples:,} of the {total:,} overlapping 28 × 28 grey patches of "
         "scikit-learn's two sample photographs, drawn with a fixed seed.",
         # A patch of sky at 80 % of white; nothing exceeds 28, which is a patch all white.

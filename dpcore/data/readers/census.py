@@ -10,13 +10,11 @@ guesses too: years and weeks by their range, money by logarithm.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from pathlib import Path
 
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, read_lines
-from dpcore.data.readers.code_books import Column, Nominal, Number, feature_names, read_table
+from dpcore.data.readers.code_books import Nominal, feature_names, read_code_book, read_table
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
 CENSUS_FILE = OfficialFile("census-income.data.gz", url=_URL, most_bytes=120_000_000)
@@ -28,70 +26,30 @@ CENSUS_HEAD = OfficialFile(
 )
 
 _N_ROWS = 199_523
-_N_TEST = 99_762
-_N_HEAD = 1_891
+_PARTS = {
+    99_762: "All 99,762 people of the test half (the paper used the 199,523 of the training half)",
+    1_891: "The first 1,891 of the 199,523 people of the training half",
+}
 _N_FIELDS = 42
 
-
-def _columns() -> Iterator[Column]:
-    """One a line of the code book, in the order of the fields.
-
-    The Bureau's documentation of the survey top-codes ages at 90, hourly wages at 9,999 cents, and
-    gives weeks to 52 and an employer's size in classes to 6; of amounts and weights none is at
-    hand.
-    """
-    with open(Path(__file__).with_name("census.csv"), newline="", encoding="utf-8") as book:
-        for position, line in enumerate(csv.DictReader(book)):
-            name, levels, kind = line["name"], line["levels"], line["range"]
-            if levels:
-                yield Nominal(name, position, tuple(levels.split("; ")))
-            else:
-                how = {"logarithmic": kind == "logarithmic", "documented": kind == "documented"}
-                yield Number(name, position, float(line["highest"]), **how)
-
-
 _INCOME = Nominal("income", _N_FIELDS - 1, ("- 50000", "50000+"))
-COLUMNS: tuple[Column, ...] = (*_columns(), _INCOME)
+# The Bureau's documentation of the survey top-codes ages at 90, hourly wages at 9,999 cents, and
+# gives weeks to 52 and an employer's size in classes to 6; of amounts and weights none is at hand.
+COLUMNS = (*read_code_book(Path(__file__).with_suffix(".csv")), _INCOME)
 
 
-def load_census(files: tuple[LocalFile, ...]) -> Dataset:
-    """All 199,523 people of the training half."""
-    return _census(files[0], _N_ROWS, "All 199,523 people of the training half")
-
-
-def load_census_test(files: tuple[LocalFile, ...]) -> Dataset:
-    """The 99,762 people of the test half, in place of the training half the paper used."""
-    return _census(
-        files[0],
-        _N_TEST,
-        "All 99,762 people of the test half (the paper used the 199,523 of the training half)",
-        is_part=True,
-    )
-
-
-def load_census_head(files: tuple[LocalFile, ...]) -> Dataset:
-    """The first 1,891 people of the training half."""
-    return _census(
-        files[0],
-        _N_HEAD,
-        "The first 1,891 of the 199,523 people of the training half",
-        is_part=True,
-    )
-
-
-def _census(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
+def load_census(files: tuple[LocalFile, ...], part_of_rows: int | None = None) -> Dataset:
+    """The training half, or the part with so many rows."""
+    (file,), n_rows = files, part_of_rows or _N_ROWS
     X, income = read_table(read_lines(file, n_rows), COLUMNS, _INCOME, _N_FIELDS, file.path)
+    which = _PARTS.get(n_rows, "All 199,523 people of the training half")
     return Dataset(
-        name="census",
-        title="Census income (KDD)",
         X=X,
         labels=income,
         label_names=_INCOME.levels,
         feature_names=feature_names(COLUMNS),
-        default_components=8,
         provenance=f"{which} of Census-Income (KDD), encoded to the 2012 paper's 513 features "
         "(how is our guess; the income class is among them).",
-        is_part=is_part,
         # 34 indicators are 1 in every row, and of 8 numbers a quarter at their top: sqrt(34 + 2).
         public_norm_bound=6.0,
         label_columns=slice(X.shape[1] - len(_INCOME.levels), X.shape[1]),

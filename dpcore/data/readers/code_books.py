@@ -10,6 +10,7 @@ that says so is not at hand. Each code book says what was guessed to reach them.
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -100,6 +101,28 @@ class Nominal:
 
 
 Column = Number | Nominal
+
+
+def read_code_book(path: Path) -> tuple[Column, ...]:
+    """One column a line, in the order of the fields.
+
+    path: Of a CSV file: names, the highest of a number and whether its range is documented or
+        logarithmic, or the levels of words. A column with neither is left out.
+    """
+    with open(path, newline="", encoding="utf-8") as book:
+        return tuple(
+            Nominal(line["name"], position, tuple(line["levels"].split("; ")))
+            if line["levels"]
+            else Number(
+                line["name"],
+                position,
+                float(line["highest"]),
+                logarithmic=line["range"] == "logarithmic",
+                documented=line["range"] == "documented",
+            )
+            for position, line in enumerate(csv.DictReader(book))
+            if line["levels"] or line["highest"]
+        )
 
 
 class _Misfit(ValueError):

@@ -25,7 +25,6 @@ COVTYPE_PART = OfficialFile(
 )
 
 _N_ROWS = 581_012
-_N_PART = 20_000
 _DRAWN = 60_000
 _COVTYPE_STREAM = 3
 
@@ -64,18 +63,18 @@ def load_covtype(files: tuple[LocalFile, ...], n_samples: int | None = None) -> 
     chosen = _draw(_N_ROWS, n_samples)
     lines = read_lines(files[0], _N_ROWS)
     # Only the drawn lines are parsed, which is most of the time it takes.
-    return _covtype(files[0], [lines[row] for row in chosen], chosen, _drawn_sentence(len(chosen)))
+    drawn = f"{len(chosen):,} of the 581,012 rows of Covertype, drawn with a fixed seed."
+    return _covtype(files[0], [lines[row] for row in chosen], chosen, drawn)
 
 
-def load_covtype_part(files: tuple[LocalFile, ...]) -> Dataset:
-    """The first 20,000 rows."""
+def load_covtype_part(files: tuple[LocalFile, ...], part_of_rows: int) -> Dataset:
+    """So many of the first rows."""
     return _covtype(
         files[0],
-        read_lines(files[0], _N_PART),
-        np.arange(_N_PART),
-        "The first 20,000 of the 581,012 rows of Covertype, not a random sample: "
+        read_lines(files[0], part_of_rows),
+        np.arange(part_of_rows),
+        f"The first {part_of_rows:,} of the 581,012 rows of Covertype, not a random sample: "
         "its first 15,120 rows hold 2,160 of each cover type.",
-        is_part=True,
     )
 
 
@@ -86,31 +85,21 @@ def _draw(n_rows: int, n_samples: int | None) -> IntArray:
     return stream(DATA_SEED, Purpose.DATA, _COVTYPE_STREAM).permutation(n_rows)[:n_samples]
 
 
-def _drawn_sentence(n_samples: int) -> str:
-    return f"{n_samples:,} of the 581,012 rows of Covertype, drawn with a fixed seed."
-
-
 def _covtype(
     file: LocalFile,
     lines: list[bytes],
     rows: IntArray,
     provenance: str,
-    *,
-    is_part: bool = False,
 ) -> Dataset:
     table = read_numbers(lines, len(FEATURE_NAMES) + 1, file.path, delimiter=",", rows=rows)
     X, cover_types = table[:, :-1].copy(), table[:, -1]
     _check(X, cover_types, file, rows)
     return Dataset(
-        name="covtype",
-        title="Covertype",
         X=X,
         labels=cover_types.astype(np.intp) - 1,
         label_names=_LABEL_NAMES,
         feature_names=FEATURE_NAMES,
-        default_components=10,
         provenance=provenance,
-        is_part=is_part,
         # Metres: Colorado's front range rises to 4,000, and roads and past fires are as far:
         # 4000 * sqrt(3) = 6,928, and the rest is small beside it.
         public_norm_bound=7_000.0,

@@ -84,13 +84,10 @@ def load_insurance(files: tuple[LocalFile, ...]) -> Dataset:
             training.path, f"{labels.sum()} caravan policies where {_N_POLICIES} are expected"
         )
     return Dataset(
-        name="insurance",
-        title="Insurance (COIL 2000)",
         X=X,
         labels=labels.astype(np.intp),
         label_names=("no caravan policy", "caravan policy"),
         feature_names=feature_names(COLUMNS),
-        default_components=11,
         provenance="All 9,822 customers of COIL 2000 (5,822 of the training and 4,000 of the "
         "evaluation file), encoded to the 2012 paper's 150 features (how is our guess).",
         # Five indicators are 1 in every row; of 80 numbers a tenth at their top: sqrt(5 + 8).

@@ -27,7 +27,6 @@ LOCALIZATION_PART = OfficialFile(
 )
 
 _N_ROWS = 164_860
-_N_PART = 16_486
 _N_FIELDS = 8
 _TICKS_PER_DAY = 864e9  # of 100 ns
 
@@ -56,36 +55,24 @@ COLUMNS: tuple[Column, ...] = (
 )
 
 
-def load_localization(files: tuple[LocalFile, ...]) -> Dataset:
-    """All 164,860 readings."""
-    return _localization(files[0], _N_ROWS, "All 164,860 readings")
-
-
-def load_localization_part(files: tuple[LocalFile, ...]) -> Dataset:
-    """The first 16,486 readings."""
-    return _localization(
-        files[0],
-        _N_PART,
-        "The first 16,486 of the 164,860 readings (sequences A01 and A02 and part of A03, one "
-        "person, so not a random sample)",
-        is_part=True,
-    )
-
-
-def _localization(file: LocalFile, n_rows: int, which: str, *, is_part: bool = False) -> Dataset:
+def load_localization(files: tuple[LocalFile, ...], part_of_rows: int | None = None) -> Dataset:
+    """All readings, or so many of the first."""
+    (file,), n_rows = files, part_of_rows or _N_ROWS
     X, activities = read_table(read_lines(file, n_rows), COLUMNS, _ACTIVITY, _N_FIELDS, file.path)
+    which = "All 164,860 readings"
+    if part_of_rows:
+        which = (
+            f"The first {part_of_rows:,} of the 164,860 readings (sequences A01 and A02 and part "
+            "of A03, one person, so not a random sample)"
+        )
     return Dataset(
-        name="localization",
-        title="Localization of person activity",
         X=X,
         # The 2012 paper's task: falling against all.
         labels=(activities == _ACTIVITIES.index("falling")).astype(np.intp),
         label_names=("other", "falling"),
         feature_names=feature_names(COLUMNS),
-        default_components=10,
         provenance=f"{which} of body tags, encoded to the 2012 paper's 44 features (how is our "
         "guess; the activity is among them).",
-        is_part=is_part,
         # Three indicators are 1 in every row and four numbers reach 1: sqrt(3 + 4).
         public_norm_bound=2.65,
         label_columns=slice(X.shape[1] - len(_ACTIVITIES), X.shape[1]),

@@ -45,8 +45,6 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
         views[view] = slice(len(names), len(names) + n_features)
         names += [f"{view}_{j}" for j in range(n_features)]
     return Dataset(
-        name="mfeat",
-        title="Multiple features of numerals",
         X=np.hstack(tables),
         labels=np.repeat(np.arange(10), _ROWS_PER_DIGIT),
         label_names=tuple("0123456789"),

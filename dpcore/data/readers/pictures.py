@@ -99,14 +99,10 @@ def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
     """Fashion-MNIST's training half from its two IDX files."""
     images, labels = _read_pair(files)
     return Dataset(
-        name="fashion-mnist",
-        title="Fashion-MNIST",
         X=_unit_range(images),
         labels=labels.astype(np.intp),
         label_names=_FASHION_LABELS,
         feature_names=pixel_names(_SIDE, _SIDE),
-        image_shape=(_SIDE, _SIDE),
-        default_components=50,
         provenance="All 60,000 training pictures of Fashion-MNIST, 28 × 28 pixels in [0, 1], "
         "from the official files.",
         # A garment that fills half the frame in white: sqrt(784 / 2).
@@ -116,14 +112,10 @@ def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
 
 def _mnist(images: IntArray, labels: IntArray, origin: str) -> Dataset:
     return Dataset(
-        name="mnist",
-        title="MNIST",
         X=_unit_range(images),
         labels=labels.astype(np.intp),
         label_names=tuple("0123456789"),
         feature_names=pixel_names(_SIDE, _SIDE),
-        image_shape=(_SIDE, _SIDE),
-        default_components=50,
         provenance="All 60,000 training pictures of MNIST, 28 × 28 pixels in [0, 1], "
         f"from {origin}.",
         # A pen stroke that covers a quarter of the frame in full ink: sqrt(784 / 4).

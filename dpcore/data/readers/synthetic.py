@@ -53,10 +53,7 @@ def load_synthetic(n_samples: int | None = None) -> Dataset:
     n_samples = n_samples or 60_000
     eigenvalues = paper_eigenvalues()
     return _gaussian_dataset(
-        "synthetic",
-        "Synthetic (DPdisPCA)",
         gaussian_rows(eigenvalues, n_samples, rng=stream(DATA_SEED, Purpose.DATA, _PAPER, _ROWS)),
-        default_components=50,
         # E|x|^2 = 275 + 37.5 and sd|x|^2 = sqrt(2 sum of squared eigenvalues) = 62 over the
         # law's own randomness; the bound is the mean plus three of these.
         public_norm_bound=22.3,
@@ -68,36 +65,22 @@ def load_synthetic_2012(n_samples: int | None = None) -> Dataset:
     """The synthetic data of Chaudhuri, Sarwate & Sinha (2012), Fig. 2: 5,000 x 10."""
     n_samples = n_samples or 5_000
     return _gaussian_dataset(
-        "synthetic-2012",
-        "Synthetic (2012 paper)",
         gaussian_rows(
             np.array(EIGENVALUES_2012),
             n_samples,
             rng=stream(DATA_SEED, Purpose.DATA, _PAPER_2012, _ROWS),
         ),
-        default_components=2,
         # E|x|^2 = 0.909, sd|x|^2 = 0.83: mean plus three.
         public_norm_bound=1.84,
         law="covariance eigenvalues 0.5, 0.3, 0.04, 0.03, 0.02, 0.01, 0.004, 0.003, 0.001, 0.001",
     )
 
 
-def _gaussian_dataset(
-    name: str,
-    title: str,
-    X: FloatArray,
-    *,
-    default_components: int,
-    public_norm_bound: float,
-    law: str,
-) -> Dataset:
+def _gaussian_dataset(X: FloatArray, *, public_norm_bound: float, law: str) -> Dataset:
     n_samples, n_features = X.shape
     return Dataset(
-        name=name,
-        title=title,
         X=X,
         feature_names=tuple(f"x{j}" for j in range(n_features)),
-        default_components=default_components,
         provenance=f"{n_samples:,} rows drawn from N(0, C) with {law}; the seed is fixed.",
         public_norm_bound=public_norm_bound,
     )

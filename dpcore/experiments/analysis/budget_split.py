@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Row, gathered
 from dpcore.experiments.learning.classification_spec import PRIVATE, ClassificationSpec
 
 # 0 is a random subspace. Training cannot go without, so the last share leaves it a twentieth.
@@ -73,9 +73,9 @@ def best_split(rows: Iterable[Row], fields: Sequence[str] = ("pca_share",)) -> B
     rows: With `test_error` and the fields.
     fields: Columns that make up a split.
     """
-    errors: dict[Split, list[float]] = {}
-    for row in rows:
-        errors.setdefault(tuple(row[field] for field in fields), []).append(row["test_error"])
+    errors: dict[Split, list[float]] = gathered(
+        (tuple(row[field] for field in fields), row["test_error"]) for row in rows
+    )
     means = {split: fmean(found) for split, found in errors.items()}
     best = min(means, key=means.__getitem__)
     ties = tuple(

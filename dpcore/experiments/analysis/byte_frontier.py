@@ -7,13 +7,13 @@ and a precision, and the whole matrix with dithered rounding to a step of k sigm
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Row, gathered
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.messages.names import NATIVE, PRECISIONS, ROUNDED
+from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED
 
 STEPS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 RATIOS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
@@ -48,6 +48,10 @@ class RatePoint:
             return f"step {self.encoding.removeprefix(ROUNDED)} σ"
         return "as it is" if self.encoding == NATIVE else self.encoding
 
+    def as_row(self) -> Row:
+        """The point as a row of a table, with its label."""
+        return {"label": self.label, **asdict(self)}
+
 
 def rate_sweeps(
     spec: RunSpec,
@@ -75,19 +79,13 @@ def rate_points(rows: Sequence[Row]) -> tuple[RatePoint, ...]:
 
     rows: Of "dpdis" and "full", equal but for R and encoding.
     """
-    groups: dict[tuple[bool, str, int | None], list[Row]] = {}
-    for row in rows:
-        is_proxy = row["protocol"] == "dpdis"
-        rank = row["intermediate_dim"] if is_proxy else None
-        groups.setdefault((is_proxy, row["encoding"], rank), []).append(row)
+    ways = gathered((_way_of(row), row) for row in rows)
     points = []
-    for (is_proxy, encoding, rank), members in groups.items():
+    for way, members in ways.items():
         energies = [row["energy_ratio"] for row in members]
         points.append(
             RatePoint(
-                "proxy" if is_proxy else "whole matrix",
-                encoding,
-                rank,
+                *way,
                 fmean(row["bytes_sent"] / row["sites"] for row in members),
                 fmean(energies),
                 min(energies),
@@ -101,3 +99,9 @@ def rate_points(rows: Sequence[Row]) -> tuple[RatePoint, ...]:
         marked.append(replace(point, is_best=point.energy > best))
         best = max(best, point.energy)
     return tuple(marked)
+
+
+def _way_of(row: Row) -> tuple[str, str, int | None]:
+    if row["protocol"] == "dpdis":
+        return "proxy", row["encoding"], row["intermediate_dim"]
+    return "whole matrix", row["encoding"], None

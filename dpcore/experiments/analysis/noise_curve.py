@@ -22,16 +22,16 @@ from scipy.interpolate import PchipInterpolator
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.pca.runs import PcaRow
+from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 
-_FINE = 2000  # points to look for a target at, between any two of which the noise hardly differs
-_EPSILONS = (1e-6, 1e6)
-HELD = (
-    "dataset", "sites", "samples", "components", "intermediate_dim", "noise", "truncation",
-    "encoding", "masks", "honest_sites", "preparation", "norm_bound", "limits", "mean_share",
-    "knowledge", "split",
-    "concentration", "reference", "resample", "seed",
-)  # fmt: skip
+_VARIES = ("epsilon", "delta", "calibration")
+HELD = tuple(
+    name
+    for name in PcaRow.__annotations__
+    if name in RunSpec.__dataclass_fields__ and name not in _VARIES
+)
 
 
 def noise_multiplier(epsilon: float, delta: float, calibration: str) -> float:
@@ -101,26 +101,3 @@ class NoiseCurve:
         )
         means: FloatArray = self.energy(multipliers).mean(axis=0)
         return means
-
-    def epsilon_for(
-        self, target: float, delta: float, *, calibration: str = "published"
-    ) -> float | None:
-        """The smallest epsilon whose mean energy reaches a target.
-
-        None where no point of the curve reaches it. Where its noisiest point does, that point's:
-        the curve says nothing of more noise.
-        """
-        fine = np.geomspace(self.multipliers[-1], self.multipliers[0], _FINE)
-        fine[[0, -1]] = self.multipliers[[-1, 0]]
-        enough = self.energy(fine).mean(axis=0) >= target
-        if not enough.any():
-            return None
-        largest = float(fine[int(enough.argmax())])
-        low, high = _EPSILONS
-        for _ in range(60):
-            middle = (low * high) ** 0.5
-            if noise_multiplier(middle, delta, calibration) <= largest:
-                high = middle
-            else:
-                low = middle
-        return high

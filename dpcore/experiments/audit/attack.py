@@ -22,10 +22,9 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.flawed_cases import flawed_cases
+from dpcore.experiments.audit.mean_cases import private_mean_cases_of, sphere_cases_of
 from dpcore.experiments.audit.noise_cases import message_cases, second_moment_cases
 from dpcore.experiments.audit.pca_cases import cases_of, ppca_by_chains_case
-from dpcore.experiments.audit.private_mean_cases import private_mean_cases_of
-from dpcore.experiments.audit.sphere_cases import sphere_cases_of
 from dpcore.experiments.engine.control_ranges import LARGEST_SEED
 from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS

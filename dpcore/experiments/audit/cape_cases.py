@@ -1,12 +1,13 @@
 """CAPE and secure sum before those who take part: the aggregator with its friends, and a site.
 
-Messages come from rounds as the sites run them (`dpcore.pca.protocols.cape.masked_round`); claims
+Messages come from rounds as the sites run them (`dpcore.pca.protocols.masked.masked_round`); claims
 are those of the guarantee against that adversary.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -14,16 +15,17 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
-from dpcore.cca.release import joint_noise
-from dpcore.experiments.audit.pca_cases import Held
-from dpcore.experiments.audit.private_mean_cases import worst_sites
-from dpcore.experiments.audit.sphere_cases import (
+from dpcore.cca.distributed import joint_noise
+from dpcore.experiments.audit.mean_cases import (
+    SHARE,
     TURN,
     expected,
     moments_around,
     turned_mean,
     worst_on_sphere,
+    worst_sites,
 )
+from dpcore.experiments.audit.pca_cases import Held
 from dpcore.experiments.audit.worst_neighbours import (
     BUDGET,
     DISTRIBUTED,
@@ -37,15 +39,16 @@ from dpcore.experiments.audit.worst_neighbours import (
     worst_second_moments,
 )
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.protocols.cape import (
+from dpcore.pca.protocols.masked import (
     MaskedRound,
     honest_sites,
     masked_mean_round,
     masked_round,
+    noise_of_summands,
     promised_by_masked_sites,
+    promised_by_summands,
     release_scales,
 )
-from dpcore.pca.protocols.secure_sum import noise_of_summands, promised_by_summands
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Adversary, CapeScales, Guarantee, mean_weight
 from dpcore.privacy.audit import AuditCase, Statistic
@@ -56,7 +59,7 @@ _D, _N_SITES = 4, 3
 _SETTINGS = ReleaseSettings(BUDGET, 1, _D)
 # Every site counted on: then the site that takes part is the worse of the two.
 _WIDE = replace(_SETTINGS, masks="wide", honest_sites=_N_SITES)
-_WITH_MEAN = replace(_SETTINGS, mean_share=0.1, intermediate_dim=1)
+_WITH_MEAN = replace(_SETTINGS, mean_share=SHARE, intermediate_dim=1)
 _ON_SPHERE = replace(_WITH_MEAN, on_sphere=True)
 _SUM = "pca.securesum"
 _SEES = {
@@ -72,35 +75,16 @@ _FEWER_ON_SPHERE = replace(_ON_SPHERE, dropped_sites=1)
 def cape_cases() -> tuple[AuditCase, ...]:
     """Masks of the published shape and one site in league; masks without bound and none."""
     both = Adversary.AGGREGATOR, Adversary.SITE
-    return (
-        *(_of_matrices("compensated masks", _SETTINGS, adversary) for adversary in both),
-        *(_of_matrices("wide masks, all counted on", _WIDE, adversary) for adversary in both),
-        *(
-            replace(
-                _of_matrices("compensated masks, private mean", _WITH_MEAN, adversary),
-                preparation=PRIVATE_MEAN,
-            )
-            for adversary in both
-        ),
-        *(
-            replace(
-                _of_matrices("compensated masks, on the sphere", _ON_SPHERE, adversary),
-                preparation=SPHERE,
-                neighbours=TURN,
-            )
-            for adversary in both
-        ),
-        *(_of_pairs(adversary) for adversary in both),
-        *(_of_sums("one site drops out", _FEWER, adversary) for adversary in both),
-        *(
-            replace(
-                _of_sums("on the sphere", _FEWER_ON_SPHERE, adversary),
-                preparation=SPHERE,
-                neighbours=TURN,
-            )
-            for adversary in both
-        ),
+    cases: tuple[Callable[[Adversary], AuditCase], ...] = (
+        partial(_of_matrices, "compensated masks", _SETTINGS),
+        partial(_of_matrices, "wide masks, all counted on", _WIDE),
+        partial(_of_matrices, "compensated masks, private mean", _WITH_MEAN),
+        partial(_of_matrices, "compensated masks, on the sphere", _ON_SPHERE),
+        _of_pairs,
+        partial(_of_sums, "one site drops out", _FEWER),
+        partial(_of_sums, "on the sphere", _FEWER_ON_SPHERE),
     )
+    return tuple(case(adversary) for case in cases for adversary in both)
 
 
 def _of_sums(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
@@ -162,6 +146,8 @@ def masked_case(
     unknown = min(counted_on, _N_SITES - 1) if is_site else counted_on
     pair = _neighbours(settings)
     weight = mean_weight(settings.mean_share or 0.0)
+    # Of the noise in an entry of the average of all means.
+    left = scales.noise_sigma / (weight * math.sqrt(_N_SITES)) if weight > 0 else 0.0
 
     def seen(found: MaskedRound) -> FloatArray:
         sent = found.messages.mean(axis=0, keepdims=True) if has_result else found.messages
@@ -171,7 +157,7 @@ def masked_case(
         if weight == 0:
             return seen(_matrices(at_sites, np.zeros(_D), scales, settings, repetition))
         means = masked_mean_round(at_sites, scales, weight=weight, repetition=repetition)
-        centre = centre_of_sphere(means.messages.mean(axis=0))
+        centre = centre_of_sphere(means.messages.mean(axis=0), sigma=left)
         matrices = _matrices(at_sites, centre, scales, settings, repetition)
         return np.concatenate([seen(matrices), seen(means)[:, :, None]], axis=2)
 
@@ -198,11 +184,20 @@ def masked_case(
         sees=_SEES[is_site, has_result],
         sampler_d=one_by_one(lambda repetition: view(pair[0], repetition)),
         sampler_d_prime=one_by_one(lambda repetition: view(pair[1], repetition)),
-        statistic=_score(pair, weight, 1 if has_result else _N_SITES, found),
+        statistic=_score(pair, weight, left, 1 if has_result else _N_SITES, found),
         is_gaussian=True,
-        neighbours="One person's row at the first site turns from the first axis to the second"
-        + (", and a little beyond." if weight > 0 else "."),
+        **_prepared(settings),
     )
+
+
+def _prepared(settings: ReleaseSettings) -> dict[str, str]:
+    """What a case says of its rows."""
+    if settings.on_sphere:
+        return {"preparation": SPHERE, "neighbours": TURN}
+    turns = "One person's row at the first site turns from the first axis to the second"
+    if settings.mean_share:
+        return {"preparation": PRIVATE_MEAN, "neighbours": f"{turns}, and a little beyond."}
+    return {"neighbours": f"{turns}."}
 
 
 def _matrices(
@@ -219,10 +214,12 @@ def _matrices(
     return masked_round(at_sites, scales, noise=settings.noise, repetition=repetition)
 
 
-def _score(pair: tuple[Held, Held], weight: float, n_sent: int, found: Statistic) -> Statistic:
+def _score(
+    pair: tuple[Held, Held], weight: float, left: float, n_sent: int, found: Statistic
+) -> Statistic:
     """Views, by what is found in them about the first site; `n_sent` messages come first."""
     if rows := [held for held in pair if isinstance(held, SiteRows)]:
-        return partial(_score_on_sphere, (rows[0], rows[1]), n_sent, found)
+        return partial(_score_on_sphere, (rows[0], rows[1]), left, n_sent, found)
     first, second = (held for held in pair if isinstance(held, SiteMoments))
     change = first.second_moments[0] - second.second_moments[0]
     if weight > 0:
@@ -232,11 +229,12 @@ def _score(pair: tuple[Held, Held], weight: float, n_sent: int, found: Statistic
 
 
 def _score_on_sphere(
-    pair: tuple[SiteRows, SiteRows], n_sent: int, found: Statistic, views: FloatArray
+    pair: tuple[SiteRows, SiteRows], left: float, n_sent: int, found: Statistic, views: FloatArray
 ) -> FloatArray:
     """A view's own mean says what its matrices may have been."""
     means = views[:, :n_sent, :, -1].mean(axis=1)
-    middles, changes = expected(pair, np.array([centre_of_sphere(mean) for mean in means]))
+    centres = np.array([centre_of_sphere(mean, sigma=left) for mean in means])
+    middles, changes = expected(pair, centres)
     less = views.copy()
     less[:, :n_sent, :, :-1] -= middles.mean(axis=1, keepdims=True) if n_sent == 1 else middles
     known = found(less)
@@ -251,7 +249,7 @@ def _neighbours(settings: ReleaseSettings) -> tuple[Held, Held]:
 def _at_three_sites(settings: ReleaseSettings) -> tuple[SiteMoments, SiteMoments]:
     """Equal sites; the others' rows are known to everybody, and lie evenly."""
     if settings.mean_share:
-        return worst_sites(settings.mean_share, _N_SITES)
+        return worst_sites(_N_SITES)
     others = np.tile(np.eye(_D) / _D, (_N_SITES - 1, 1, 1))
     counts = np.full(_N_SITES, N_SAMPLES)
     first, first_prime = worst_second_moments(_D, N_SAMPLES)

@@ -15,9 +15,8 @@ import numpy as np
 
 from dpcore.cca import PROTOCOLS
 from dpcore.cca.distributed import noisy_joint_moment
+from dpcore.experiments.audit.mean_cases import private_mean_case, sphere_cases_of
 from dpcore.experiments.audit.pca_cases import matrix_case
-from dpcore.experiments.audit.private_mean_cases import private_mean_case
-from dpcore.experiments.audit.sphere_cases import sphere_cases_of
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED

@@ -19,13 +19,13 @@ from dpcore.experiments.audit.worst_neighbours import (
     TURN,
     along,
     among_others,
-    capped,
+    laplace_ratio,
     one_by_one,
 )
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.protocols.register import protocol
 from dpcore.privacy import Guarantee, Ledger, Release
-from dpcore.privacy.audit import AuditCase, Sampler, Statistic
+from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
 from dpcore.statistics import PrivateStatistic, private_mean, private_variance
 from dpcore.streams import Purpose, Repetition
@@ -167,7 +167,8 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
     )
     drawn = released(values, BUDGET.epsilon, Repetition(0))
     scales = np.array([each.noise_scale for each in drawn])
-    delta = BUDGET.delta if mechanism == "gaussian" else 0.0
+    is_gaussian = mechanism == "gaussian"
+    delta = BUDGET.delta if is_gaussian else 0.0
     return AuditCase(
         name=f"mean and variance, {mechanism.capitalize()} noise",
         family=FAMILY,
@@ -177,24 +178,13 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
         sees=_EVERYTHING,
         sampler_d=sampler(values),
         sampler_d_prime=sampler(values_prime),
-        statistic=_likelihood_ratio(mechanism, exact, exact_prime, scales),
-        is_gaussian=mechanism == "gaussian",
+        statistic=along((exact - exact_prime) / scales**2)
+        if is_gaussian
+        else laplace_ratio(exact, exact_prime, scales),
+        is_gaussian=is_gaussian,
         neighbours="One person's value drops from the upper bound to the lower one; all others "
         "are there.",
     )
-
-
-def _likelihood_ratio(
-    mechanism: str, exact: FloatArray, exact_prime: FloatArray, scales: FloatArray
-) -> Statistic:
-    if mechanism == "gaussian":
-        return along((exact - exact_prime) / scales**2)
-
-    def laplace(releases: FloatArray) -> FloatArray:
-        nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
-        return capped(np.sum(nearer / scales, axis=1))
-
-    return laplace
 
 
 def _total(guarantees: Sequence[Guarantee], delta: float) -> float:

@@ -33,6 +33,9 @@ from dpcore.privacy.audit import AuditCase
 
 FAMILY = "Flawed"
 _N_SAMPLES = 20
+_MOMENT, _MOMENT_PRIME = worst_second_moments(3, _N_SAMPLES)
+_OTHER_SITE = np.eye(3) / 3
+_score = along(_MOMENT - _MOMENT_PRIME)
 
 
 def flawed_cases() -> tuple[AuditCase, ...]:
@@ -98,19 +101,16 @@ def wishart_noise() -> AuditCase:
 
 def one_seed_for_all_sites() -> AuditCase:
     """Two sites add noise from one seed; whoever reads both messages subtracts it."""
-    moment, moment_prime = worst_second_moments(3, _N_SAMPLES)
-    other_site = np.eye(3) / 3
 
     def draws(first_site: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
         noise = symmetric_gaussian_noise(3, _sigma(), rng=rng, size=n)
-        return np.stack((first_site + noise, other_site + noise), axis=1)
+        return np.stack((first_site + noise, _OTHER_SITE + noise), axis=1)
 
-    score = along(moment - moment_prime)
     return AuditCase(
         name="one seed for all sites",
         **asdict(BUDGET),
-        **under_both(draws, moment, moment_prime),
-        statistic=lambda messages: score(messages[:, 0] - messages[:, 1]),
+        **under_both(draws, _MOMENT, _MOMENT_PRIME),
+        statistic=lambda messages: _score(messages[:, 0] - messages[:, 1]),
         adversary=Adversary.AGGREGATOR,
         sees="both sites' messages",
         neighbours="One person's row at the first site turns from the first axis to the second.",
@@ -125,22 +125,19 @@ def masks_that_forget_the_sites() -> AuditCase:
     it. The other site takes its own half off again.
     """
     sigma = _sigma() / math.sqrt(2)
-    moment, moment_prime = worst_second_moments(3, _N_SAMPLES)
-    other_site = np.eye(3) / 3
 
     def draws(first_site: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
         noises = symmetric_gaussian_noise(3, sigma, rng=rng, size=2 * n).reshape(n, 2, 3, 3)
-        result = (first_site + other_site + noises.sum(axis=1)) / 2
+        result = (first_site + _OTHER_SITE + noises.sum(axis=1)) / 2
         return np.stack((result, noises[:, 1]), axis=1)
 
-    score = along(moment - moment_prime)
     return AuditCase(
         name="masks that forget the sites",
         **asdict(BUDGET),
         adversary=Adversary.SITE,
         sees="the result, its own rows and its own noise",
-        **under_both(draws, moment, moment_prime),
-        statistic=lambda views: score(2 * views[:, 0] - views[:, 1]),
+        **under_both(draws, _MOMENT, _MOMENT_PRIME),
+        statistic=lambda views: _score(2 * views[:, 0] - views[:, 1]),
         is_gaussian=True,
         neighbours="One person's row at the first site turns from the first axis to the second.",
         flaw="A site knows its own noise, so only the others' hides you: the real ε is 1.586.",
@@ -153,19 +150,17 @@ def one_noise_at_two_epsilons() -> AuditCase:
     budgets = BUDGET, PrivacyBudget(2.0, 0.01)
     wide, narrow = (gaussian_sigma(budget, sensitivity) for budget in budgets)
     mu = math.hypot(sensitivity / wide, sensitivity / narrow)
-    moment, moment_prime = worst_second_moments(3, _N_SAMPLES)
 
     def draws(moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
         unit = symmetric_gaussian_noise(3, 1.0, rng=rng, size=n)
         return np.stack((moment + wide * unit, moment + narrow * unit), axis=1)
 
-    score = along(moment - moment_prime)
     return AuditCase(
         name="one noise at two epsilons",
         epsilon=gaussian_epsilon(BUDGET.delta, 1.0, mu),
         delta=BUDGET.delta,
-        **under_both(draws, moment, moment_prime),
-        statistic=lambda both: score(wide * both[:, 1] - narrow * both[:, 0]),
+        **under_both(draws, _MOMENT, _MOMENT_PRIME),
+        statistic=lambda both: _score(wide * both[:, 1] - narrow * both[:, 0]),
         neighbours=TURN,
         flaw="Both scale the same noise, so two equations give the matrix without any.",
     )
@@ -212,14 +207,12 @@ def scaling_by_the_largest_norm() -> AuditCase:
 
 def one_budget_for_two_releases() -> AuditCase:
     """Components and eigenvalues from two draws, each with the whole budget."""
-    moment, moment_prime = worst_second_moments(3, _N_SAMPLES)
-    twice, twice_prime = (np.stack((matrix, matrix)) for matrix in (moment, moment_prime))
-    score = along(moment - moment_prime)
+    twice, twice_prime = (np.stack((matrix, matrix)) for matrix in (_MOMENT, _MOMENT_PRIME))
     return AuditCase(
         name="one ε spent on two plots",
         **asdict(BUDGET),
         **under_both(partial(_additive, _sigma()), twice, twice_prime),
-        statistic=lambda pairs: score(pairs[:, 0] + pairs[:, 1]),
+        statistic=lambda pairs: _score(pairs[:, 0] + pairs[:, 1]),
         sees="both releases",
         is_gaussian=True,
         neighbours=TURN,

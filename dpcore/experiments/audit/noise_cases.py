@@ -16,8 +16,8 @@ from dpcore.experiments.audit.worst_neighbours import (
     PROTOCOL_TRIALS,
     TURN,
     along,
-    capped,
     claim,
+    laplace_ratio,
     under_both,
     worst_second_moments,
 )
@@ -166,12 +166,6 @@ def statistic_case(
     )
     released = release(values, BUDGET.epsilon, rng)
     guarantee = released.guarantee
-    scale = np.atleast_1d(released.noise_scale)
-
-    def laplace_likelihood_ratio(releases: FloatArray) -> FloatArray:
-        nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
-        return capped(np.sum(nearer / scale, axis=1))
-
     is_gaussian = mechanism == "gaussian"
     # One number orders releases as its likelihood ratio does, and makes the better picture.
     projects = is_gaussian or exact.size == 1
@@ -182,7 +176,9 @@ def statistic_case(
         **claim(guarantee),
         sees="the released statistic",
         **under_both(draws, values, values_prime),
-        statistic=along(exact - exact_prime) if projects else laplace_likelihood_ratio,
+        statistic=along(exact - exact_prime)
+        if projects
+        else laplace_ratio(exact, exact_prime, np.atleast_1d(released.noise_scale)),
         is_gaussian=is_gaussian,
         neighbours="One person's value drops from far above the bounds to the lower one; all "
         "others are there.",

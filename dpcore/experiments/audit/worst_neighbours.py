@@ -23,7 +23,6 @@ BUDGET = PrivacyBudget(1.0, 0.01)
 # Of releases that take a quarter of a millisecond each, a run of a whole protocol.
 PROTOCOL_TRIALS = 5_000
 TURN = "One person's row turns from the first axis to the second."
-RESULT = "the result"
 RESULT_AND_OWN_ROWS = "the result and its own rows"
 RESULT_AND_OWN_NOISE = "the result, its own rows and its own noise"
 PRIVATE_MEAN = "private mean"
@@ -114,6 +113,16 @@ def capped(log_ratio: FloatArray) -> FloatArray:
     Rounding errors would set equal ones apart, and a threshold between them.
     """
     return np.round(log_ratio, 9)
+
+
+def laplace_ratio(exact: FloatArray, exact_prime: FloatArray, scale: FloatArray) -> Statistic:
+    """Log-likelihood ratio of Laplace noise on each number of a release."""
+
+    def score(releases: FloatArray) -> FloatArray:
+        nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
+        return capped(np.sum(nearer / scale, axis=1))
+
+    return score
 
 
 def one_by_one(release: Callable[[Repetition], FloatArray]) -> Sampler:

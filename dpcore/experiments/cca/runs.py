@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
-from typing import TypedDict
+from collections.abc import Iterable
+from statistics import fmean
 
 import numpy as np
 
@@ -13,30 +13,21 @@ from dpcore.cca import CanonicalPairs, distributed_cca, joint_moment_sigma, meas
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import CutViews
-from dpcore.experiments.engine.experiment import Experiment, Row
+from dpcore.experiments.engine.experiment import Experiment, Row, each_alone, gathered, row_from
 from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.pca.paired_curves import crossing
+from dpcore.experiments.pca.runs import AskedRow
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Repetition
 
 
-class CcaRow(TypedDict):
+class CcaRow(AskedRow):
     """One protocol in one repetition: the whole cell, and what it is worth on the true data.
 
     `correlation_share` is the measured total correlation over the exact one, `random_share` that
     of random directions, `estimate_error` the root mean square error of the private correlations.
     """
 
-    dataset: str
-    protocol: str
-    epsilon: float
-    delta: float
-    sites: int
-    samples: int
-    components: int
-    intermediate_dim: int
-    calibration: str
-    noise: str
-    truncation: str
     preparation: str
     mean_share: float | None
     x_share: float
@@ -69,15 +60,19 @@ def draw_pairs(
     )
 
 
+def pairs_and_row(
+    spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
+) -> tuple[CanonicalPairs, CcaRow]:
+    """One draw of one protocol, and its tidy row."""
+    started = time.perf_counter()
+    pairs = draw_pairs(spec, problem, protocol, repetition)
+    seconds = time.perf_counter() - started
+    return pairs, row_of(spec, problem, protocol, repetition, pairs, seconds)
+
+
 def run_cca_repetition(spec: CcaSpec, problem: CcaProblem, repetition: int) -> list[CcaRow]:
     """Tidy rows of one repetition, one a protocol; every cell meets the same unit noise."""
-    rows = []
-    for protocol in spec.protocols:
-        started = time.perf_counter()
-        pairs = draw_pairs(spec, problem, protocol, repetition)
-        seconds = time.perf_counter() - started
-        rows.append(row_of(spec, problem, protocol, repetition, pairs, seconds))
-    return rows
+    return [pairs_and_row(spec, problem, key, repetition)[1] for key in spec.protocols]
 
 
 def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
@@ -86,19 +81,10 @@ def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
     Linear in log epsilon between neighbouring points; the lowest epsilon of the rows if it
     reaches the share already, infinity if none does.
     """
-    shares: dict[float, list[float]] = {}
-    for row in rows:
-        shares.setdefault(row["epsilon"], []).append(row["correlation_share"])
-    curve = [(epsilon, float(np.mean(values))) for epsilon, values in sorted(shares.items())]
-    below: tuple[float, float] | None = None
-    for epsilon, mean in curve:
-        if mean >= share:
-            if below is None:
-                return epsilon
-            part = (share - below[1]) / (mean - below[1])
-            return float(below[0] * (epsilon / below[0]) ** part)
-        below = (epsilon, mean)
-    return math.inf
+    shares = gathered((row["epsilon"], row["correlation_share"]) for row in rows)
+    means = ((epsilon, fmean(values)) for epsilon, values in sorted(shares.items()))
+    reached = crossing(means, share)
+    return math.inf if reached is None else reached
 
 
 def row_of(
@@ -113,35 +99,28 @@ def row_of(
     measured = measured_correlations(pairs.x_rotations, pairs.y_rotations, problem.reference)
     exact_total = float(problem.exact.sum())
     settings = spec.settings(len(problem.reference))
-    return {
-        "dataset": problem.dataset,
-        "protocol": protocol,
-        "epsilon": spec.epsilon,
-        "delta": spec.delta,
-        "sites": spec.sites,
-        "samples": int(problem.moments.n_samples.sum()),
-        "components": settings.n_components,
-        "intermediate_dim": settings.intermediate_dim,
-        "calibration": spec.calibration,
-        "noise": spec.noise,
-        "truncation": spec.truncation,
-        "preparation": spec.preparation,
-        "mean_share": settings.mean_share,
-        "x_share": spec.x_share,
-        "floor": pairs.floor,
-        "repetition": repetition,
-        "seed": spec.seed,
-        "correlation_share": measured.total / exact_total,
-        "random_share": problem.random_share,
-        "measured_total": measured.total,
-        "exact_total": exact_total,
-        "estimated_total": float(pairs.correlations.sum()),
-        "estimate_error": float(np.sqrt(np.mean((pairs.correlations - problem.exact) ** 2))),
-        "sigma": pairs.guarantee.sigma,
-        "exact_epsilon": pairs.guarantee.epsilon,
-        "bytes_sent": int(pairs.bytes_sent.sum()),
-        "seconds": seconds,
-    }
+    return row_from(
+        CcaRow,
+        spec,
+        dataset=problem.dataset,
+        protocol=protocol,
+        samples=int(problem.moments.n_samples.sum()),
+        components=settings.n_components,
+        intermediate_dim=settings.intermediate_dim,
+        mean_share=settings.mean_share,
+        floor=pairs.floor,
+        repetition=repetition,
+        correlation_share=measured.total / exact_total,
+        random_share=problem.random_share,
+        measured_total=measured.total,
+        exact_total=exact_total,
+        estimated_total=float(pairs.correlations.sum()),
+        estimate_error=float(np.sqrt(np.mean((pairs.correlations - problem.exact) ** 2))),
+        sigma=pairs.guarantee.sigma,
+        exact_epsilon=pairs.guarantee.epsilon,
+        bytes_sent=int(pairs.bytes_sent.sum()),
+        seconds=seconds,
+    )
 
 
 def check_cca(spec: CcaSpec) -> None:
@@ -152,15 +131,6 @@ def check_cca(spec: CcaSpec) -> None:
     spec.settings(spec.components)
     # Of epsilon alone: the number of people does not matter.
     joint_moment_sigma(PrivacyBudget(spec.epsilon, spec.delta), 2, calibration=spec.calibration)
-
-
-def _run(
-    specs: Sequence[CcaSpec],
-    problem: CcaProblem,
-    repetition: int,
-    **_: object,
-) -> list[list[CcaRow]]:
-    return [run_cca_repetition(spec, problem, repetition) for spec in specs]
 
 
 _views: OnceCache[TwoViewDataset] = OnceCache(lambda source: source.load(), keep=2)
@@ -177,7 +147,7 @@ def local_cca_problem(key: CcaSpec) -> CcaProblem:
 CCA: Experiment[CcaSpec, CcaSpec, CcaProblem] = Experiment(
     row=CcaRow,
     outline=lambda spec: [{"protocol": key} for key in spec.protocols],
-    run=_run,
+    run=each_alone(run_cca_repetition),
     problem_key=CcaSpec.problem_key,
     problem=local_cca_problem,
     dataset=lambda spec: spec.source.dataset if isinstance(spec.source, CutViews) else None,

@@ -1,4 +1,4 @@
-"""Rows of private CCA as sentences."""
+"""Rows of private CCA as sentences, and a run to take away."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from dpcore.experiments.cca.runs import epsilon_reaching
+from dpcore.experiments.cca.runs import epsilon_reaching, local_cca_problem
+from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.pca.export import Recipe, imports_of, source_of
 from dpcore.experiments.pca.sentences import counted, percent
 
+_RUN = """\
+rows = collect(Sweep(spec)).rows
+print("exact correlations", local_cca_problem(spec.problem_key()).exact.round(4))
+for protocol in spec.protocols:
+    shares = [row["correlation_share"] for row in rows if row["protocol"] == protocol]
+    print(f"{protocol:<8} {fmean(shares):.4f} of it captured, mean of {len(shares)} draws")"""
 TITLES = {
     "pooled": "Pooled, trusted",
     "dpdis": "Proxies",
@@ -76,3 +85,10 @@ def half_in_words(reached: Mapping[int, float], least: float, greatest: float) -
 
     parts = [f"**{say(epsilon)}** with {people:,} people" for people, epsilon in reached.items()]
     return f"Half of the exact correlation is captured {', '.join(parts)}."
+
+
+def cca_recipe(spec: CcaSpec) -> Recipe:
+    """Runs the spec and prints what it found."""
+    needed = local_cca_problem, CcaSpec, type(spec.source), Sweep, collect
+    imports = imports_of("from statistics import fmean", *needed)
+    return Recipe("Private CCA of two views", (f"{imports}\n\nspec = {source_of(spec)}", _RUN))

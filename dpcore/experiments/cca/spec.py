@@ -10,14 +10,12 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.cca import PROTOCOLS, bound_views, canonical_pairs, measured_correlations
 from dpcore.data import split_sites
-from dpcore.data.preparation import MODES, RENAMED
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.errors import ParameterError, require_one_of
+from dpcore.errors import ParameterError
 from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
-from dpcore.experiments.pca.spec import RECOMMENDED, TwoWorlds, prepared_settings
+from dpcore.experiments.pca.spec import RECOMMENDED, TwoWorlds, check_asked, release_settings
 from dpcore.pca import ReleaseSettings
-from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteMoments, SiteRows, second_moment, site_moments
 from dpcore.streams import Purpose, stream
 
@@ -83,9 +81,7 @@ class CcaSpec(TwoWorlds):
     def __post_init__(self) -> None:
         if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
             raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
-        object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
-        require_one_of("preparation", self.preparation, MODES)
-        PrivacyBudget(self.epsilon, self.delta)
+        check_asked(self)
         require_counts(self, sites=1, repetitions=1, seed=0)
         if self.floor != "auto" and not (
             isinstance(self.floor, int | float) and 0 <= self.floor < math.inf
@@ -108,17 +104,7 @@ class CcaSpec(TwoWorlds):
         intermediate = self.intermediate_dim
         if intermediate is None:
             intermediate = min(4 * self.components, n_features)
-        return ReleaseSettings(
-            budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.components,
-            intermediate_dim=intermediate,
-            calibration=self.calibration,
-            noise=self.noise,
-            truncation=self.truncation,
-            **prepared_settings(self.preparation, self.mean_share),
-            masks=self.masks,
-            honest_sites=self.honest_sites,
-        )
+        return release_settings(self, self.components, intermediate)
 
 
 _DATA_SIDE = (

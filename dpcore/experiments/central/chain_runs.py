@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.mechanisms import bulk_ess, rank_normalized_r_hat, sample_matrix_bingham, tail_ess
@@ -127,11 +126,3 @@ def _diagnosed(shares: FloatArray) -> Row:
         "r_hat": rank_normalized_r_hat(kept),
         "ess": min(bulk_ess(kept), tail_ess(kept)),
     }
-
-
-def first_passing(rows: Sequence[Row]) -> int | None:
-    """Sweeps at the first of these diagnostics that pass; None if none does."""
-    for row in rows:
-        if row["r_hat"] < MAX_R_HAT and row["ess"] >= MIN_ESS:
-            return int(row["sweeps"])
-    return None

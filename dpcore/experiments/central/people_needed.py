@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.experiment import Experiment, each_alone, row_from
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.pca.sample_complexity import (
     gapped_spectrum,
@@ -100,20 +100,17 @@ def measure(spec: ComplexitySpec) -> ComplexityRow:
             spec.n_features,
         ),
     )
-    return {
-        "protocol": spec.mechanism,
-        "features": spec.n_features,
-        "epsilon": spec.epsilon,
-        "delta": delta or 0.0,
-        "gap": spec.gap,
-        "correlation": spec.correlation,
-        "samples": found.n_samples,
-        "mean_correlation": found.mean_correlation,
-        "standard_error": found.standard_error,
-        "repetitions": spec.repetitions,
-        "seed": spec.seed,
-        "seconds": time.perf_counter() - started,
-    }
+    return row_from(
+        ComplexityRow,
+        spec,
+        protocol=spec.mechanism,
+        features=spec.n_features,
+        delta=delta or 0.0,
+        samples=found.n_samples,
+        mean_correlation=found.mean_correlation,
+        standard_error=found.standard_error,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def bounds(
@@ -170,19 +167,10 @@ def growth(rows: Sequence[Mapping[str, Any]], protocol: str) -> float:
     return float(np.polyfit(d, n, 1)[0])
 
 
-def _run(
-    specs: Sequence[ComplexitySpec],
-    _problem: None,
-    _repetition: int,
-    **_: object,
-) -> list[list[ComplexityRow]]:
-    return [[measure(spec)] for spec in specs]
-
-
 COMPLEXITY: Experiment[ComplexitySpec, None, None] = Experiment(
     row=ComplexityRow,
     outline=lambda spec: [{"protocol": spec.mechanism, "features": spec.n_features}],
-    run=_run,
+    run=each_alone(lambda spec, *_: [measure(spec)]),
     problem_key=lambda *_: None,
     problem=lambda _: None,
     dataset=lambda _: None,

@@ -8,7 +8,7 @@ of its own for each would pay for its warm-up and its diagnosis every time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,12 +16,14 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.data import Prepared
-from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.experiment import Experiment, each_alone
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.experiment import PCA
 from dpcore.experiments.pca.problem import (
+    About,
     Problem,
+    SiteData,
     build_problem,
     local_problem,
     problem_of,
@@ -29,7 +31,6 @@ from dpcore.experiments.pca.problem import (
 )
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
-from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.central import ppca
@@ -63,24 +64,14 @@ class Variant:
         )
 
 
-def _analyze_gauss(calibration: str, noise: str) -> Variant:
-    return Variant(
-        f"ag-{calibration}-{noise}",
-        "ag",
-        f"Analyze Gauss, {calibration}, {noise}",
-        calibration,
-        noise,
-    )
-
-
 VARIANTS: dict[str, Variant] = {
     variant.key: variant
     for variant in (
         Variant("ppca", "ppca", "PPCA"),
         Variant("wishart", "wishart", "Wishart difference"),
         *(
-            _analyze_gauss(calibration, noise)
-            for calibration in ("analytic", "classic", "published")
+            Variant(f"ag-{scale}-{noise}", "ag", f"Analyze Gauss, {scale}, {noise}", scale, noise)
+            for scale in ("analytic", "classic", "published")
             for noise in ("isometric", "triangle")
         ),
         Variant("modsulq", "modsulq", "MOD-SuLQ"),
@@ -253,15 +244,6 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     ]
 
 
-def _run(
-    specs: Sequence[CentralSpec],
-    problem: Problem,
-    repetition: int,
-    **_: object,
-) -> list[list[CentralRow]]:
-    return [central_rows(spec, run_batch(spec, problem)) for spec in specs]
-
-
 def _problem(key: ProblemKey) -> Problem:
     return central_problem(key, local_problem.prepared(*key.data))
 
@@ -274,7 +256,7 @@ CENTRAL: Experiment[RunSpec, ProblemKey, Problem] = replace(
     outline=lambda spec: [
         {"protocol": spec.protocols[0], "repetition": number} for number in range(spec.repetitions)
     ],
-    run=_run,
+    run=each_alone(lambda spec, problem, _: central_rows(spec, run_batch(spec, problem))),
     problem=_problems,
     after_draw=(),
     repetitions="batches",

@@ -8,12 +8,12 @@ brings along everything that runs it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pkgutil import resolve_name
 from types import GenericAlias
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast, get_type_hints
 
 from dpcore.errors import ParameterError
 
@@ -35,6 +35,8 @@ class Spec(Protocol):
 S = TypeVar("S", bound=Spec)
 K = TypeVar("K", bound=Hashable)
 P = TypeVar("P")
+V = TypeVar("V")
+R = TypeVar("R", bound=Row)
 
 
 def _nothing(*_: object) -> float:
@@ -111,6 +113,29 @@ class Experiment(Generic[S, K, P]):
             and all(isinstance(row, dict) and _has_fields(row, self.row) for row in rows)
             and all(row | known == row for row, known in zip(rows, outline, strict=True))
         )
+
+
+def each_alone(rows_of: Callable[[Any, Any, int], Sequence[Row]]) -> Callable[..., list[Any]]:
+    """`run` of a family whose specs share no draw: the rows of each, one spec after the other."""
+    return lambda specs, problem, repetition, **_: [
+        rows_of(spec, problem, repetition) for spec in specs
+    ]
+
+
+def row_from(kind: type[R], spec: object, **found: object) -> R:
+    """A row of this kind: what has been found, and every other field as the spec has it."""
+    return cast(
+        "R",
+        {name: found[name] if name in found else getattr(spec, name) for name, _ in _fields(kind)},
+    )
+
+
+def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Values by their keys, both in the order in which they come."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def experiment_of(spec: Spec) -> Experiment[Any, Any, Any]:

@@ -13,26 +13,23 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
 from platformdirs import user_cache_path
 
 import dpcore
 from dpcore.data import dataset_status
-from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.bounded_folder import CLAIMS, BoundedFolder, bounded_folder
-from dpcore.experiments.engine.experiment import Row, Spec, experiment_of
+from dpcore.experiments.engine.experiment import Spec, experiment_of
 from dpcore.experiments.engine.work_units import Finished, Unit
-
-T = TypeVar("T")
 
 FOLDER_VARIABLE = "DPCORE_CACHE"
 SIZE_VARIABLE = "DPCORE_CACHE_SIZE"
@@ -144,7 +141,7 @@ class Store:
     def look_up(self, unit: Unit) -> tuple[Finished, ...] | None:
         """All the unit's rows, or None if some are missing."""
         path = self._path(unit)
-        known = self._read(path, "cells", dict) or {}
+        known = self._cells(path)
         keys = [unit.experiment.cell_identity(spec) for spec in unit.specs]
         if not all(key in known for key in keys):
             return None
@@ -159,34 +156,12 @@ class Store:
     def keep(self, unit: Unit, finished: tuple[Finished, ...]) -> None:
         """Add the unit's rows to those of the same draw."""
         path = self._path(unit)
-        known = self._read(path, "cells", dict) or {}
+        known = self._cells(path)
         for spec, one in zip(unit.specs, finished, strict=True):
             key = unit.experiment.cell_identity(spec)
             known[key] = {"rows": one.rows, "reason": one.reason}
-        self._write(path, {"draw": _draw_of(unit), "cells": known})
-
-    def rows_of(
-        self, dataset: str, identity: Sequence[object], make: Callable[[], Iterable[Row]]
-    ) -> Iterator[Row]:
-        """Rows that are always made together: found here, or made and kept once all are there.
-
-        dataset: Whose rows they are computed from.
-        identity: Everything else they depend on, as JSON has it.
-        make: Gives the rows, one after the other. Those of a held table are never kept.
-        """
-        if is_held(dataset):
-            yield from make()
-            return
-        path = self._path_of([*identity, _rows_here(dataset)], self._files)
-        found = self._read(path, "rows", list)
-        if found and all(isinstance(row, dict) for row in found):
-            yield from found
-            return
-        rows = []
-        for row in make():
-            rows.append(row)
-            yield row
-        self._write(path, {"identity": identity, "rows": rows})
+        document = {"draw": _draw_of(unit), "cells": known}
+        self._keep(path, json.dumps(document).encode(), self._files)
 
     def content(self, identity: Sequence[object]) -> bytes | None:
         """Bytes that were kept under an identity; None if there are none that can be read."""
@@ -236,21 +211,18 @@ class Store:
         ending = "json" if files is self._files else "bin"
         return files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.{ending}"
 
-    def _read(self, path: Path, part: str, kind: type[T]) -> T | None:
-        """One part of an entry; None if there is none of its kind, which is noted."""
+    def _cells(self, path: Path) -> dict[str, Any]:
+        """Cells of an entry; none if there is none that can be read, which is noted."""
         body = self._checked(path, self._files)
         if body is None:
-            return None
+            return {}
         with suppress(ValueError, RecursionError):
             document = json.loads(body)
-            found = document.get(part) if isinstance(document, dict) else None
-            if isinstance(found, kind):
+            found = document.get("cells") if isinstance(document, dict) else None
+            if isinstance(found, dict):
                 return found
         self._unread.add(path)
-        return None
-
-    def _write(self, path: Path, document: dict[str, object]) -> None:
-        self._keep(path, json.dumps(document).encode(), self._files)
+        return {}
 
     def _checked(self, path: Path, files: BoundedFolder) -> bytes | None:
         """What stands in a file after its checksum; None if it does not fit, which is noted."""

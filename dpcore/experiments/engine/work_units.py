@@ -5,13 +5,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
+from threading import Lock
 from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Experiment, ProblemSource, Row, Spec, experiment_of
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+
+_lock = Lock()
+_users: list[object] = []
+_limits: list[Any] = []
 
 
 @dataclass(frozen=True)
@@ -111,3 +119,32 @@ def run_unit(
         Finished(cell, unit.repetition, tuple(rows))
         for cell, rows in zip(unit.cells, outcomes, strict=True)
     )
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread for as long as anybody in this process is inside.
+
+    Numbers must not depend on how many there are: a product split over two threads is added up in
+    another order than one that is not, and its last digits differ. Units of a sweep, sites and
+    sessions run side by side instead, which uses a machine better than threads inside one small
+    product.
+    """
+    me = object()
+    with _lock:
+        if not _users:
+            _limits.append(_controller().limit(limits=1, user_api="blas"))
+        _users.append(me)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users.remove(me)
+            if not _users:
+                _limits.pop().restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Looking for the libraries of a process takes a while; they don't change.
+    return ThreadpoolController()

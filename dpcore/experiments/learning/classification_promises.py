@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.learning.classification_problem import LearningProblem
 from dpcore.experiments.learning.classification_spec import (
     CENTRED_NORM_BOUND,
     PRIVATE,
     RANDOM_PRIVATE,
     SUBSPACE,
     ClassificationSpec,
+    LearningProblem,
 )
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.mean_share import with_mean_share

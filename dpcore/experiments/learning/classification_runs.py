@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -12,11 +11,7 @@ import numpy as np
 
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.row_norms import shorten
-from dpcore.experiments.engine.experiment import Experiment
-from dpcore.experiments.learning.classification_problem import (
-    LearningProblem,
-    local_learning_problem,
-)
+from dpcore.experiments.engine.experiment import Experiment, each_alone, row_from
 from dpcore.experiments.learning.classification_promises import (
     CENTRING,
     PCA,
@@ -35,6 +30,8 @@ from dpcore.experiments.learning.classification_spec import (
     SUBSPACE,
     ClassificationSpec,
     LearningKey,
+    LearningProblem,
+    local_learning_problem,
 )
 from dpcore.pca import Draw
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -162,32 +159,18 @@ def run_repetition(
     """One tidy row: the whole spec, the test error, and where the budget went."""
     started = time.perf_counter()
     outcome = run_pipeline(spec, problem, repetition)
-    return {
-        "dataset": spec.dataset,
-        "classes": " against ".join(problem.class_names) if spec.classes else "all",
-        "pipeline": spec.pipeline,
-        "protocol": spec.protocol,
-        "epsilon": spec.epsilon,
-        "delta": spec.delta,
-        "preparation": spec.preparation,
-        "pca_share": spec.pca_share,
-        "centring_share": spec.centring_share,
-        "training_share": spec.training_share,
-        "components": len(outcome.components),
-        "sites": spec.sites,
-        "samples": len(problem.X),
-        "model": spec.model,
-        "regularization": spec.regularization,
-        "calibration": spec.calibration,
-        "noise": spec.noise,
-        "truncation": spec.truncation,
-        "seed": spec.seed,
-        "repetition": repetition,
-        "tested": len(problem.test_X),
-        "test_error": outcome.test_error,
-        "chance_error": problem.chance_error,
-        "seconds": time.perf_counter() - started,
-    }
+    return row_from(
+        ClassificationRow,
+        spec,
+        classes=" against ".join(problem.class_names) if spec.classes else "all",
+        components=len(outcome.components),
+        samples=len(problem.X),
+        repetition=repetition,
+        tested=len(problem.test_X),
+        test_error=outcome.test_error,
+        chance_error=problem.chance_error,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def _mean_noise(
@@ -252,19 +235,49 @@ def _project(rows: np.ndarray, components: np.ndarray) -> np.ndarray:
     return np.asarray(rows @ components.T.astype(rows.dtype), dtype=np.float64)
 
 
-def _run(
-    specs: Sequence[ClassificationSpec],
-    problem: LearningProblem,
-    repetition: int,
-    **_: object,
-) -> list[list[ClassificationRow]]:
-    return [[run_repetition(spec, problem, repetition)] for spec in specs]
+@dataclass(frozen=True)
+class Plane:
+    """Test people and predictions in the plane of two components.
+
+    points: shape (n, 2)
+    classes: ndarray of int of shape (n,)
+    regions: ndarray of int of shape (n_vertical, n_horizontal)
+    axes: (horizontal, vertical) grid positions
+    """
+
+    points: np.ndarray
+    classes: np.ndarray
+    regions: np.ndarray
+    axes: tuple[np.ndarray, np.ndarray]
+
+
+def confusion_matrix(outcome: Outcome, problem: LearningProblem) -> np.ndarray:
+    """Counts of test people, rows what they are, columns what was predicted."""
+    size = len(problem.class_names)
+    pairs = problem.test_y * size + outcome.predicted
+    return np.bincount(pairs, minlength=size * size).reshape(size, size)
+
+
+def mistakes(outcome: Outcome, problem: LearningProblem, most: int) -> np.ndarray:
+    """Row numbers of the first test people who were taken for somebody else."""
+    return np.flatnonzero(outcome.predicted != problem.test_y)[:most]
+
+
+def plane_of(outcome: Outcome, problem: LearningProblem, *, most: int = 400) -> Plane:
+    """The plane a pipeline of two components works in, with at most `most` test people."""
+    points = outcome.project(problem.test_X[:most])
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = 0.08 * np.maximum(high - low, 1e-9)
+    horizontal, vertical = np.linspace(low - margin, high + margin, 160).T
+    grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
+    regions = outcome.model.predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    return Plane(points, problem.test_y[:most], regions, (horizontal, vertical))
 
 
 CLASSIFICATION: Experiment[ClassificationSpec, LearningKey, LearningProblem] = Experiment(
     row=ClassificationRow,
     outline=lambda spec: [{"pipeline": spec.pipeline}],
-    run=_run,
+    run=each_alone(lambda *cell: [run_repetition(*cell)]),
     problem_key=lambda spec, _: spec.key(),
     problem=local_learning_problem,
     dataset=lambda spec: spec.dataset,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict
@@ -13,7 +12,7 @@ import numpy as np
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.experiment import Experiment, each_alone, row_from
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, VARIANCE, StatisticSpec
 from dpcore.statistics import (
@@ -234,30 +233,14 @@ class StatisticRow(TypedDict):
     seconds: float
 
 
-def _run(
-    specs: Sequence[ErrorsSpec], values: np.ndarray, _repetition: int, **_: object
-) -> list[list[StatisticRow]]:
-    return [[_row(spec, values)] for spec in specs]
-
-
-def _row(spec: ErrorsSpec, values: np.ndarray) -> StatisticRow:
+def _rows(spec: ErrorsSpec, values: np.ndarray, _repetition: int) -> list[StatisticRow]:
     started, asked = time.perf_counter(), spec.statistic
-    errors = error_draws(values, asked, spec.draws).tolist()
-    return {
-        "column": asked.column,
-        "kind": asked.kind,
-        "mechanism": asked.mechanism,
-        "epsilon": asked.epsilon,
-        "delta": asked.delta,
-        "low": asked.low,
-        "high": asked.high,
-        "bins": asked.bins,
-        "seed": asked.seed,
+    found = {
         "samples": len(values),
         "draws": spec.draws,
-        "errors": errors,
-        "seconds": time.perf_counter() - started,
+        "errors": error_draws(values, asked, spec.draws).tolist(),
     }
+    return [row_from(StatisticRow, asked, **found, seconds=time.perf_counter() - started)]
 
 
 def _with_values(base: ErrorsSpec, values: dict[str, Any]) -> ErrorsSpec:
@@ -279,7 +262,7 @@ local_values: OnceCache[np.ndarray] = OnceCache(_values, keep=32)
 STATISTIC: Experiment[ErrorsSpec, tuple[Any, ...], np.ndarray] = Experiment(
     row=StatisticRow,
     outline=lambda spec: [{"kind": spec.statistic.kind, "draws": spec.draws}],
-    run=_run,
+    run=each_alone(_rows),
     problem_key=lambda spec, _: spec.origin,
     problem=local_values,
     dataset=lambda spec: spec.dataset,

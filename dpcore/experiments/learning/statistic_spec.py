@@ -17,8 +17,8 @@ MEAN, VARIANCE, HISTOGRAM = "mean", "variance", "histogram"
 KINDS = (MEAN, VARIANCE, HISTOGRAM)
 
 # Bounds for the pixels of pictures, which the way of encoding gives; encoded tables are in [0, 1].
-_ENCODED = {"digits": (0.0, 16.0)}
-_MEASURED = {
+_BOUNDS = {
+    "digits": (0.0, 16.0),
     "covtype": (0.0, 4000.0),
     "synthetic": (-10.0, 10.0),
     "synthetic-2012": (-1.0, 1.0),
@@ -78,7 +78,7 @@ def usual_bounds(dataset: str | None) -> tuple[float, float]:
     """Bounds somebody may choose before seeing any value; None is for typed numbers."""
     if dataset is None:
         return _TYPED
-    return (_ENCODED | _MEASURED).get(dataset, (0.0, 1.0))
+    return _BOUNDS.get(dataset, (0.0, 1.0))
 
 
 def numbers_in(text: str) -> np.ndarray:

@@ -122,7 +122,7 @@ def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]], level: float = 
     for name, n_features in (("fig1-c", 54), ("fig1-a", 200), ("fig1-b", 784)):
         rows = rows_of_figure[name]
         floor = fmean(row["random_ratio"] for row in rows)
-        epsilon = crossing(Curves(rows, "epsilon"), "dpdis", floor + level * (1 - floor))
+        epsilon = crossing(Curves(rows, "epsilon").means("dpdis"), floor + level * (1 - floor))
         needed.append((n_features, rows[0]["dataset"], epsilon))
     sentence = ", ".join(
         f"{dataset} (D = {n_features}) at ε = {epsilon:.2g}"
@@ -188,7 +188,7 @@ def _order(curves: Curves, first: str, second: str) -> Verdict:
 
 def _level_from(curves: Curves, protocol: str) -> float | None:
     """The first value from which the curve stays close to where it ends; None if only there."""
-    means = [curves.mean(protocol, value) for value in curves.values]
+    means = [mean for _, mean in curves.means(protocol)]
     near = _LEVEL_PART * abs(means[-1] - means[0])
     far = [i for i, mean in enumerate(means) if abs(mean - means[-1]) > near]
     return curves.values[far[-1] + 1] if far[-1] + 2 < len(means) else None

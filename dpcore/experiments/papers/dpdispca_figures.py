@@ -161,9 +161,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
         )
 
 
-DPDISPCA: dict[str, PaperFigure] = {figure.name: figure for figure in _dpdispca()}
-# Other papers' figures join here.
-FIGURES: dict[str, PaperFigure] = {**DPDISPCA}
+FIGURES: dict[str, PaperFigure] = {figure.name: figure for figure in _dpdispca()}
 
 
 def paper_figure(name: str) -> PaperFigure:

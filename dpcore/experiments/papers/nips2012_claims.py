@@ -12,7 +12,7 @@ from statistics import fmean, stdev, variance
 
 from scipy.special import stdtrit
 
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Row, gathered
 from dpcore.experiments.papers.dpdispca_claims import Verdict
 from dpcore.experiments.pca.paired_curves import Difference
 from dpcore.experiments.pca.sentences import percent
@@ -134,10 +134,7 @@ def check_accuracies(
 
 
 def _series(rows: Sequence[Row], field: str) -> dict[tuple[str, float], list[float]]:
-    series: dict[tuple[str, float], list[float]] = {}
-    for row in rows:
-        series.setdefault((row["protocol"], row[field]), []).append(row["energy_ratio"])
-    return series
+    return gathered(((row["protocol"], row[field]), row["energy_ratio"]) for row in rows)
 
 
 def _gain(series: Mapping[tuple[str, float], list[float]], protocol: str, value: float) -> float:

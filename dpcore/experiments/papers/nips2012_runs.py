@@ -6,11 +6,10 @@ many chains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpcore.experiments.central.runs import central_problem, raw_second_moment, run_batch
-from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.experiment import Experiment, each_alone
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.experiment import check_feasible
 from dpcore.experiments.pca.problem import Problem, local_problem
@@ -84,15 +83,6 @@ def draw_seconds(spec: DrawsSpec) -> float:
     return spec.draws * _DRAW_SECONDS.get(spec.dataset, 0.001)
 
 
-def _run(
-    specs: Sequence[DrawsSpec],
-    problem: Problem,
-    permutation: int,
-    **_: object,
-) -> list[list[DrawRow]]:
-    return [draw_rows(spec, problem, permutation) for spec in specs]
-
-
 def _problem(key: ProblemKey) -> Problem:
     prepared = local_problem.prepared(*key.data)
     return central_problem(key, prepared, lambda: _everybody(key.dataset))
@@ -104,7 +94,7 @@ _everybody = OnceCache(
 DRAWS: Experiment[DrawsSpec, ProblemKey, Problem] = Experiment(
     row=DrawRow,
     outline=lambda spec: [{"protocol": spec.protocol}] * spec.draws,
-    run=_run,
+    run=each_alone(draw_rows),
     problem_key=lambda spec, permutation: spec.run_spec().problem_key(permutation),
     problem=OnceCache(_problem, keep=1),
     dataset=lambda spec: spec.dataset,

@@ -17,9 +17,9 @@ from dpcore.data.readers.code_books import Number
 from dpcore.data.readers.kddcup import COLUMNS as KDDCUP_COLUMNS
 from dpcore.errors import ParameterError
 from dpcore.experiments.central.runs import central_problem, run_batch
-from dpcore.experiments.engine.experiment import Experiment
+from dpcore.experiments.engine.experiment import Experiment, each_alone
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.papers.nips2012_runs import DrawRow, DrawsSpec
 from dpcore.experiments.pca.problem import Problem, sites_of
 from dpcore.experiments.pca.spec import ProblemKey
@@ -49,12 +49,8 @@ class TableRow(DrawRow):
     cost: float
 
 
-@dataclass(frozen=True)
-class TaskKey:
-    """A task and a permutation of the people."""
-
-    task: str
-    people: ProblemKey
+# A task's title, and a permutation of the people.
+TaskKey = tuple[str, ProblemKey]
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,27 +238,19 @@ def _accuracy(weights: np.ndarray, rows: np.ndarray, signs: np.ndarray) -> np.nd
     return np.asarray(np.mean((rows @ weights.T > 0) == (signs > 0)[:, None], axis=0))
 
 
-def _run(
-    specs: Sequence[TableSpec],
-    problem: TaskProblem,
-    permutation: int,
-    **_: object,
-) -> list[list[TableRow]]:
-    return [list(_rows(spec, problem, permutation)) for spec in specs]
-
-
 def _prepare(title: str) -> Prepared:
     task = next(task for task in TASKS if task.title == title)
     return prepare(task.features(load_dataset(task.dataset)), mode="bounded")
 
 
 def _problem(key: TaskKey) -> TaskProblem:
-    data = _prepared(key.task)
-    people = replace(key.people, samples=len(data.X) // 2)
+    task, everybody = key
+    data = _prepared(task)
+    people = replace(everybody, samples=len(data.X) // 2)
     others = np.ones(len(data.X), dtype=bool)
     others[sites_of(people, data)[0]] = False
     if data.labels is None:
-        raise ParameterError("task", "one of a data set with labels", key.task)
+        raise ParameterError("task", "one of a data set with labels", task)
     return TaskProblem(central_problem(people, data), data.X[others], data.labels[others])
 
 
@@ -271,13 +259,11 @@ _prepared: OnceCache[Prepared] = OnceCache(_prepare, keep=1)
 TABLE: Experiment[TableSpec, TaskKey, TaskProblem] = Experiment(
     row=TableRow,
     outline=lambda spec: [{"protocol": spec.protocol, "task": spec.task}] * spec.draws,
-    run=_run,
-    problem_key=lambda spec, permutation: TaskKey(
-        spec.task, spec.run_spec().problem_key(permutation)
-    ),
+    run=each_alone(lambda *cell: list(_rows(*cell))),
+    problem_key=lambda spec, permutation: (spec.task, spec.run_spec().problem_key(permutation)),
     problem=OnceCache(_problem, keep=1),
     dataset=lambda spec: spec.dataset,
-    data_of=lambda key: key.task,
+    data_of=lambda key: key[0],
     repetitions="permutations",
     draw_seconds=lambda spec: 0.3 * spec.draws,
 )

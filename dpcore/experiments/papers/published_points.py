@@ -11,7 +11,7 @@ from statistics import fmean
 
 from dpcore.data import dataset_status
 from dpcore.errors import DataUnavailable
-from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.experiment import Row, gathered
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.engine.work_units import Finished, Unit, units_of
@@ -148,9 +148,7 @@ def panel_state(figure: PaperFigure, store: Store) -> PanelState:
     draws, rows = stored_draws(figure.sweep, store)
     if not rows:
         return PanelState(figure, 0)
-    ratios: dict[tuple[str, float], list[float]] = {}
-    for row in rows:
-        ratios.setdefault((row["protocol"], row[figure.field]), []).append(row["energy_ratio"])
+    ratios = gathered(((row["protocol"], row[figure.field]), row["energy_ratio"]) for row in rows)
     return PanelState(
         figure,
         draws,

@@ -12,7 +12,7 @@ from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.experiments.pca.public_knowledge import kept_features
 from dpcore.experiments.pca.runs import PcaRow, run_repetitions
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
-from dpcore.pca.messages.names import check_encoding
+from dpcore.pca.messages import check_encoding
 from dpcore.pca.protocols.register import protocol
 
 # R is at most the number of features, and that in the thousands.
@@ -68,10 +68,6 @@ def _with_values(base: RunSpec, values: dict[str, Any]) -> RunSpec:
     return replace(base, **values)
 
 
-def _problem(key: ProblemKey) -> Problem:
-    return local_problem(key)
-
-
 def _draw_seconds(spec: RunSpec) -> float:
     features = kept_features(spec.knowledge, dataset_status(spec.dataset).n_features)
     at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
@@ -93,7 +89,7 @@ PCA: Experiment[RunSpec, ProblemKey, Problem] = Experiment(
     outline=lambda spec: [{"protocol": key} for key in dict.fromkeys(spec.protocols)],
     run=run_repetitions,
     problem_key=RunSpec.problem_key,
-    problem=_problem,
+    problem=local_problem,
     dataset=lambda spec: spec.dataset,
     data_of=lambda key: key.data,
     check=check_feasible,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
@@ -83,43 +83,39 @@ def source_of(spec: DataclassInstance) -> str:
     return "\n".join([f"{type(spec).__name__}(", *arguments, ")"])
 
 
-def script(title: str, cells: Sequence[str]) -> str:
-    """A Python script with a docstring that says what it is."""
-    return "\n\n".join([_HEAD.format(title=title), *cells]) + "\n"
+@dataclass(frozen=True)
+class Recipe:
+    """What gives the same numbers elsewhere.
+
+    cells: Python, run one after the other.
+    figure: One more cell, which a notebook alone can show; or none.
+    """
+
+    title: str
+    cells: tuple[str, ...]
+    figure: str = ""
+
+    def script(self) -> str:
+        """A Python script with a docstring that says what it is."""
+        return "\n\n".join([_HEAD.format(title=self.title), *self.cells]) + "\n"
+
+    def notebook(self) -> str:
+        """The same as a Jupyter notebook."""
+        cells = [*self.cells, *filter(None, [self.figure])]
+        intro = f"# {self.title}\n\nThe same numbers as the page."
+        return notebook([("markdown", intro), *(("code", cell) for cell in cells)])
 
 
-def script_of(spec: RunSpec) -> str:
-    """A Python script that runs the spec and prints what it found."""
-    return script(_TITLE, [_IMPORTS, f"spec = {source_of(spec)}", _RUN, _PRINT])
+def recipe_of(spec: RunSpec) -> Recipe:
+    """Runs the spec and prints what it found; with the dot plot."""
+    cells = f"{_IMPORTS}\n\nspec = {source_of(spec)}", f"{_RUN}\n{_PRINT}"
+    return Recipe(_TITLE, cells, _FIGURE)
 
 
-def notebook_of(spec: RunSpec) -> str:
-    """The same as a Jupyter notebook, with the dot plot."""
-    return notebook(
-        [
-            ("markdown", f"# {_TITLE}\n\nThe same numbers as the page."),
-            ("code", f"{_IMPORTS}\n\nspec = {source_of(spec)}"),
-            ("code", f"{_RUN}\n{_PRINT}"),
-            ("code", _FIGURE),
-        ]
-    )
-
-
-def script_of_sweeps(sweeps: Sequence[Sweep]) -> str:
-    """A Python script that runs the sweeps one after the other and prints what they found."""
-    return script(_TITLE, [_SWEEP_IMPORTS, _sweeps_source(sweeps), _SWEEP_RUN, _SWEEP_PRINT])
-
-
-def notebook_of_sweeps(sweeps: Sequence[Sweep]) -> str:
-    """The same as a Jupyter notebook, with curves along what varies fastest."""
-    return notebook(
-        [
-            ("markdown", f"# {_TITLE}\n\nThe same numbers as the page."),
-            ("code", f"{_SWEEP_IMPORTS}\n\n{_sweeps_source(sweeps)}"),
-            ("code", f"{_SWEEP_RUN}\n{_SWEEP_PRINT}"),
-            ("code", _SWEEP_FIGURES),
-        ]
-    )
+def recipe_of_sweeps(sweeps: Sequence[Sweep]) -> Recipe:
+    """Runs the sweeps one after the other; with curves along what varies fastest."""
+    cells = f"{_SWEEP_IMPORTS}\n\n{_sweeps_source(sweeps)}", f"{_SWEEP_RUN}\n{_SWEEP_PRINT}"
+    return Recipe(_TITLE, cells, _SWEEP_FIGURES)
 
 
 def _sweeps_source(sweeps: Sequence[Sweep]) -> str:

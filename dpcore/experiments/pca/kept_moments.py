@@ -25,8 +25,7 @@ from dpcore.data import Prepared
 from dpcore.data.loading import dataset_files
 from dpcore.errors import DataUnavailable
 from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.pca.problem import Problem, site_data
-from dpcore.experiments.pca.site_data import About, SiteData
+from dpcore.experiments.pca.problem import About, Problem, SiteData, site_data
 from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.spectra import SiteMoments, SiteRows
 
@@ -43,16 +42,17 @@ def kept_or_made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     """
     digests = _digests(key.dataset)
     if not digests:
-        return site_data(key, read())
+        return site_data(key, read)
     store = Store()
     identity: list[object] = [_KIND, asdict(key), digests]
     content = store.content(identity)
     rows = _Rows(key.dataset, digests, read)
     if content is None:
-        made = site_data(key, read())
+        made = site_data(key, read)
         # A file that was exchanged while it was read would be kept under the other one's name.
-        if _digests(key.dataset) == digests:
-            _keep(store, identity, _packed(made))
+        if _digests(key.dataset) == digests and (arrays := _packed(made)) is not None:
+            np.savez(packed := BytesIO(), allow_pickle=False, **arrays)
+            store.keep_content(identity, packed.getvalue())
     else:
         made = _unpacked(content, rows)
     if not isinstance(made.moments, SiteRows):
@@ -142,12 +142,6 @@ def _packed(data: SiteData) -> dict[str, AnyArray] | None:
     triangles = [_triangle(own) for own in moments.second_moments]
     whole = [each for each in triangles if each is not None]
     return arrays | {"triangles": np.stack(whole)} if len(whole) == len(triangles) else None
-
-
-def _keep(store: Store, identity: list[object], arrays: dict[str, AnyArray] | None) -> None:
-    if arrays is not None:
-        np.savez(packed := BytesIO(), allow_pickle=False, **arrays)
-        store.keep_content(identity, packed.getvalue())
 
 
 def _unpacked(content: bytes, read: Callable[[], FloatArray]) -> SiteData:

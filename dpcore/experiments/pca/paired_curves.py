@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -64,6 +64,10 @@ class Curves:
     def mean(self, protocol: str, value: float) -> float:
         return fmean(self.at(protocol, value))
 
+    def means(self, protocol: str) -> list[tuple[float, float]]:
+        """Values and means of a protocol's curve."""
+        return [(value, self.mean(protocol, value)) for value in self.values]
+
     def step(self, protocol: str, start: float, stop: float) -> Difference:
         """What a protocol gains from one value to another."""
         return paired(self.at(protocol, stop), self.at(protocol, start))
@@ -73,11 +77,13 @@ class Curves:
         return paired(self.at(first, value), self.at(second, value))
 
 
-def crossing(curves: Curves, protocol: str, level: float) -> float | None:
-    """Where a mean curve first reaches a level, on a straight line in log value; None if never."""
+def crossing(means: Iterable[tuple[float, float]], level: float) -> float | None:
+    """Where a mean curve first reaches a level, on a straight line in log value; None if never.
+
+    means: (value, mean), the values ascending.
+    """
     previous: tuple[float, float] | None = None
-    for value in curves.values:
-        mean = curves.mean(protocol, value)
+    for value, mean in means:
         if mean >= level:
             if previous is None:
                 return value

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,9 +14,8 @@ from dpcore.data.held_tables import is_held
 from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, Knowledge, public_basis
-from dpcore.experiments.pca.site_data import About, SiteData
 from dpcore.experiments.pca.spec import GIVEN, ProblemKey
 from dpcore.pca import Subspace
 from dpcore.spectra import (
@@ -30,6 +30,29 @@ from dpcore.streams import Purpose, stream
 # What kept data sets and site moments may take: two of the larger data sets, or one and its
 # moments at sixty sites.
 _MOST_BYTES = 1024**3
+
+
+@dataclass(frozen=True)
+class About:
+    """What a page says of the rows; as in `Prepared`."""
+
+    default_components: int | None
+    feature_names: tuple[str, ...]
+    statement: str
+    n_clipped: int = 0
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> About:
+        return cls(**{field.name: getattr(prepared, field.name) for field in fields(cls)})
+
+
+@dataclass(frozen=True, eq=False)
+class SiteData:
+    """All that a problem needs of the rows; as in `Problem`."""
+
+    moments: SiteMoments | SiteRows
+    centre: FloatArray
+    about: About
 
 
 # From a key, and what reads its rows, to its site data: where they are kept between two starts.
@@ -142,8 +165,9 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
     return tuple(people[rows] for rows in members)
 
 
-def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
+def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     """What the sites of a key hold; the part of a problem that reads rows."""
+    prepared = read()
     sites = sites_of(key, prepared)
     if key.preparation == "sphere":
         rows = SiteRows.of(prepared.X, sites, prepared.half_widths)
@@ -154,10 +178,6 @@ def site_data(key: ProblemKey, prepared: Prepared) -> SiteData:
         # The authors centre the people drawn once more, with their own mean.
         moments = moments.centred(centre, in_place=True)
     return SiteData(moments, centre, About.of(prepared))
-
-
-def _made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
-    return site_data(key, read())
 
 
 def build_problem(
@@ -172,9 +192,8 @@ def build_problem(
     if (knowledge := Knowledge.parse(key.knowledge)) is not None:
         basis = public_basis(knowledge, key.dataset)
         return _within_public_subspace(replace(key, knowledge=NO_KNOWLEDGE), basis, prepared, whole)
-    return _problem_on(
-        key, site_data(key, prepared), whole or (lambda: whole_second_moment(prepared))
-    )
+    data = site_data(key, lambda: prepared)
+    return _problem_on(key, data, whole or (lambda: whole_second_moment(prepared)))
 
 
 def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]) -> Problem:
@@ -247,7 +266,7 @@ class Problems:
         *,
         keep_data: int = 1,
         keep: int = 1,
-        shelf: Shelf = _made,
+        shelf: Shelf = site_data,
     ):
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
@@ -267,15 +286,15 @@ class Problems:
 
         The many problems of a sweep then push out none of these.
         """
-        own = OnceCache(lambda key: self._build(key, _made), keep, _MOST_BYTES)
+        own = OnceCache(lambda key: self._build(key, site_data), keep, _MOST_BYTES)
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
     def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
+        read, whole = partial(self.prepared, *key.data), partial(self._whole, *key.data)
         with one_blas_thread():
             if key.knowledge != NO_KNOWLEDGE:
-                return build_problem(key, self.prepared(*key.data), lambda: self._whole(*key.data))
-            data = shelf(key, lambda: self.prepared(*key.data))
-            return _problem_on(key, data, lambda: self._whole(*key.data))
+                return build_problem(key, read(), whole)
+            return _problem_on(key, shelf(key, read), whole)
 
 
 local_problem = Problems()

@@ -3,7 +3,8 @@
 What is known of pictures in general is not about the people in a table: the lowest frequencies of
 the discrete cosine transform, or the leading directions of another data set, which is public.
 Projected rows are no longer than they were, so every promise for them is one for the rows, and
-noise is added in fewer dimensions. Whether the subspace holds the signal nobody promises.
+noise is added in fewer dimensions. Whether the subspace holds the signal nobody promises: what it
+leaves of the energy is the most there is behind any noise.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import TYPE_CHECKING, Self, TypedDict
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.data import dataset_status
 from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.loading import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.spectra import leading_eigenpairs, site_moments
+
+if TYPE_CHECKING:
+    from dpcore.experiments.pca.problem import Problem
 
 NO_KNOWLEDGE, FREQUENCIES = "none", "dct"
 SHARES = (5, 10, 20, 40, 60)
@@ -151,3 +156,44 @@ def _of(source: str) -> FloatArray:
     directions = leading_eigenpairs(moment, len(moment))[1]
     directions.flags.writeable = False
     return directions
+
+
+class KnowledgeRow(TypedDict):
+    """A subspace, and the share of the exact optimum that its best K directions capture."""
+
+    source: str
+    percent: int
+    energy_ratio: float
+
+
+def sources_for(dataset: str) -> tuple[str, ...]:
+    """Where public subspaces of pictures like these come from; nowhere for what has none."""
+    shape = entry_of(dataset).image_shape
+    if shape is None:
+        return ()
+    others = (
+        name
+        for name, entry in CATALOG.items()
+        if name != dataset and entry.image_shape == shape and dataset_status(name).ready
+    )
+    return (FREQUENCIES, *others)
+
+
+def knowledge_cost(problem: Problem, dataset: str, n_components: int) -> list[KnowledgeRow]:
+    """Energy of the exact optimum within each subspace, over its share of the directions.
+
+    problem: Of the data set; its reference is what is measured on.
+    n_components: K; shares that leave fewer directions are left out.
+    """
+    optimum, reference = float(problem.optimum[n_components - 1]), problem.reference
+    rows: list[KnowledgeRow] = []
+    for source in sources_for(dataset):
+        basis = public_basis(Knowledge(source, 100), dataset)
+        within = basis @ reference @ basis.T
+        for percent in (*SHARES, 80, 100):
+            left = Knowledge(source, percent).n_directions(len(basis))
+            if left >= n_components:
+                leading = np.linalg.eigvalsh(within[:left, :left])[-n_components:]
+                ratio = float(leading.sum()) / optimum
+                rows.append({"source": source, "percent": percent, "energy_ratio": ratio})
+    return rows

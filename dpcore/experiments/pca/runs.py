@@ -1,33 +1,33 @@
-"""Running a spec: tidy rows, one a (protocol, repetition)."""
+"""Running a spec: tidy rows, one a (protocol, repetition), and what releases say of themselves."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
+import numpy as np
+
 from dpcore.arrays import FloatArray
-from dpcore.experiments.engine.one_blas_thread import one_blas_thread
+from dpcore.experiments.engine.experiment import row_from
 from dpcore.experiments.engine.result_store import versions
+from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
+from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.draw import THREADED_FROM_FEATURES
-from dpcore.pca.protocols.entry import raw_row_bytes, whole_matrix_bytes
+from dpcore.pca.protocols.entry import Protocol, raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
-from dpcore.spectra import captured_energy
+from dpcore.pca.self_assessment import Assessment
+from dpcore.spectra import SiteRows, captured_energy, cumulative_energy, leading_eigenpairs
 from dpcore.streams import Repetition
 
 
-class PcaRow(TypedDict):
-    """One protocol in one repetition: the whole spec, what came out, and what it promises.
-
-    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
-    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
-    protocols together, divided among the specs that shared it: protocols and specs have most of
-    it in common.
-    """
+class AskedRow(TypedDict):
+    """What rows of private releases at sites begin with."""
 
     dataset: str
     protocol: str
@@ -40,6 +40,17 @@ class PcaRow(TypedDict):
     calibration: str
     noise: str
     truncation: str
+
+
+class PcaRow(AskedRow):
+    """One protocol in one repetition: the whole spec, what came out, and what it promises.
+
+    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
+    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
+    protocols together, divided among the specs that shared it: protocols and specs have most of
+    it in common.
+    """
+
     encoding: str
     masks: str
     honest_sites: int | None
@@ -163,51 +174,31 @@ def row_of(
 ) -> PcaRow:
     """The tidy row of one protocol's subspace."""
     settings = spec.settings(problem.n_features, problem.default_components)
-    guarantee = subspace.guarantee
-    return {
-        "dataset": spec.dataset,
-        "protocol": key,
-        "epsilon": spec.epsilon,
-        "delta": spec.delta,
-        "sites": spec.sites,
-        "samples": problem.n_samples,
-        "components": settings.n_components,
-        "intermediate_dim": settings.intermediate_dim,
-        "calibration": spec.calibration,
-        "noise": spec.noise,
-        "truncation": spec.truncation,
-        "encoding": spec.encoding,
-        "masks": spec.masks,
-        "honest_sites": spec.honest_sites,
-        "dropped_sites": spec.dropped_sites,
-        "preparation": spec.preparation,
-        "norm_bound": spec.norm_bound,
-        "limits": spec.limits,
-        "mean_share": settings.mean_share,
-        "knowledge": spec.knowledge,
-        "split": spec.split,
-        "concentration": spec.concentration,
-        "reference": spec.reference,
-        "resample": spec.resample,
-        "repetition": repetition,
-        "seed": spec.seed,
-        "energy_ratio": energy / float(problem.optimum[settings.n_components - 1]),
-        "energy": energy,
-        "random_ratio": settings.n_components
-        / problem.n_features
-        * float(problem.reference.trace())
-        / float(problem.optimum[settings.n_components - 1]),
-        "sigma": guarantee.sigma,
-        "mu": guarantee.mu,
-        "exact_epsilon": guarantee.epsilon,
-        "bytes_sent": int(subspace.bytes_sent.sum()),
-        "bytes_per_site": int(subspace.bytes_sent.max(initial=0)),
-        "n_rounds": subspace.n_rounds,
-        "people_per_site": problem.n_samples / spec.sites,
-        "intermediate_ratio": settings.intermediate_dim / settings.n_components,
-        "seconds": seconds,
-        "versions": versions(),
-    }
+    guarantee, optimum = subspace.guarantee, float(problem.optimum[settings.n_components - 1])
+    in_all = float(problem.reference.trace())
+    return row_from(
+        PcaRow,
+        spec,
+        protocol=key,
+        samples=problem.n_samples,
+        components=settings.n_components,
+        intermediate_dim=settings.intermediate_dim,
+        mean_share=settings.mean_share,
+        repetition=repetition,
+        energy_ratio=energy / optimum,
+        energy=energy,
+        random_ratio=settings.n_components / problem.n_features * in_all / optimum,
+        sigma=guarantee.sigma,
+        mu=guarantee.mu,
+        exact_epsilon=guarantee.epsilon,
+        bytes_sent=int(subspace.bytes_sent.sum()),
+        bytes_per_site=int(subspace.bytes_sent.max(initial=0)),
+        n_rounds=subspace.n_rounds,
+        people_per_site=problem.n_samples / spec.sites,
+        intermediate_ratio=settings.intermediate_dim / settings.n_components,
+        seconds=seconds,
+        versions=versions(),
+    )
 
 
 def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
@@ -226,3 +217,76 @@ def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaR
     for repetition in range(spec.repetitions):
         problem = problems(spec.problem_key(repetition))
         yield from run_repetitions([spec], problem, repetition)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Assessed:
+    """One release: its own assessment, and the truth, which is not private.
+
+    own: None where the release cannot tell.
+    variances: shape (n_components,). v_i^T A v_i on the second moment of the rows it was made from:
+        those of the first site for a site alone, of everybody else.
+    total: tr A.
+    optimum: Of the best subspace of this dimension.
+    """
+
+    own: Assessment | None
+    variances: FloatArray
+    total: float
+    optimum: float
+
+    @property
+    def energy(self) -> float:
+        return float(self.variances.sum())
+
+    @property
+    def energy_ratio(self) -> float:
+        return self.energy / self.optimum
+
+
+def assessed(spec: RunSpec, problem: Problem, repetition: int = 0) -> dict[str, Assessed]:
+    """What each protocol's release in one repetition says of itself, and the truth.
+
+    The noise is that of `draw_subspaces`. Nothing is drawn but for
+    protocols whose release can tell.
+    """
+    entries = [protocol(key) for key in spec.protocols]
+    settings = spec.settings(problem.n_features, problem.default_components)
+    draw = Draw(
+        problem.moments,
+        settings,
+        Repetition(spec.seed, repetition),
+        proxies=any(each.wants_proxies for each in entries if each.average is not None),
+        average=any(each.wants_average for each in entries),
+    )
+    found = {}
+    with one_blas_thread():
+        for each in entries:
+            if each.average is not None:
+                found[each.key] = _assessed(each, each.average(draw), draw)
+    return found
+
+
+def _assessed(entry: Protocol, average: NoisyAverage, draw: Draw) -> Assessed:
+    exact = _exact(entry, average, draw)
+    n_components = draw.settings.n_components
+    energies = cumulative_energy(average.subspace(draw.settings).components, exact)
+    return Assessed(
+        own=entry.assess(draw),
+        variances=np.diff(energies, prepend=0.0),
+        total=float(exact.trace()),
+        optimum=float(leading_eigenpairs(exact, n_components)[0].sum()),
+    )
+
+
+def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
+    """What the noise was added to, around what it is centred around."""
+    if draw.settings.on_sphere and average.centre is not None:
+        exact = draw.moment_around(average.centre, 0 if entry.is_alone else None)
+        return exact.astype(np.float64)
+    rows = draw.moments
+    moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
+    moments = moments.at((0,)) if entry.is_alone else moments
+    mean = moments.weights @ moments.means
+    pooled = moments.pooled()
+    return pooled if average.centre is None else pooled - np.outer(mean, mean)

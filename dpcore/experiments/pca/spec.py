@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Self, TypeVar
 
@@ -75,10 +76,36 @@ class TwoWorlds:
         return cls(**RECOMMENDED | fields)
 
 
-def prepared_settings(preparation: str, mean_share: float | None) -> dict[str, Any]:
-    """Fields of `ReleaseSettings` that the preparation decides."""
-    share = mean_share if preparation in BUYING else 0.0
-    return {"mean_share": share, "on_sphere": preparation == "sphere"}
+def check_asked(spec: Any, **choices: Sequence[str]) -> None:
+    """Refuse a budget, a preparation or another choice that there is none of.
+
+    A preparation under a former name gets its present one.
+    Raises `ParameterError` naming the first of them.
+    """
+    PrivacyBudget(spec.epsilon, spec.delta)
+    object.__setattr__(spec, "preparation", RENAMED.get(spec.preparation, spec.preparation))
+    for name, offered in {"preparation": PREPARATIONS, **choices}.items():
+        require_one_of(name, getattr(spec, name), offered)
+
+
+def release_settings(
+    spec: Any, n_components: int, intermediate_dim: int, **more: Any
+) -> ReleaseSettings:
+    """The settings that specs of private releases have in common."""
+    buys_mean = spec.preparation in BUYING
+    return ReleaseSettings(
+        budget=PrivacyBudget(spec.epsilon, spec.delta),
+        n_components=n_components,
+        intermediate_dim=intermediate_dim,
+        calibration=spec.calibration,
+        noise=spec.noise,
+        truncation=spec.truncation,
+        mean_share=spec.mean_share if buys_mean else 0.0,
+        on_sphere=spec.preparation == "sphere",
+        masks=spec.masks,
+        honest_sites=spec.honest_sites,
+        **more,
+    )
 
 
 @dataclass(frozen=True)
@@ -145,16 +172,9 @@ class RunSpec(TwoWorlds):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        PrivacyBudget(self.epsilon, self.delta)
-        object.__setattr__(self, "preparation", RENAMED.get(self.preparation, self.preparation))
-        for name, choices in (
-            ("preparation", PREPARATIONS),
-            ("split", SPLITS),
-            ("reference", REFERENCES),
-        ):
-            require_one_of(name, getattr(self, name), choices)
+        check_asked(self, split=SPLITS, reference=REFERENCES)
         check_knowledge(self.knowledge, self.dataset)
-        _check_limits(self.limits, self.dataset)
+        read_limits(self.limits, CATALOG[self.dataset].ranges if self.dataset in CATALOG else ())
         if not self.protocols:
             raise ParameterError("protocols", "at least one", self.protocols)
         require_counts(self, sites=1, repetitions=1, seed=0, dropped_sites=0)
@@ -177,21 +197,14 @@ class RunSpec(TwoWorlds):
             raise ParameterError("norm_bound", "a positive finite number", self.norm_bound)
 
     def problem_key(self, repetition: int = 0) -> ProblemKey:
-        return ProblemKey(
-            dataset=self.dataset,
-            samples=self.samples,
-            sites=self.sites,
-            split=self.split,
-            concentration=self.concentration if self.split == "dirichlet" else 1.0,
-            # What is not centred is bounded all the same, and measured as if it were.
-            preparation="bounded" if self.preparation == "none" else self.preparation,
-            norm_bound=None if self.preparation == "published" else self.norm_bound,
-            limits="" if self.preparation == "published" else self.limits,
-            knowledge=self.knowledge,
-            reference=self.reference,
-            seed=self.seed,
-            drawing=repetition if self.resample else 0,
-        )
+        same = {each.name: getattr(self, each.name) for each in fields(ProblemKey)[:-1]}
+        # What is not centred is bounded all the same, and measured as if it were.
+        same["preparation"] = "bounded" if self.preparation == "none" else self.preparation
+        if self.split != "dirichlet":
+            same["concentration"] = 1.0
+        if self.preparation == "published":
+            same |= {"norm_bound": None, "limits": ""}
+        return ProblemKey(**same, drawing=repetition if self.resample else 0)
 
     def settings(self, n_features: int, default_components: int | None) -> ReleaseSettings:
         """The release settings, with K and R filled in for this many features, and no more of
@@ -210,23 +223,8 @@ class RunSpec(TwoWorlds):
         for name, value in (("components", components), ("intermediate_dim", intermediate)):
             if not isinstance(value, Integral) or not 1 <= value <= n_features:
                 raise ParameterError(name, f"a whole number in [1, n_features={n_features}]", value)
-        return ReleaseSettings(
-            budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=components,
-            intermediate_dim=intermediate,
-            calibration=self.calibration,
-            noise=self.noise,
-            truncation=self.truncation,
-            **prepared_settings(self.preparation, self.mean_share),
-            masks=self.masks,
-            honest_sites=self.honest_sites,
-            encoding=self.encoding,
-            dropped_sites=self.dropped_sites,
-        )
-
-
-def _check_limits(limits: str, dataset: str) -> None:
-    read_limits(limits, CATALOG[dataset].ranges if dataset in CATALOG else ())
+        more = {"encoding": self.encoding, "dropped_sites": self.dropped_sites}
+        return release_settings(self, components, intermediate, **more)
 
 
 S = TypeVar("S", bound=TwoWorlds)

@@ -8,8 +8,18 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.figures.plot_parts import legend_above, named_level, small_legend_above
-from dpcore.figures.style import GREY, PROTOCOLS, base_figure, faded, ink, look_of
+from dpcore.figures.style import (
+    GREY,
+    PROTOCOLS,
+    add_line,
+    base_figure,
+    faded,
+    ink,
+    legend_above,
+    look_of,
+    named_level,
+    small_legend_above,
+)
 
 _MOST_FEATURES = 15
 # Tol's muted colours, in the order that keeps neighbours apart; none of them means a protocol.
@@ -192,14 +202,8 @@ def spectrum(
                 marker={"color": shade, "line": {"width": 0}},
                 hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>" + name + "</extra>",
             )
-    figure.add_scatter(
-        x=ranks,
-        y=exact,
-        name="before the noise",
-        mode="lines",
-        line={"color": ink(dark), "dash": "dash", "width": 2},
-        hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>before the noise</extra>",
-    )
+    hover = "eigenvalue %{x}: %{y:.3g}"
+    add_line(figure, ranks, exact, "before the noise", hover, colour=ink(dark), dash="dash")
     figure.update_xaxes(title="rank", zeroline=False)
     figure.update_yaxes(title="eigenvalue")
     figure.update_layout(bargap=0.1)

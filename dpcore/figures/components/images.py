@@ -25,7 +25,6 @@ _RDBU = np.array(
 )
 _GAP = 2
 _WIDEST = 1200
-_NO_COLOUR = (0, 0, 0, 0)
 # Odd, so that one of them is zero; the level after the last is the gap's.
 _LEVELS = 127
 
@@ -105,15 +104,11 @@ def picture_strip(
 def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
     """PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
     factor = max(1, tile_pixels // tiles.shape[2])
-    magnified = tiles.repeat(factor, axis=1).repeat(factor, axis=2)
-    n, height, width, _ = magnified.shape
+    opaque = np.concatenate([tiles, np.full_like(tiles[..., :1], 255)], axis=-1)
+    magnified = opaque.repeat(factor, axis=1).repeat(factor, axis=2)
     gap = _GAP * max(1, factor // 4)
-    sheet = np.zeros((height, n * width + (n - 1) * gap, 4), dtype=np.uint8)
-    sheet[:] = _NO_COLOUR
-    for index, tile in enumerate(magnified):
-        left = index * (width + gap)
-        sheet[:, left : left + width, :3] = tile
-        sheet[:, left : left + width, 3] = 255
+    framed = np.pad(magnified, ((0, 0), (0, 0), (0, gap), (0, 0)))
+    sheet = np.hstack(list(framed))[:, :-gap]
     buffer = io.BytesIO()
     Image.fromarray(sheet).save(buffer, format="PNG", optimize=False, compress_level=1)
     return buffer.getvalue()

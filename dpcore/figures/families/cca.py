@@ -9,16 +9,22 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import (
+from dpcore.figures.style import (
+    GREY,
     PERCENT_RANGE,
     Table,
+    add_line,
+    base_figure,
     exact_and_random,
+    faded,
+    ink,
     legend_above,
+    log_ticks,
+    look_of,
     present_setting,
     spread,
     values_by,
 )
-from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
 
 _CURVE_HEIGHT = 330
 # Several numbers of people in one colour: the largest is drawn as the protocol is.
@@ -167,19 +173,18 @@ def _add_curve(
     draws = max(len(found) for found in shares.values())
     if draws > 1 and number == 0:
         spread(figure, shares, faded(look.colour, 0.15))
-    figure.add_scatter(
-        x=values,
-        y=list(map(fmean, shares.values())),
+    add_line(
+        figure,
+        values,
+        list(map(fmean, shares.values())),
+        name,
+        f"%{{y:.0%}} at %{{x}}, mean of {draws} draws",
+        colour=look.colour,
+        dash=_PEOPLE_DASHES[number % len(_PEOPLE_DASHES)],
+        width=2.5 if number == 0 else 1.5,
         mode="lines+markers",
-        name=name,
-        line={
-            "color": look.colour,
-            "dash": _PEOPLE_DASHES[number % len(_PEOPLE_DASHES)],
-            "width": 2.5 if number == 0 else 1.5,
-        },
         marker={"symbol": look.symbol, "size": 8 if number == 0 else 5},
         customdata=[[v] for v in values],
-        hovertemplate=f"%{{y:.0%}} at %{{x}}, mean of {draws} draws<extra>{name}</extra>",
     )
 
 

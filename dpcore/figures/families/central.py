@@ -1,17 +1,32 @@
-"""Algorithms that hold all rows: energies of one setting, accuracies of a task, people needed.
+"""Algorithms that hold all rows: energies of one setting, accuracies of a task, people needed, and
+what Markov chains captured from sweep to sweep and their diagnostics say.
 
 People needed stand against the dimension on logarithmic axes, where a power is a straight line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import ENERGY_TITLE, PERCENT_RANGE, Table, legend_above
-from dpcore.figures.style import GREY, Look, base_figure, faded, ink, look_of
+from dpcore.arrays import FloatArray
+from dpcore.figures.style import (
+    ENERGY_AXIS,
+    GREY,
+    Look,
+    Table,
+    add_line,
+    base_figure,
+    exact_and_random,
+    faded,
+    ink,
+    legend_above,
+    look_of,
+    present_setting,
+)
 
 _BOUNDS = {
     "theorem 3": ("PPCA: enough (theorem 3)", "ppca", "dash"),
@@ -19,6 +34,11 @@ _BOUNDS = {
     "theorem 5": ("MOD-SuLQ: growth (theorem 5)", "modsulq", "dot"),
 }
 _PEOPLE = [step * 10**power for power in range(1, 10) for step in (1, 3)]
+# Okabe-Ito; no algorithm is drawn in these beside them.
+_STARTS = {
+    "random": ("#0072B2", "solid", "started at random"),
+    "mode": ("#D55E00", "dash", "started at exact PCA"),
+}
 
 
 def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
@@ -36,7 +56,7 @@ def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
         figure.add_annotation(
             x=level, y=1, yref="paper", text=name, showarrow=False, yshift=12, font={"size": 12}
         )
-    figure.update_xaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
+    figure.update_xaxes(**ENERGY_AXIS)
     figure.update_layout(margin={"t": 26})
     return figure
 
@@ -189,3 +209,81 @@ def people_needed(
     )
     figure.update_layout(font={"color": ink(dark)})
     return legend_above(figure)
+
+
+def energy_traces(
+    shares: FloatArray,
+    starts: Sequence[str],
+    random_share: float,
+    *,
+    stopped: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Captured energy of every chain against sweeps, from its start on.
+
+    shares: shape (n_chains, n_sweeps + 1)
+    starts: sequence of {"random", "mode"}
+    stopped: The sweep at which the diagnostics first passed.
+    """
+    figure = base_figure(380)
+    # The start is drawn as 1, which a logarithmic axis has room for.
+    sweeps = np.arange(1, shares.shape[1] + 1)
+    for chain, start in enumerate(starts):
+        colour, dash, name = _STARTS[start]
+        add_line(
+            figure, sweeps, shares[chain], name, "%{y:.1%}", colour=faded(colour, 0.8), dash=dash,
+            width=1.6, legendgroup=start, showlegend=start not in starts[:chain],
+        )  # fmt: skip
+    exact_and_random(figure, random_share, dark=dark)
+    present_setting(figure, None if stopped is None else stopped + 1, dark=dark)
+    figure.update_xaxes(title="sweeps, the start counted as 1", **_log_axis(len(sweeps)))
+    figure.update_yaxes(**ENERGY_AXIS)
+    return legend_above(figure)
+
+
+def running_diagnostic(
+    rows: Table,
+    field: str,
+    *,
+    title: str,
+    threshold: float,
+    passes: str,
+    ticks: Sequence[float],
+    dark: bool = False,
+) -> go.Figure:
+    """One diagnostic as it would have read after fewer sweeps, with what passes.
+
+    rows: With sweeps and `field`.
+    passes: What is said at the threshold.
+    ticks: Labelled values of the logarithmic axis.
+    """
+    figure = base_figure(250)
+    figure.add_scatter(
+        x=[row["sweeps"] + 1 for row in rows],
+        y=[row[field] for row in rows],
+        mode="lines+markers",
+        line={"color": ink(dark), "width": 2},
+        marker={"size": 6},
+        hovertemplate="%{y:.3g}<extra></extra>",
+    )
+    figure.add_hline(y=threshold, line={"color": "#009E73", "dash": "dash", "width": 2})
+    figure.add_annotation(
+        x=0, xref="paper", xanchor="left", y=np.log10(threshold), yanchor="bottom", text=passes,
+        showarrow=False, font={"size": 12},
+    )  # fmt: skip
+    figure.update_xaxes(title="sweeps", **_log_axis(rows[-1]["sweeps"] + 1))
+    figure.update_yaxes(
+        type="log", title=title, tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks]
+    )
+    return figure
+
+
+def _log_axis(last: int) -> dict[str, object]:
+    end = np.log10(max(last, 10))
+    ticks = [10**power for power in range(6) if 10**power <= last]
+    return {
+        "type": "log",
+        "range": [-0.03 * end, 1.03 * end],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:,}" for tick in ticks],
+    }

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.figures.plot_parts import (
+from dpcore.figures.style import (
+    GREY,
+    Look,
     Table,
+    base_figure,
     error_range,
+    faded,
+    ink,
     legend_above,
+    log_axis,
+    look_of,
     named_level,
     present_setting,
     spread,
     values_by,
 )
-from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
 
 # Colour says how the subspace was found, the line whether the classifier is private too.
 _PIPELINES = {
@@ -35,26 +40,18 @@ _CLASS_COLOURS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Line:
-    label: str
-    colour: str
-    dash: str
-    symbol: str
-
-
-def _line_of(pipeline: str, protocol: str, dark: bool) -> _Line:
+def _line_of(pipeline: str, protocol: str, dark: bool) -> Look:
     label = _PIPELINES[pipeline]
     if pipeline == "exact":
-        return _Line(label, ink(dark), "dash", "line-ew-open")
+        return Look(ink(dark), "line-ew-open", "dash", label)
     if pipeline == "random":
-        return _Line(label, GREY, "dot", "x-thin-open")
+        return Look(GREY, "x-thin-open", "dot", label)
     if pipeline == "random-private":
-        return _Line(label, GREY, "dashdot", "x")
-    look = look_of(protocol, dark=dark)
+        return Look(GREY, "x", "dashdot", label)
+    colour = look_of(protocol, dark=dark).colour
     if pipeline == "subspace":
-        return _Line(label, look.colour, "dot", "circle-open")
-    return _Line(label, look.colour, "solid", "circle")
+        return Look(colour, "circle-open", "dot", label)
+    return Look(colour, "circle", "solid", label)
 
 
 def error_curves(
@@ -86,15 +83,12 @@ def error_curves(
         level = pipeline in ("exact", "random")
         errors = values_by(own, "epsilon", "test_error")
         if level:
-            errors = {low: next(iter(errors.values())), high: next(iter(errors.values()))}
+            errors = dict.fromkeys((low, high), next(iter(errors.values())))
         with_spread = pipeline in ("subspace", "private")
         _add_line(figure, errors, line, with_spread=with_spread, markers=not level)
     present_setting(figure, marker, dark=dark)
-    ticks, labels = log_ticks([low, high])
     figure.update_xaxes(
-        type="log",
-        tickvals=ticks,
-        ticktext=labels,
+        **log_axis([low, high]),
         range=[np.log10(low) - 0.05, np.log10(high) + 0.05],
         title="← more private     asked ε     less private →",
     )
@@ -233,7 +227,7 @@ def decision_plane(
 def _add_line(
     figure: go.Figure,
     errors: dict[float, list[float]],
-    line: _Line,
+    line: Look,
     *,
     with_spread: bool,
     markers: bool,

@@ -8,8 +8,18 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import AnyArray, FloatArray
-from dpcore.figures.plot_parts import Table, legend_above, named_level, present_setting
-from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks
+from dpcore.figures.style import (
+    GREY,
+    Table,
+    add_line,
+    base_figure,
+    faded,
+    ink,
+    legend_above,
+    log_axis,
+    named_level,
+    present_setting,
+)
 
 PRIVATE_COLOUR = "#D55E00"
 NOISE_COLOUR = "#0072B2"
@@ -43,14 +53,7 @@ def error_law_figure(
         name=f"{len(errors):,} live errors",
         hovertemplate="error %{x:.3g}<extra></extra>",
     )
-    figure.add_scatter(
-        x=density[:, 0],
-        y=density[:, 1],
-        mode="lines",
-        name="theory",
-        line={"color": ink(dark), "width": 2.5},
-        hoverinfo="skip",
-    )
+    add_line(figure, density[:, 0], density[:, 1], "theory", colour=ink(dark), width=2.5)
     if marker is not None:
         figure.add_vline(x=marker, line={"color": PRIVATE_COLOUR, "width": 2, "dash": "dash"})
     figure.update_xaxes(range=[low, high], title=f"error ({unit})", zeroline=False)
@@ -82,14 +85,8 @@ def histogram_bars(
         customdata=labels,
         hovertemplate="%{customdata}: %{y:.1f} people<extra>private</extra>",
     )
-    figure.add_scatter(
-        x=np.repeat(edges, 2)[1:-1],
-        y=np.repeat(exact, 2),
-        mode="lines",
-        name="true, not private",
-        line={"color": ink(dark), "dash": "dash", "width": 2},
-        hoverinfo="skip",
-    )
+    corners = np.repeat(edges, 2)[1:-1], np.repeat(exact, 2)
+    add_line(figure, *corners, "true, not private", colour=ink(dark), dash="dash")
     figure.update_xaxes(title="value", zeroline=False)
     figure.update_yaxes(title="people")
     return legend_above(figure).update_layout(bargap=0)
@@ -131,10 +128,7 @@ def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) 
     low, high = (
         edge(row["error"] for row in rows) * factor for edge, factor in ((min, 0.2), (max, 2.0))
     )
-    ticks, labels = log_ticks([low, high])
-    figure.update_yaxes(
-        title=unit, type="log", range=np.log10([low, high]), tickvals=ticks, ticktext=labels
-    )
+    figure.update_yaxes(title=unit, range=np.log10([low, high]), **log_axis([low, high]))
     return legend_above(figure)
 
 
@@ -175,6 +169,5 @@ def people_figure(
         (figure.update_xaxes, errors, f"error one can live with ({unit})"),
         (figure.update_yaxes, people, "people needed"),
     ):
-        ticks, labels = log_ticks(values)
-        axis(type="log", tickvals=ticks, ticktext=labels, title=title)
+        axis(title=title, **log_axis(values))
     return figure

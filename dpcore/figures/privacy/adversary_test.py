@@ -8,8 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import Table, small_legend_above
-from dpcore.figures.style import GREY, base_figure, faded, ink
+from dpcore.figures.style import GREY, Table, add_line, base_figure, faded, ink, small_legend_above
 
 WITH_YOU, WITHOUT_YOU = "#0072B2", GREY
 MISS, FALSE_ALARM = "#0072B2", "#D55E00"
@@ -44,14 +43,8 @@ def two_densities(
         ("without you (D′)", "without_you", WITHOUT_YOU, "dash"),
         ("with you (D)", "with_you", WITH_YOU, "solid"),
     ):
-        figure.add_scatter(
-            x=release,
-            y=columns[column],
-            name=name,
-            mode="lines",
-            line={"color": colour, "width": 2.5, "dash": dash},
-            hovertemplate="density %{y:.3f} at %{x:.2f} σ<extra>" + name + "</extra>",
-        )
+        said = "density %{y:.3f} at %{x:.2f} σ"
+        add_line(figure, release, columns[column], name, said, colour=colour, dash=dash, width=2.5)
     figure.add_vline(x=threshold, line={"color": ink(dark), "width": 2})
     figure.add_annotation(
         x=threshold,
@@ -91,16 +84,12 @@ def trade_off_plot(
         curve = row["curve"]
         if curve not in labels:
             continue
-        figure.add_scatter(
-            x=row["type_one"],
-            y=row["type_two"],
-            name=labels[curve],
-            mode="lines",
-            line={"color": colours[curve], "dash": _DASHES[curve], "width": 2},
-            hovertemplate="misses %{y:.1%} at %{x:.1%} false alarms<extra>"
-            + labels[curve]
-            + "</extra>",
+        errors, said = (
+            (row["type_one"], row["type_two"]),
+            "misses %{y:.1%} at %{x:.1%} false alarms",
         )
+        dash = _DASHES[curve]
+        add_line(figure, *errors, labels[curve], said, colour=colours[curve], dash=dash)
     figure.add_scatter(
         x=[point[0]],
         y=[point[1]],

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from xml.sax.saxutils import escape
 
-from dpcore.figures.plot_parts import Row, Table
-from dpcore.figures.style import GREY, INK_LIGHT, ink, log_ticks, look_of
+from dpcore.figures.style import GREY, INK_LIGHT, Row, Table, ink, log_ticks, look_of, values_by
 
 Point = tuple[str, float, float]
 """A protocol, a value on the horizontal axis, an energy ratio."""
@@ -231,12 +230,10 @@ def _opening(title: str, height: float) -> list[str]:
 
 def _curve(rows: Table, field: str, axes: _Axes) -> list[str]:
     look = look_of(rows[0]["protocol"])
-    draws: dict[float, list[float]] = {}
-    for row in rows:
-        draws.setdefault(float(row[field]), []).append(row["energy_ratio"])
-    values = sorted(draws)
-    band = [(v, max(draws[v])) for v in values] + [(v, min(draws[v])) for v in values[::-1]]
-    means = [(v, fmean(draws[v])) for v in values]
+    draws = values_by(rows, field, "energy_ratio")
+    above = [(value, max(found)) for value, found in draws.items()]
+    band = above + [(value, min(found)) for value, found in draws.items()][::-1]
+    means = [(value, fmean(found)) for value, found in draws.items()]
     dots = [(axes.x(v), axes.y(mean)) for v, mean in means]
     return [
         f'<polygon points="{axes.path(band)}" fill="{look.colour}" fill-opacity="0.15"/>',

@@ -5,26 +5,32 @@ The noise is added once. For rows spread over sites: `dpcore.pca.estimators.dist
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import validate_data
 
+from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import RandomState
-from dpcore.pca.estimators.private_pca import PrivatePCA
-from dpcore.pca.estimators.streamed_pca import StreamedPCA
+from dpcore.pca.estimators.private_pca import PrivatePCA, bounded_rows
 from dpcore.pca.protocols.distributed import noisy_pool
 from dpcore.pca.protocols.trusted import modsulq_average, sulq_average
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
+from dpcore.spectra import RunningMoments
 
 
-class AnalyzeGaussPCA(StreamedPCA):
+class AnalyzeGaussPCA(PrivatePCA):
     """Leading eigenvectors of a second moment with Gaussian noise.
 
     Promise: `guarantee_`, (epsilon, delta) for every person under replace-one neighbours
     (l2-sensitivity sqrt(2) c^2 / n, c = 1 on the sphere), provided the row norm bound was chosen
-    without the data. Rows may come in blocks: `partial_fit`, then `release`.
+    without the data. Rows may come in blocks: `partial_fit`, then `release`. Between the two it
+    holds the exact moments of all rows so far, which are as private as the rows; they are in
+    nothing that pickle, joblib or copy make of it.
 
     Parameters
     ----------
@@ -85,6 +91,8 @@ class AnalyzeGaussPCA(StreamedPCA):
     principal component analysis", Algorithm 1.
     """
 
+    _running: RunningMoments
+
     def __init__(
         self,
         n_components: int = 2,
@@ -124,11 +132,54 @@ class AnalyzeGaussPCA(StreamedPCA):
         self.__dict__.pop("_running", None)
         return self
 
+    @property
+    def partial_fit(self) -> Callable[..., Self]:
+        """Take in a block of rows, X of shape (n_samples, n_features): partial_fit(X, y=None).
+
+        Nothing is drawn or released before `release`: one noise for all rows, each of another
+        person. The mean is one of the moments, so that rows are read once.
+
+        Raises
+        ------
+        AttributeError
+            If the preparation is "sphere", which reads rows twice: for their mean, and around it.
+        """
+        if self.preparation == "sphere":
+            raise AttributeError(
+                'partial_fit reads rows once, and "sphere" reads them twice, for a private mean '
+                'and around it: choose preparation "bounded" or "none", or fit all rows at once'
+            )
+        return self._take_in
+
+    def _take_in(self, X: ArrayLike, y: object = None) -> Self:
+        if "_running" not in vars(self):
+            rows = self._bounded(X)
+            self._running = RunningMoments(rows.shape[1], rows.dtype)
+        else:
+            # As the first block was: its bound counts the rounding of its data type.
+            same: FloatArray = validate_data(self, X, dtype=[self._running.dtype], reset=False)
+            rows, _ = bounded_rows(same, self.row_norm_bound, on_long_rows=self.on_long_rows)
+        self._running.add(rows)
+        return self
+
+    def release(self) -> Self:
+        """Release a subspace for all rows that `partial_fit` took in, and forget their moments.
+
+        Raises
+        ------
+        ParameterError
+            If there are none, or a parameter breaks its constraint.
+        """
+        if "_running" not in vars(self):
+            raise ParameterError("rows", "taken in by partial_fit before they are released", "none")
+        moments = self._running.as_site()
+        self._keep_release(self._draw_of(moments, self._settings(), noise=("pooled",)))
+        del self._running
+        return self
+
     def _settings(self) -> ReleaseSettings:
         return ReleaseSettings(
             budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.n_components,
-            intermediate_dim=self.n_components,
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
@@ -139,6 +190,12 @@ class AnalyzeGaussPCA(StreamedPCA):
         average = noisy_pool(draw)
         settings, dtype = draw.settings, draw.moments.dtype
         self._keep(average.subspace(settings), dtype, average.assessment(settings))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "components_" in vars(self)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: kept for key, kept in super().__getstate__().items() if key != "_running"}
 
 
 class _SulqFamily(PrivatePCA):
@@ -170,8 +227,6 @@ class _SulqFamily(PrivatePCA):
         rows = self._bounded(X)
         settings = ReleaseSettings.published(
             budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.n_components,
-            intermediate_dim=self.n_components,
             truncation=self.truncation,
             **self._prepared_for(0.0),
         )
@@ -218,7 +273,7 @@ class ModSulqPCA(_SulqFamily):
     n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
     preparation : {"sphere", "bounded", "none"}
-        The same, around zero: no mean is released, and the last two are one.
+        As in `SulqPCA`.
 
     Warnings
     --------

@@ -180,12 +180,10 @@ class DistributedPCA(PrivatePCA):
             intermediate_dim = min(2 * self.n_components, rows.shape[1])
         settings = ReleaseSettings(
             budget=PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.n_components,
-            intermediate_dim=intermediate_dim,
             calibration=self.calibration,
             noise=self.noise,
             truncation=self.truncation,
-            **self._prepared_for(self.mean_share),
+            **self._prepared_for(self.mean_share) | {"intermediate_dim": intermediate_dim},
             masks=self.masks,
             honest_sites=self.honest_sites,
         )

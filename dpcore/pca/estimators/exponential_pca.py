@@ -97,8 +97,6 @@ class ExponentialPCA(PrivatePCA):
         rows = self._bounded(X)
         settings = ReleaseSettings.published(
             budget=PrivacyBudget(self.epsilon),
-            n_components=self.n_components,
-            intermediate_dim=self.n_components,
             **self._prepared_for(0.0),
         )
         # Draws of different dimension are no two readings of one noisy matrix.

@@ -20,11 +20,11 @@ from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.data.row_norms import check_norm_bound, shorten
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.pca.aggregator import Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows
 from dpcore.pca.self_assessment import Assessment
 from dpcore.pca.settings import ReleaseSettings, noise_of
-from dpcore.pca.subspace import Subspace
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteMoments, SiteRows, site_moments
 from dpcore.streams import Repetition
@@ -79,10 +79,11 @@ def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[AnyArray, li
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """What the private PCA estimators have in common: rows in, a subspace kept, projections out.
 
-    A subclass names its parameters in `__init__` and gives `fit`; it has at least `preparation`,
-    `row_norm_bound`, `on_long_rows` and `random_state`.
+    A subclass names its parameters in `__init__` and gives `fit`; it has at least
+    `n_components`, `preparation`, `row_norm_bound`, `on_long_rows` and `random_state`.
     """
 
+    n_components: int
     preparation: str
     row_norm_bound: float
 
@@ -176,9 +177,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         return in_units_of_bound(rows, self.row_norm_bound, LONGEST_ON_SPHERE, room)[0]
 
     def _prepared_for(self, mean_share: float | None) -> dict[str, Any]:
-        """Fields of `ReleaseSettings` that the preparation decides."""
+        """Fields of `ReleaseSettings` that K and the preparation decide."""
         on_sphere = self.preparation == "sphere"
         return {
+            "n_components": self.n_components,
+            "intermediate_dim": self.n_components,
             "row_norm_bound": 1.0 if on_sphere else self.row_norm_bound,
             "mean_share": 0.0 if self.preparation == "none" else mean_share,
             "on_sphere": on_sphere,

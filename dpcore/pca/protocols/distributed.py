@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.aggregator import Inbox
+from dpcore.pca.aggregator import Inbox, NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.mean_share import with_mean_share
 from dpcore.pca.protocols.entry import raw_row_bytes, traffic_of_means
@@ -22,6 +22,7 @@ from dpcore.pca.protocols.guarantees import (
     EVERY_SITE,
     FIRST_SITE,
     HOLDER,
+    Trust,
     data_independent_guarantee,
     no_guarantee,
     noise_guarantee,
@@ -36,7 +37,6 @@ from dpcore.pca.site import (
     noisy_mean,
     noisy_second_moment,
 )
-from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
@@ -53,11 +53,11 @@ def noise_of_holder(
 
 
 def promised_by_sites(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int, trust: Trust = EVERY_SITE
 ) -> Guarantee:
     """Every site of so many people releases its own noisy second moment."""
     settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
-    return noise_guarantee(settings, EVERY_SITE, noise_of_sites(settings, n_samples))
+    return noise_guarantee(settings, trust, noise_of_sites(settings, n_samples))
 
 
 def promised_by_first_site(
@@ -69,22 +69,14 @@ def promised_by_first_site(
     return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
 
 
-def promised_by_holder(
-    settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
-) -> Guarantee:
-    """Somebody who holds the rows of all sites adds noise once."""
-    settings = with_mean_share(settings, n_samples, n_features)
-    return noise_guarantee(settings, HOLDER, [noise_of_holder(settings, n_samples)])
-
-
 def dpdis(draw: Draw) -> Subspace:
     """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
-    return average_of_sites(draw, draw.proxies()).subspace(draw.settings)
+    return average_of_proxies(draw).subspace(draw.settings)
 
 
 def full(draw: Draw) -> Subspace:
     """Every site sends its whole noisy second moment: no truncation error, more to send."""
-    return average_of_sites(draw, draw.whole_matrices()).subspace(draw.settings)
+    return average_of_matrices(draw).subspace(draw.settings)
 
 
 def local(draw: Draw) -> Subspace:
@@ -93,11 +85,6 @@ def local(draw: Draw) -> Subspace:
     Nothing travels, and no other site's row has a say in it.
     """
     return replace(first_site_alone(draw).subspace(draw.settings), n_rounds=0)
-
-
-def pooled(draw: Draw) -> Subspace:
-    """Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator."""
-    return noisy_pool(draw).subspace(draw.settings)
 
 
 def average_of_matrices(draw: Draw) -> NoisyAverage:
@@ -117,22 +104,18 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
     """
     of_proxies = bool(received.proxies)
     for_means, before = traffic_of_means(draw, come_back=of_proxies)
+    weights, of_means = draw.moments.weights, [scales.mean for scales in draw.scales]
     return NoisyAverage(
         received.average,
         noise_guarantee(draw.settings, EVERY_SITE, draw.scales),
         draw.sigma,
         np.array(received.n_bytes) + for_means,
-        float(np.linalg.norm(draw.moments.weights * draw.sigma)),
+        float(np.linalg.norm(weights * draw.sigma)),
         of_proxies,
         n_rounds=1 + before,
         centre=shared_centre(draw),
-        mean_sigma=0.0 if draw.settings.on_sphere else _sigma_of_means(draw),
+        mean_sigma=0.0 if draw.settings.on_sphere else float(np.linalg.norm(weights * of_means)),
     )
-
-
-def _sigma_of_means(draw: Draw) -> float:
-    sigma = [scales.mean for scales in draw.scales]
-    return float(np.linalg.norm(draw.moments.weights * sigma))
 
 
 def shared_centre(draw: Draw) -> FloatArray | None:
@@ -203,20 +186,17 @@ def _first_on_sphere(draw: Draw) -> Spectrum:
     return Spectrum(noisy_second_moment(exact, scales.moment, noise=draw.settings.noise, rng=rng))
 
 
-def of_holder(draw: Draw) -> ReleaseSettings:
-    """The settings with the share that a mean takes whose noise is added once."""
-    return with_mean_share(draw.settings, draw.n_samples, draw.moments.n_features)
-
-
 BY_HOLDER = AddedOnce(
     HOLDER,
-    of_holder,
+    with_mean_share,
     noise_of_holder,
     left=lambda _: 1.0,
     n_noises=lambda _: 1,
     traffic=lambda draw: (raw_row_bytes(draw), 1),
     purpose=Purpose.POOLED_NOISE,
 )
+# Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator.
+pooled, promised_by_holder = BY_HOLDER.release, BY_HOLDER.promise
 # What the holder of `pooled` has, and with it the mean of everybody's rows.
 noisy_pool, noisy_mean_of_holder = BY_HOLDER.average, BY_HOLDER.mean
 

@@ -9,14 +9,13 @@ from enum import StrEnum
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.cut_assessment import assess_cut
 from dpcore.pca.draw import Draw
-from dpcore.pca.messages.encoding import message_length
-from dpcore.pca.messages.names import rounding_step
+from dpcore.pca.messages import message_length
 from dpcore.pca.protocols.guarantees import Promise
 from dpcore.pca.self_assessment import Assessment
-from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.subspace import NoisyAverage, Subspace
+from dpcore.pca.settings import ReleaseSettings, rounding_step
 
 
 class Kind(StrEnum):

@@ -9,11 +9,12 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.guarantees import Trust, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import Calibrate, NoiseScales, centre_of_sphere, noisy_mean
-from dpcore.pca.subspace import NoisyAverage
+from dpcore.pca.site import Calibrate, NoiseScales, centre_of_sphere, noise_scales, noisy_mean
+from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
 
@@ -25,7 +26,7 @@ class AddedOnce:
     A mean, where one is bought, goes the same way, under noise of its own; on the sphere in a
     round before, so that rows can be centred by it.
 
-    settled: Draw -> its settings, with the share that a mean takes.
+    settled: (settings, people at each site, features) -> those, with the share that a mean takes.
     scales: (those settings, people at each site, Calibrate) -> NoiseScales of whoever adds noise.
     left: Of so many who answer -> how many times that noise the average carries.
     n_noises: Draw -> how many add it.
@@ -34,12 +35,24 @@ class AddedOnce:
     """
 
     trust: Trust
-    settled: Callable[[Draw], ReleaseSettings]
+    settled: Callable[[ReleaseSettings, Sequence[int], int], ReleaseSettings]
     scales: Callable[[ReleaseSettings, Sequence[int], Calibrate], NoiseScales]
     left: Callable[[int], float]
     n_noises: Callable[[Draw], int]
     traffic: Callable[[Draw], tuple[IntArray, int]]
     purpose: Purpose
+
+    def promise(
+        self, settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    ) -> Guarantee:
+        """What `release` comes with, no row being read."""
+        settings = self.settled(settings, n_samples, n_features)
+        noise = self.scales(settings, n_samples, noise_scales)
+        return noise_guarantee(settings, self.trust, [noise])
+
+    def release(self, draw: Draw) -> Subspace:
+        """Its leading directions."""
+        return self.average(draw).subspace(draw.settings)
 
     def average(self, draw: Draw) -> NoisyAverage:
         """What is there before its leading directions are taken."""
@@ -65,10 +78,14 @@ class AddedOnce:
         return self.left(draw.moments.n_sites) * self._noise(draw).mean
 
     def _noise(self, draw: Draw) -> NoiseScales:
-        return self.scales(self.settled(draw), draw.n_samples, draw.calibrate)
+        return self.scales(self.settled_in(draw), draw.n_samples, draw.calibrate)
+
+    def settled_in(self, draw: Draw) -> ReleaseSettings:
+        """The settings of a draw, with the share that a mean takes."""
+        return self.settled(draw.settings, draw.n_samples, draw.moments.n_features)
 
     def _centre(self, draw: Draw) -> FloatArray | None:
-        has_mean = self.settled(draw).mean_share != 0
+        has_mean = self.settled_in(draw).mean_share != 0
         mean = draw.once(self.mean) if has_mean else None
         return pooled_centre(draw, mean, sigma=self._left(draw))
 

@@ -10,12 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcore.errors import ParameterError, require_one_of
-from dpcore.pca.protocols.cape import (
-    cape,
-    masked_average,
-    noisy_mean_of_messages,
-    promised_by_masked_sites,
-)
 from dpcore.pca.protocols.distributed import (
     average_of_matrices,
     average_of_proxies,
@@ -35,7 +29,15 @@ from dpcore.pca.protocols.distributed import (
 )
 from dpcore.pca.protocols.entry import Kind, Look, Neighbours, NoiseIdentity, Protocol, Where
 from dpcore.pca.protocols.guarantees import data_independent_guarantee, no_guarantee
-from dpcore.pca.protocols.secure_sum import BY_SUMMANDS, promised_by_summands, secure_sum
+from dpcore.pca.protocols.masked import (
+    BY_SUMMANDS,
+    cape,
+    masked_average,
+    noisy_mean_of_messages,
+    promised_by_masked_sites,
+    promised_by_summands,
+    secure_sum,
+)
 from dpcore.pca.protocols.sequential import promised_in_a_chain, sequential
 from dpcore.pca.protocols.trusted import (
     modsulq,

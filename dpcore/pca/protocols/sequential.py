@@ -12,16 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpcore.errors import ParameterError
-from dpcore.pca.aggregator import Inbox
+from dpcore.pca.aggregator import Inbox, Subspace
 from dpcore.pca.draw import Draw
-from dpcore.pca.mean_share import with_mean_share
-from dpcore.pca.messages.encoding import sent
-from dpcore.pca.protocols.distributed import shared_centre
+from dpcore.pca.messages import sent
+from dpcore.pca.protocols.distributed import promised_by_sites, shared_centre
 from dpcore.pca.protocols.entry import traffic_of_means
-from dpcore.pca.protocols.guarantees import AT_SITES, Trust, noise_guarantee
+from dpcore.pca.protocols.guarantees import AT_SITES, Trust
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import SiteMessage, noise_of_sites
-from dpcore.pca.subspace import Subspace
+from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary, Guarantee
 from dpcore.streams import Purpose
 
@@ -52,8 +50,7 @@ def promised_in_a_chain(
             "holds no more directions",
             settings.n_components,
         )
-    settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
-    return noise_guarantee(settings, CHAIN, noise_of_sites(settings, n_samples))
+    return promised_by_sites(settings, n_samples, n_features, CHAIN)
 
 
 def sequential(draw: Draw) -> Subspace:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.central import (
     NoisyMoment,
     modsulq_moment,
@@ -25,7 +26,6 @@ from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.entry import raw_row_bytes
 from dpcore.pca.protocols.guarantees import Promise
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import Spectrum
 from dpcore.streams import Purpose

@@ -19,12 +19,12 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import box_laplace_noise, l2_laplace_noise, wishart_difference
+from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.entry import raw_row_bytes
 from dpcore.pca.protocols.guarantees import HOLDER
 from dpcore.pca.protocols.pooling import pooled_centre
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.subspace import NoisyAverage, Subspace
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,

@@ -9,38 +9,36 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.experiments.analysis.byte_frontier import RatePoint, rate_points, rate_sweeps
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.run_cost import RunCost
-from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.tradeoffs.frontier import energy_frontier
 from pages.server import visitors_jobs
-from pages.server.background_jobs import Parts, Progress
+from pages.server.background_jobs import Progress
 from pages.sidebar.selection import n_components_of
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
+from pages.widgets.watched_job import Request
 
 _PARTS = ("whole", "proxies")
 _ROUNDED = "step 1 σ"
 _PRECISION = "float32"
 
 
-def parts_of(spec: RunSpec) -> Parts:
-    """Both families of messages; the shorter sweep first."""
-    proxies, whole = rate_sweeps(spec)
-    return {"whole": visitors_jobs.sweep_part(whole), "proxies": visitors_jobs.sweep_part(proxies)}
+def request_of(page: str, spec: RunSpec) -> Request:
+    """Both families of messages as a job, the shorter sweep first.
 
-
-def cost_of(spec: RunSpec) -> RunCost:
-    """What both sweeps take."""
-    return visitors_jobs.cost_of(rate_sweeps(spec))
-
-
-def charge_of(spec: RunSpec) -> list[Charge]:
-    """What all of it is charged: every message is computed from the same noise."""
-    cells = (cell for sweep in rate_sweeps(spec) for cell in sweep.cells())
-    return of_plan(cell.spec for cell in cells if cell.spec is not None)
+    Every message is computed from the same noise, which is what is charged.
+    """
+    proxies, whole = sweeps = rate_sweeps(spec)
+    part = visitors_jobs.sweep_part
+    return Request(
+        page,
+        spec,
+        lambda: {"whole": part(whole), "proxies": part(proxies)},
+        visitors_jobs.cost_of(sweeps),
+        lambda: of_plan(c.spec for sweep in sweeps for c in sweep.cells() if c.spec is not None),
+    )
 
 
 def count_of(progress: Progress) -> str:
@@ -100,7 +98,7 @@ def frontier(
     shown = [row for row in rows if row["protocol"] == "full" or row["encoding"] in precisions]
     chart(
         energy_frontier(
-            rate_points(shown),
+            [point.as_row() for point in rate_points(shown)],
             byte_range=_byte_range(spec, dataset, points),
             floor=rows[0]["random_ratio"],
             dark=is_dark(),

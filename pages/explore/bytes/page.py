@@ -28,16 +28,12 @@ with errors_shown():
     precisions = ask("bytes_precisions")
     with answer:
         watch(
-            PAGE,
-            spec,
-            lambda: frontier_panels.parts_of(spec),
-            frontier_panels.cost_of(spec),
+            frontier_panels.request_of(PAGE, spec),
             selection.dataset,
             lambda progress: frontier_panels.frontier(
                 progress, spec, selection.dataset, precisions
             ),
             frontier_panels.count_of,
-            lambda: frontier_panels.charge_of(spec),
         )
     work = visitors_jobs.find(PAGE, spec)
     rows = [] if work is None else frontier_panels.rows_of(work.progress())

@@ -22,7 +22,7 @@ from dpcore.experiments.pca.spec import GIVEN, RunSpec
 from pages.parameters.explore import CCA_PEOPLE, CUT_NAMES, MOST_PAIRS, USUAL_PAIRS
 from pages.parameters.table import ask, known
 from pages.parameters.words import EVERYBODY
-from pages.server import cca_cache, result_cache
+from pages.server import family_cache, result_cache
 from pages.sidebar.own_table import LABORATORY
 from pages.widgets.messages import dataset_ready
 
@@ -79,7 +79,7 @@ def _synthetic() -> ViewSource:
 
 
 def _chosen_columns(name: str) -> Cut | None:
-    names = cca_cache.columns(name)
+    names = family_cache.columns(name)
     first, second = (
         _own_columns(key, names)
         if is_held(name)

@@ -7,14 +7,14 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.experiments.cca.sentences import captured, cca_comparison, cca_headline
-from dpcore.experiments.ledger.cca_charges import dataset_of
+from dpcore.experiments.ledger.family_charges import dataset_of
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import as_published
 from dpcore.privacy.card import say_number
 from pages.explore.cca import panels
 from pages.explore.cca.controls import choose_run, choose_views
 from pages.explore.cca.curves import three_curves
-from pages.server import cca_cache
+from pages.server import family_cache
 from pages.sidebar.controls import current
 from pages.widgets import session_ledger
 from pages.widgets.messages import big_number, errors_shown, formulas, how_computed, not_private
@@ -26,17 +26,17 @@ with errors_shown():
         source = choose_views()
         if source is None:
             st.stop()
-        views = cca_cache.views(source)
+        views = family_cache.views(source)
         selection = choose_run(shared.spec, source, views)
     spec, lead = selection.spec, selection.lead
     # In a place of its own: what stands below stays, greyed, until its successor is there.
     with st.container():
-        problem = cca_cache.problem(spec)
+        problem = family_cache.cca_problem(spec)
         panels.pay(spec, problem)
-        draws = {key: cca_cache.found(spec, key) for key in spec.protocols}
+        draws = {key: family_cache.found_pairs(spec, key) for key in spec.protocols}
     rows = [row for found in draws.values() for _, row in found]
     private = [found for found, _ in draws[lead]]
-    exact = cca_cache.exact(spec)
+    exact = family_cache.exact_pairs(spec)
 
     with answer:
         words = big_number(
@@ -45,7 +45,7 @@ with errors_shown():
         if shared.compare:
             printed = replace(as_published(spec), protocols=(lead,))
             panels.pay(printed, problem)
-            published = cca_cache.found(printed, lead)
+            published = family_cache.found_pairs(printed, lead)
             share = captured([row for _, row in published], lead)
             words.markdown(
                 f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
@@ -69,7 +69,9 @@ with errors_shown():
                 "the directions are private, people's own scores along them are not. "
                 "“Release only the directions” above leaves them out.",
             )
-            panels.people(views, cca_cache.people(spec, None), cca_cache.people(spec, lead), lead)
+            panels.people(
+                views, family_cache.people(spec, None), family_cache.people(spec, lead), lead
+            )
             session_ledger.uncovered(
                 dataset_of(source),
                 "People's scores along directions",

@@ -12,12 +12,11 @@ import streamlit as st
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.evaluation import FoundPairs, ProjectedPeople
-from dpcore.experiments.cca.export import cca_notebook, cca_script
 from dpcore.experiments.cca.runs import CcaRow
-from dpcore.experiments.cca.sentences import TITLES
+from dpcore.experiments.cca.sentences import TITLES, cca_recipe
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
 from dpcore.experiments.cca.views import ViewSource
-from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
+from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs
 from dpcore.experiments.pca.sentences import mean_in_words
 from dpcore.figures.components.charts import people_scatter
 from dpcore.figures.components.images import component_strip
@@ -26,9 +25,10 @@ from dpcore.privacy import Guarantee
 from pages.explore.cca.controls import CcaChoice
 from pages.parameters.explore import SHOWN_OF_DIRECTIONS, SHOWN_OF_PEOPLE
 from pages.parameters.table import ask
-from pages.server import cca_cache, result_cache
+from pages.server import family_cache, result_cache
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
+from pages.widgets.component_images import under_pictures
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_card
 
@@ -78,7 +78,7 @@ def pay(spec: CcaSpec, problem: CcaProblem) -> None:
     """Pay for every draw before it is shown, and enter what is shown beside them."""
     # What a release promises depends on its settings alone: any draw of it says so.
     first = replace(spec, repetitions=1)
-    guarantees = {key: _promised(cca_cache.found(first, key)) for key in spec.protocols}
+    guarantees = {key: _promised(family_cache.found_pairs(first, key)) for key in spec.protocols}
     people = int(problem.moments.n_samples.sum())
     session_ledger.pay(of_pairs(spec.source, spec, guarantees, people, spec.repetitions))
     dataset = dataset_of(spec.source)
@@ -148,12 +148,9 @@ def directions(
 
 
 def _pictures(
-    name: str,
-    shape: tuple[int, int],
-    shown: list[np.ndarray],
-    agreement: np.ndarray,
-    title: str,
+    name: str, shape: tuple[int, int], shown: list[np.ndarray], agreement: np.ndarray, title: str
 ) -> None:
+    told = [f"{number:.2f}" for number in agreement]
     left, right = st.columns(2, gap="large")
     for column, whose, matrix in ((left, "exact", shown[0]), (right, title, shown[1])):
         with column:
@@ -162,22 +159,9 @@ def _pictures(
                 component_strip(matrix.T, shape),
                 width="stretch",
                 alt=f"{name}, {whose}: one picture a canonical pair. |correlation| of private "
-                f"scores with exact ones: {_numbers(agreement)}.",
+                f"scores with exact ones: {', '.join(told)}.",
             )
-    with right:
-        _under(agreement)
-
-
-def _under(numbers: np.ndarray) -> None:
-    cells = "".join(f"<span>{number:.2f}</span>" for number in numbers)
-    st.html(
-        f'<div style="display:grid;grid-template-columns:repeat({len(numbers)},1fr);'
-        f'text-align:center;font-size:.8rem;opacity:.75;margin-top:-.8rem">{cells}</div>'
-    )
-
-
-def _numbers(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.2f}" for value in values)
+    right.html(under_pictures(told, "opacity:.75;margin-top:-.8rem"))
 
 
 def people(
@@ -242,6 +226,6 @@ def carry_off(selection: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> No
         rows,
         dataset=dataset_of(selection.spec.source),
         figures={"": figure},
-        script=lambda: cca_script(selection.spec),
-        notebook=lambda: cca_notebook(selection.spec),
+        script=cca_recipe(selection.spec).script,
+        notebook=cca_recipe(selection.spec).notebook,
     )

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.experiments.central.runs import VARIANTS, central_spec
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.central import panels
-from pages.server import central_cache
+from pages.server import family_cache
 from pages.sidebar.controls import current, redraw_noise
 from pages.sidebar.navigation import page_path
 from pages.widgets import session_ledger
@@ -26,7 +26,7 @@ with errors_shown():
     specs = panels.feasible(spec, dataset, tuple(VARIANTS))
     # In a place of its own: what stands below stays, greyed, until its successor is there.
     with st.container():
-        rows = central_cache.rows(tuple(specs.values()))
+        rows = family_cache.central_rows(tuple(specs.values()))
     session_ledger.pay_rows(rows)
     panels.answer(rows, spec)
     st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
@@ -47,7 +47,7 @@ with errors_shown():
     not_private("These curves and exact PCA", "are measured on the data themselves.")
 
     shown = ("ppca", "wishart", panels.chosen_variant(spec), "modsulq", "sulq")
-    found = {key: central_cache.batch(each).subspaces[0] for key, each in specs.items()}
+    found = {key: family_cache.batch(each).subspaces[0] for key, each in specs.items()}
     st.markdown("## What the components look like")
     panels.components(spec, dataset, {key: found[key] for key in shown[:4] if key in found})
     st.caption(
@@ -63,7 +63,8 @@ with errors_shown():
     )
     if spec.preparation == "published":
         not_private(
-            "Published preparation", central_cache.problem(spec.problem_key()).about.statement
+            "Published preparation",
+            family_cache.central_problem(spec.problem_key()).about.statement,
         )
     else:
         st.caption("Nothing is centred here: directions and energy are about zero, not the mean.")

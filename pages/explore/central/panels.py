@@ -21,7 +21,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.card import say_number
 from pages.learn.sampler.chain_panels import VERDICT_IS_NOT_PRIVATE
 from pages.parameters.words import plain
-from pages.server import central_cache
+from pages.server import family_cache
 from pages.server.visitors_jobs import SweepProgress
 from pages.sidebar.selection import n_components_of
 from pages.widgets import component_images
@@ -138,7 +138,7 @@ def _curve(
 
 def components(spec: CentralSpec, dataset: DatasetStatus, found: dict[str, Subspace]) -> None:
     """The components as pictures or bars, beside the exact ones."""
-    problem = central_cache.problem(spec.problem_key())
+    problem = family_cache.central_problem(spec.problem_key())
     exact = problem.exact_components
     shown = {"Exact PCA": exact[: n_components_of(spec.components, dataset)]} | {
         PROTOCOLS[VARIANTS[key].protocol].title: nearest_basis(subspace.components, exact)

@@ -9,11 +9,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data.held_out import Halves
 from dpcore.experiments.analysis.budget_split import people_steps
-from dpcore.experiments.learning.classification_problem import asked_about
-from dpcore.experiments.learning.classification_spec import ClassificationSpec
+from dpcore.experiments.learning.classification_spec import ClassificationSpec, asked_about
 from dpcore.experiments.pca.spec import BUYING
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.parameters.classification import ALL, BY_RULE, REST, SHARES
+from pages.parameters.learning import ALL, BY_RULE, REST, SHARES
 from pages.parameters.table import ask
 from pages.sidebar.controls import redraw_noise
 from pages.sidebar.selection import Selection

@@ -9,10 +9,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data.held_out import Halves
-from dpcore.experiments.learning.classification_problem import LearningProblem
-from dpcore.experiments.learning.classification_runs import Outcome
-from dpcore.experiments.learning.classification_spec import EXACT, ClassificationSpec
-from dpcore.experiments.learning.pipeline_views import confusion_matrix, mistakes, plane_of
+from dpcore.experiments.learning.classification_runs import (
+    Outcome,
+    confusion_matrix,
+    mistakes,
+    plane_of,
+)
+from dpcore.experiments.learning.classification_spec import (
+    EXACT,
+    ClassificationSpec,
+    LearningProblem,
+)
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.figures.components.images import component_strip, picture_strip
 from dpcore.figures.families.classification import confusion, decision_plane
@@ -21,6 +28,7 @@ from pages.explore.classification import panels
 from pages.parameters.table import ask
 from pages.server import learning_cache
 from pages.widgets.charts import chart, is_dark
+from pages.widgets.component_images import under_pictures
 from pages.widgets.messages import big_number, not_private
 
 _SHOWN = 10
@@ -107,11 +115,5 @@ def _pictures(
         alt=f"{len(wrong)} test pictures that were taken for another class.",
     )
     names = problem.class_names
-    cells = "".join(
-        f"<span>{names[problem.test_y[row]]} → {names[outcome.predicted[row]]}</span>"
-        for row in wrong
-    )
-    st.html(
-        f'<div style="display:grid;grid-template-columns:repeat({len(wrong)},1fr);'
-        f'text-align:center;font-size:.8rem;margin-top:-.8rem">{cells}</div>'
-    )
+    taken = [f"{names[problem.test_y[row]]} → {names[outcome.predicted[row]]}" for row in wrong]
+    st.html(under_pictures(taken, "margin-top:-.8rem"))

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.experiments.learning.classification_spec import PIPELINES, PRIVATE
 from pages.explore.classification import budget_split, one_pipeline, panels
 from pages.explore.classification.controls import choose_spec, redraw_button
-from pages.parameters.classification import ERROR_VIEW, SPLIT_VIEW
+from pages.parameters.learning import ERROR_VIEW, SPLIT_VIEW
 from pages.parameters.table import ask
 from pages.server import learning_cache
 from pages.sidebar.controls import current

@@ -27,8 +27,8 @@ from dpcore.experiments.learning.classification_spec import (
     ClassificationSpec,
     canonical,
 )
-from dpcore.experiments.learning.export import classification_notebook, classification_script
-from dpcore.experiments.ledger.learning_charges import of_pipeline
+from dpcore.experiments.learning.export import classification_recipe
+from dpcore.experiments.ledger.family_charges import of_pipeline
 from dpcore.experiments.pca.sentences import mean_in_words, percent
 from dpcore.figures.families.classification import error_curves
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -218,14 +218,9 @@ def pay(specs: Iterable[ClassificationSpec]) -> None:
 
 
 def carry_off(spec: ClassificationSpec) -> None:
-    private = replace(spec, pipeline=PRIVATE)
+    recipe = classification_recipe(replace(spec, pipeline=PRIVATE))
     drawn: Sequence[Row] = ()
     if session_ledger.cap() is None:
         points = learning_cache.different(_along_epsilon(spec))
         drawn = visitors_jobs.live("class_curves", (points,)).progress().rows[0]
-    take_away(
-        "class",
-        drawn,
-        script=lambda: classification_script(private),
-        notebook=lambda: classification_notebook(private),
-    )
+    take_away("class", drawn, script=recipe.script, notebook=recipe.notebook)

@@ -1,4 +1,4 @@
-"""Rows rebuilt from components, and eigenvalues against the noise."""
+"""Rows rebuilt from components, as they were measured, and eigenvalues against the noise."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.data import DatasetStatus
+from dpcore.data import DatasetStatus, Prepared
 from dpcore.data.catalog import CATALOG
-from dpcore.experiments.analysis.knowledge_cost import knowledge_cost, sources_for
 from dpcore.experiments.pca.problem import Problem
-from dpcore.experiments.pca.public_knowledge import FREQUENCIES
+from dpcore.experiments.pca.public_knowledge import FREQUENCIES, knowledge_cost, sources_for
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.experiments.teaching.reconstruction import rebuild
+from dpcore.experiments.teaching.one_person import rebuild
 from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
-from dpcore.figures.tradeoffs.knowledge import knowledge_cost_curves
+from dpcore.figures.tradeoffs.frontier import knowledge_cost_curves
 from dpcore.pca import Subspace
 from dpcore.pca.noise_field import noise_edge
 from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition
-from pages.explore.eigen_images import people
 from pages.parameters.table import ask
 from pages.server import result_cache
 from pages.sidebar.selection import n_components_of
@@ -50,12 +48,12 @@ def rebuilt_rows(
     k = 1
     if n_components > 1:
         k = ask("rebuilt_from", right, max_value=n_components, value=n_components)
-    original, row = people.person(spec, person)
+    original, row = _row_of(spec, person)
     rebuilt = {"exact": rebuild(row, problem.exact_components, k)} | {
         f"ε = {say(epsilon)}": rebuild(row, subspace.components, k)
         for epsilon, subspace in found.items()
     }
-    errors = {title: result.error for title, result in rebuilt.items()}
+    errors = {title: error for title, (_, error) in rebuilt.items()}
     st.markdown(
         f"Missing from {k} components: "
         + ", ".join(
@@ -66,7 +64,7 @@ def rebuilt_rows(
     )
     if dataset.image_shape is None:
         return
-    shown = [original, *(people.as_measured(spec, result.row) for result in rebuilt.values())]
+    shown = [original, *(as_measured(spec, rebuilt_row) for rebuilt_row, _ in rebuilt.values())]
     st.image(
         picture_strip(np.array(shown) / original.max(), dataset.image_shape),
         alt=f"Person {person}, then rebuilt from {k} components: {', '.join(rebuilt)}.",
@@ -106,9 +104,7 @@ def scree_of(
     private = {}
     for epsilon, spec in specs.items():
         wide = replace(
-            spec,
-            components=count,
-            intermediate_dim=max(count, spec.intermediate_dim or 1),
+            spec, components=count, intermediate_dim=max(count, spec.intermediate_dim or 1)
         )
         subspace = result_cache.subspaces(wide)[method]
         private[f"ε = {say(epsilon)}"] = subspace.eigenvalues
@@ -144,3 +140,32 @@ def scree_of(
         + f"Shaded: what noise alone gives at ε = {say(min(specs))}, out to the edge of its "
         "spectrum. Eigenvalues inside it say nothing about the data."
     )
+
+
+def _row_of(spec: RunSpec, index: int) -> tuple[np.ndarray, np.ndarray]:
+    """One person's row as measured, and as the algorithms see it once centred."""
+    data = _data_of(spec)
+    row = np.asarray(data.X[index], dtype=float)
+    return row * data.scale + data.mean, row - _centre(spec)
+
+
+def as_measured(spec: RunSpec, row: np.ndarray) -> np.ndarray:
+    """A centred row back in the units it was measured in."""
+    data = _data_of(spec)
+    measured: np.ndarray = (row + _centre(spec)) * data.scale + data.mean
+    return measured
+
+
+def centred(spec: RunSpec, measured: np.ndarray) -> np.ndarray:
+    """A row in the units it was measured in, as the algorithms see it once centred."""
+    data = _data_of(spec)
+    row: np.ndarray = (measured - data.mean) / data.scale - _centre(spec)
+    return row
+
+
+def _data_of(spec: RunSpec) -> Prepared:
+    return result_cache.prepared(*spec.problem_key().data)
+
+
+def _centre(spec: RunSpec) -> np.ndarray:
+    return result_cache.problem(spec.problem_key()).centre

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.experiments.pca.export import notebook_of, script_of
+from dpcore.experiments.pca.export import recipe_of
 from dpcore.experiments.pca.runs import reference_bytes
 from dpcore.experiments.pca.sentences import percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec, as_published
@@ -17,6 +17,7 @@ from pages.explore.playground.message_sizes import travelled
 from pages.explore.playground.own_estimate import own_estimate
 from pages.server import page_lock, result_cache
 from pages.sidebar.controls import current, redraw_noise
+from pages.sidebar.parts import is_alone
 from pages.widgets import component_images, session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.draws_to_come import make_the_rest
@@ -39,7 +40,8 @@ def answer() -> None:
         rows, to_come = result_cache.first_rows(spec)
         fill(spec, dataset, rows)
         make_the_rest(spec, to_come)
-        page_lock.breath()
+        if not is_alone():  # whoever let the slider go has seen the number
+            page_lock.breath()
         everything = result_cache.subspaces(spec)
         problem = result_cache.problem(spec.problem_key())
         if selection.compare:
@@ -82,8 +84,8 @@ def answer() -> None:
             "playground",
             rows,
             figures={"": lambda: protocol_dots(rows)},
-            script=lambda: script_of(spec),
-            notebook=lambda: notebook_of(spec),
+            script=recipe_of(spec).script,
+            notebook=recipe_of(spec).notebook,
         )
         how_computed("playground", "pca")
 

@@ -17,8 +17,8 @@ from dpcore.data.column_limits import (
 )
 from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
+from dpcore.experiments.pca.problem import About
 from dpcore.experiments.pca.sentences import counted
-from dpcore.experiments.pca.site_data import About
 from pages.sidebar.controls import move_all
 from pages.sidebar.selection import Selection
 from pages.widgets.messages import not_private

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.sentences import bytes_in_words
-from dpcore.figures.families.network import network_svg
+from dpcore.figures.tradeoffs.messages import network_svg
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.widgets.charts import is_dark
 

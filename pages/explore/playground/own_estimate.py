@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from html import escape
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
-from dpcore.experiments.pca.self_assessed import Assessed
+from dpcore.arrays import FloatArray
+from dpcore.experiments.pca.runs import Assessed
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.components.variances import variances
+from dpcore.figures.components.variances import variances_svg
+from dpcore.figures.style import look_of
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.self_assessment import Estimate
 from pages.parameters.table import ask
 from pages.server import page_lock, result_cache
 from pages.sidebar.parts import and_nothing_else, ask_again
 from pages.widgets import live_figure
-from pages.widgets.charts import chart, is_dark
+from pages.widgets.charts import is_dark
 from pages.widgets.messages import not_private
 
 # Of so many features it takes the sites seconds to answer, and they wait until they are asked; what
@@ -28,6 +32,15 @@ _LONG_FROM_FEATURES = 256
 _TICK_SECONDS = 0.3
 _NAME, _BEGUN = "own_estimate", "_own_estimate_begun"
 _TOO_NOISY = "too noisy to tell"
+_HERE = Path(__file__).parent
+_chart = st.components.v2.component(
+    "own_estimate",
+    js="\n".join(
+        (_HERE / name).read_text(encoding="utf-8")
+        for name in ("../../widgets/figure_tools/picture.js", "own_estimate.js")
+    ),
+    isolate_styles=False,
+)
 
 
 def own_estimate(spec: RunSpec, n_features: int) -> None:
@@ -106,18 +119,31 @@ def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
     )
     with table:
         not_private("True shares", "only a laboratory has them, which holds the rows.")
-    lead, dark = found[key], is_dark()
+    lead, title = found[key], PROTOCOLS[key].title
     if lead.own is not None and np.isfinite(lead.own.captured.value):
-        of_each, title = lead.own.explained_variance, PROTOCOLS[key].title
-        draw = lambda: variances(  # noqa: E731
-            of_each.value, of_each.interval, lead.variances, protocol=key, dark=dark
-        )
+        of_each = lead.own.explained_variance
+        alt = f"Energy of each component of {title}, estimated with intervals, and true."
+        colour = look_of(key, dark=is_dark()).colour
+        of_what = (of_each.value, of_each.interval, lead.variances)
+        svg = variances_svg(*of_what, colour=colour, alt=alt)
         with figure:
-            chart(
-                result_cache.shown(("own", replace(spec, repetitions=1), key, dark), draw),
-                key="own_estimate",
-                alt=f"Energy of each component of {title}, estimated with intervals, and true.",
-            )
+            _chart(key="own_estimate", data={"svg": svg, "table": _table(alt, *of_what)})
+
+
+def _table(caption: str, estimated: FloatArray, intervals: FloatArray, true: FloatArray) -> str:
+    head = ("component", "own estimate", "90 % interval", "true")
+    lines = (
+        (f"{rank}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", f"{truth:.4g}")
+        for rank, (value, low, high, truth) in enumerate(
+            zip(estimated, *intervals, true, strict=True), start=1
+        )
+    )
+    body = "".join(
+        f'<tr><th scope="row">{rank}</th><td>{"</td><td>".join(cells)}</td></tr>'
+        for rank, *cells in lines
+    )
+    named = "".join(f'<th scope="col">{name}</th>' for name in head)
+    return f"<table><caption>{escape(caption)}</caption><tr>{named}</tr>{body}</table>"
 
 
 def _sentence(spec: RunSpec, key: str, found: Assessed) -> str:

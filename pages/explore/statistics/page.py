@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM
-from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS
+from dpcore.experiments.ledger.family_charges import TYPED_NUMBERS
 from pages.explore.statistics import panels
 from pages.sidebar.controls import current, redraw_noise
 from pages.widgets import session_ledger

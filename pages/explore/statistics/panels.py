@@ -14,9 +14,9 @@ from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.learning import statistic_runs
-from dpcore.experiments.learning.export import statistic_notebook, statistic_script
+from dpcore.experiments.learning.export import statistic_recipe
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, StatisticSpec, numbers_in
-from dpcore.experiments.ledger.learning_charges import TYPED_NUMBERS, of_statistic
+from dpcore.experiments.ledger.family_charges import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.families.distributions import (
     bounds_figure,
@@ -270,12 +270,8 @@ def enter(data: Values, spec: StatisticSpec, selection: Selection) -> None:
 def carry_off(data: Values, spec: StatisticSpec, rows: Sequence[Row]) -> None:
     """The figure's rows, and this release as a script and a notebook."""
     origin = data.identity if data.dataset else data.values.tolist()
-    take_away(
-        "statistic",
-        rows,
-        script=lambda: statistic_script(spec, origin),
-        notebook=lambda: statistic_notebook(spec, origin),
-    )
+    recipe = statistic_recipe(spec, origin)
+    take_away("statistic", rows, script=recipe.script, notebook=recipe.notebook)
 
 
 def _column_of(data: Values) -> str:

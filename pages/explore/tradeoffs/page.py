@@ -8,16 +8,12 @@ import streamlit as st
 
 from dpcore.experiments.engine.sweep import Sweep
 from pages.explore.tradeoffs.panels import draw_panels, figures_of, nothing_yet
-from pages.explore.tradeoffs.sweep_controls import choose_sweeps, command_of, rows_by_dataset
+from pages.explore.tradeoffs.sweep_controls import choose_sweeps, commands_of, rows_by_dataset
 from pages.sidebar.controls import current
 from pages.widgets import live_figure, session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
-from pages.widgets.sweep_panel import (
-    started_job,
-    take_away_sweep,
-    watch,
-)
+from pages.widgets.sweep_panel import started_job, take_away_sweep, watch
 
 PAGE = "tradeoffs"
 
@@ -41,9 +37,8 @@ with errors_shown():
         sweeps = choose()
         job = started_job(PAGE, sweeps, by_itself=True)
     if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
-        commands = [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
-        rows = [row for side in ended.rows for row in side]
-        take_away_sweep(PAGE, sweeps, rows, figures_of(sweeps, rows_by_dataset(ended)), commands)
+        figures = figures_of(sweeps, rows_by_dataset(ended))
+        take_away_sweep(PAGE, sweeps, ended, figures, commands_of(sweeps))
 with answer:
     if job is not None:
         watch(PAGE, job, partial(draw_panels, sweeps))

@@ -183,7 +183,7 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
         f"{_called(rows[0]['dataset'])} at **{axis.told(last)}**, and "
         f"{percent(curves.mean(lead, first))} at {axis.told(first)}."
     )
-    reached = crossing(curves, lead, TARGET) if axis.grows else None
+    reached = crossing(curves.means(lead), TARGET) if axis.grows else None
     if reached is not None and reached > first:
         about = f"{reached:,.0f}" if axis.whole else f"{reached:.2g}"
         sentence += f" It reaches {percent(TARGET)} at about {axis.title} = {about}."
@@ -221,6 +221,11 @@ def rows_by_dataset(progress: SweepProgress) -> dict[str, tuple[list[Row], ...]]
         name: tuple([row for row in side if row["dataset"] == name] for side in progress.rows)
         for name in dict.fromkeys(row["dataset"] for row in progress.rows[0])
     }
+
+
+def commands_of(sweeps: Sequence[Sweep]) -> list[str]:
+    """The command lines that give the rows of sweeps, each in a file of its own."""
+    return [command_of(sweep, number) for number, sweep in enumerate(sweeps, start=1)]
 
 
 def command_of(sweep: Sweep, number: int = 1) -> str:

@@ -12,7 +12,7 @@ from dpcore.experiments.teaching.algorithm1_steps import AT_AGGREGATOR, AT_SITE
 from pages.learn.algorithm import step_pieces
 from pages.parameters.learn import STEP_TITLES
 from pages.parameters.table import ask
-from pages.server import result_cache, steps_cache
+from pages.server import family_cache, result_cache
 from pages.sidebar.controls import current
 from pages.widgets import component_images, session_ledger
 from pages.widgets.guarantee_card import guarantee_card
@@ -41,7 +41,7 @@ with errors_shown():
     site = 0
     if spec.sites > 1:
         site = ask("step_site", buttons, max_value=spec.sites, width=160) - 1
-    found = steps_cache.steps(spec, site)
+    found = family_cache.steps(spec, site)
     step = found.steps[here]
     words = step_pieces.WORDS[step.key]
 
@@ -59,7 +59,7 @@ with errors_shown():
     )
 
     beside = step_pieces.matrices(
-        step.panels, lambda number: steps_cache.picture(spec, site, here, number)
+        step.panels, lambda number: family_cache.picture(spec, site, here, number)
     )
     if step.key in ("decomposition", "truncation"):
         step_pieces.spectrum_shown(found, found.n_kept if step.key == "truncation" else None)
@@ -74,6 +74,12 @@ with errors_shown():
         )
 
     step_pieces.who_knows(words, beside)
+    if found.has_mean:
+        st.caption(
+            "Before the first step each site has sent a noisy mean of its rows, and the average "
+            "came back: rows are taken around it. The aggregator knows these means at every step, "
+            "and the ε below has paid for them."
+        )
     not_private("Matrices before the noise, exact lines and energies", "read the rows themselves.")
     released = result_cache.subspaces(spec)
     guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)

@@ -121,11 +121,7 @@ def _shown(attack: Attack) -> None:
         chart(
             bound_growth(
                 [
-                    {
-                        "trials": r.n_trials,
-                        "epsilon_exact": r.epsilon_exact,
-                        "epsilon": r.epsilon,
-                    }
+                    {"trials": r.n_trials, "epsilon_exact": r.epsilon_exact, "epsilon": r.epsilon}
                     for r in growth
                 ],
                 case.epsilon,

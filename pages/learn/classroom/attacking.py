@@ -19,6 +19,11 @@ from pages.sidebar.navigation import page_path
 from pages.widgets.charts import is_dark
 from pages.widgets.messages import big_number
 
+TITLE = "Attack"
+ABOUT = (
+    "Everybody plays the adversary: ten single releases, with her or without? The class's hit rate "
+    "against the bound that no adversary beats."
+)
 _OFFERED = tuple(value for value in EPSILONS if 0.1 <= value <= 10)
 
 

@@ -14,16 +14,14 @@ from pages.classroom.rooms import IDLE_SECONDS, ROOMS, code_in
 from pages.parameters.table import ask
 from pages.server import result_cache
 from pages.sidebar.controls import move
-from pages.sidebar.parts import draw_again
+from pages.sidebar.parts import draw_again, in_browser
 from pages.widgets.plain_text import plainly
 
 # What this session is known by in each room, by its code.
 _SEATS, _KEYS = "_classroom_seats", "_classroom_keys"
 # What was refused a moment ago, and which version of the room a part shows.
 _SAID, _SHOWN = "_classroom_said", "_classroom_shown"
-_kept = st.components.v2.component(
-    "classroom_kept", js=(Path(__file__).parent / "kept.js").read_text(encoding="utf-8")
-)
+_kept = in_browser("classroom_kept", Path(__file__).with_name("kept.js"))
 
 
 @dataclass(frozen=True)

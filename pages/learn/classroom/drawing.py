@@ -10,20 +10,15 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.sentences import percent
-from dpcore.experiments.teaching.reconstruction import rebuild
+from dpcore.experiments.teaching.one_person import rebuild
 from dpcore.figures.components.images import picture_strip
+from pages.sidebar.parts import in_browser
 
 _SHAPE, _MOST = (8, 8), 16
 Seen = Callable[[FloatArray], FloatArray]
 
 
-def _written(ending: str) -> str:
-    return (Path(__file__).parent / f"pad.{ending}").read_text(encoding="utf-8")
-
-
-_pad = st.components.v2.component(
-    "digit_pad", html=_written("html"), css=_written("css"), js=_written("js")
-)
+_pad = in_browser("digit_pad", *Path(__file__).parent.glob("pad.*"))
 
 
 def own_digit(
@@ -41,8 +36,8 @@ def own_digit(
         right.markdown("Draw a digit. Nothing of it is kept; it takes no part in any component.")
         return
     rebuilt = {title: rebuild(as_row(drawn), each, len(each)) for title, each in components.items()}
-    pictures = [drawn, *(as_picture(each.row) for each in rebuilt.values())]
-    told = ", ".join(f"{title}: {percent(each.error)}" for title, each in rebuilt.items())
+    pictures = [drawn, *(as_picture(row) for row, _ in rebuilt.values())]
+    told = ", ".join(f"{title}: {percent(error)}" for title, (_, error) in rebuilt.items())
     right.image(
         picture_strip(np.array(pictures) / _MOST, _SHAPE),
         width="stretch",

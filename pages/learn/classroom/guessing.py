@@ -19,6 +19,11 @@ from pages.stories.lessons import STORIES
 from pages.widgets.messages import big_number
 from pages.widgets.plain_text import plainly
 
+TITLE = "Guess"
+ABOUT = (
+    "A question to everybody. Every answer is randomised before it enters the room, and the tally "
+    "is still about right."
+)
 _EPSILONS = (0.5, 1.0, 2.0, 3.0)
 _OWN = "own"
 _LONGEST_QUESTION = 200
@@ -64,9 +69,10 @@ def on_phone(here: Here, student: Student, activity: Guess) -> None:
     room = here.room
     st.markdown(_letters(activity.question))
     st.caption(
-        f"{_rule(len(activity.choices), activity.epsilon)} What yours says does not give you away, "
-        "not to the teacher either. (This lab's server rolls the dice for your phone; in a real "
-        "study the phone would, and nobody else would ever have your answer.)"
+        f"{_rule(len(activity.choices), activity.epsilon)} Whoever goes by what yours says, the "
+        "teacher too, is right about you that often; who guesses blind, "
+        f"{100 / len(activity.choices):.0f} times. (This lab's server rolls the dice for your "
+        "phone; in a real study the phone would, and nobody else would ever have your answer.)"
     )
     if student.seat in activity.answers:
         _after(here, student, activity)

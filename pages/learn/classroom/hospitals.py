@@ -16,7 +16,7 @@ from dpcore.experiments.teaching.class_of_hospitals import (
     components_of,
     promise_of,
 )
-from dpcore.figures.tradeoffs.arrivals import arrivals
+from dpcore.figures.tradeoffs.messages import arrivals
 from dpcore.privacy import icon_counts
 from dpcore.privacy.card import say_number
 from pages.classroom.activities import Hospitals
@@ -30,6 +30,11 @@ from pages.widgets.component_images import component_rows
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.messages import big_number, not_private
 
+TITLE = "We are the hospitals"
+ABOUT = (
+    "Every phone is a hospital with its own patients. Each chooses its ε, looks at its noisy "
+    "components and sends; on the wall the components of all get sharper."
+)
 _EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 _NUMBERS_SHOWN, _LATEST = 24, 3
 

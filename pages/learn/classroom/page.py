@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.learn.classroom import console, door, phone, wall
+from pages.learn.classroom import door, screens
 from pages.parameters.table import ask
 from pages.widgets.messages import errors_shown
 
@@ -21,10 +21,10 @@ with errors_shown():
     if room is None:
         door.landing()
     elif is_wall:
-        wall.shown(door.Here(room))
+        screens.wall(door.Here(room))
     elif here is None:
         door.join(room)
     elif here.key:
-        console.shown(here)
+        screens.console(here)
     else:
-        phone.shown(here)
+        screens.phone(here)

@@ -12,11 +12,16 @@ from dpcore.privacy.card import say_number
 from dpcore.privacy.filter import spoken_down
 from pages.classroom.activities import Spend
 from pages.classroom.room import Room, Student
-from pages.learn.classroom.door import Here, sends
+from pages.learn.classroom.door import Here, called, sends
 from pages.parameters.words import plain
 from pages.widgets import session_ledger
 from pages.widgets.messages import big_number, not_private
 
+TITLE = "Spend"
+ABOUT = (
+    "One budget for the whole class. Every question about the same people is charged, until one is "
+    "refused."
+)
 _BUDGETS = (0.5, 1.0, 2.0, 5.0, 10.0)
 _PRICES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _LAST_SHOWN = 12
@@ -86,7 +91,7 @@ def on_wall(room: Room, activity: Spend) -> None:
     st.progress(min(1.0, activity.spent / activity.cap.epsilon), "spent")
     lines = [
         {
-            "who asked": _named_plainly(room, query.seat),
+            "who asked": called(room, query.seat),
             "how many wrote a": query.numeral,
             "ε": query.epsilon,
             "answer": round(query.answer),
@@ -102,11 +107,6 @@ def on_wall(room: Room, activity: Spend) -> None:
 
 def on_console(_: Here, __: Spend) -> None:
     """Nothing besides."""
-
-
-def _named_plainly(room: Room, seat: int) -> str:
-    """As a table shows it, where nothing is markup."""
-    return next((each.called for each in room.students if each.seat == seat), f"{seat + 1}")
 
 
 def _revealed(activity: Spend) -> None:

@@ -14,11 +14,11 @@ from dpcore.experiments.central.chain_runs import (
 from dpcore.experiments.central.runs import CentralSpec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.families.chains import energy_traces, running_diagnostic
+from dpcore.figures.families.central import energy_traces, running_diagnostic
 from dpcore.pca.central import ppca_guarantee
 from dpcore.privacy import PrivacyBudget
 from pages.parameters.words import plain
-from pages.server import central_cache
+from pages.server import family_cache
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card
@@ -36,8 +36,8 @@ VERDICT_IS_NOT_PRIVATE = (
 def watched(spec: CentralSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedChains, WatchedChains]:
     """The chains for the sweeps asked for, and for as many as the sampler itself would run."""
     return (
-        central_cache.chains(spec, n_chains, n_sweeps),
-        central_cache.chains(spec, n_chains, None),
+        family_cache.chains(spec, n_chains, n_sweeps),
+        family_cache.chains(spec, n_chains, None),
     )
 
 

@@ -6,8 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from dpcore.experiments.ledger.pca_charges import of_plan
-from pages.server import visitors_jobs
 from pages.sidebar.controls import current
 from pages.use.best import panels
 from pages.widgets import session_ledger
@@ -26,14 +24,10 @@ if not dataset_ready(selection.dataset):
 question = panels.question_of(selection.spec)
 with errors_shown():
     watch(
-        PAGE,
-        question,
-        lambda: visitors_jobs.parts_of_sweeps(question.sweeps),
-        visitors_jobs.cost_of(question.sweeps),
+        panels.request_of(PAGE, question),
         selection.dataset,
         partial(panels.draw, question),
         panels.count_of,
-        lambda: of_plan(way.spec(question.base) for way in question.ways),
         is_there=lambda progress: bool(panels.ranking_of(progress)),
     )
     found = panels.found_so_far(PAGE, question)
@@ -42,9 +36,12 @@ with errors_shown():
         leader.spec(question.base),
         selection.dataset,
         (leader.protocol,),
-        f"Of {leader.label}. Every other way promises the same ε, to whoever its row says.",
+        f"Of {leader.label}. Every other way promises that ε or less, to whoever its row says.",
     )
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, [row for each in found for row in each.rows], commands=[question.command])
-not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
+not_private(
+    "The 100 % line, every share and the order of ways",
+    "are measured on the rows, without any noise: what is best for a table tells of its rows.",
+)
 how_computed("best")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
@@ -19,9 +19,10 @@ from dpcore.experiments.analysis.ranking import (
 )
 from dpcore.experiments.analysis.recommendation import chance_ahead
 from dpcore.experiments.engine.sweep import Points
+from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.ranking import dots_by_protocol
+from dpcore.figures.tradeoffs.targets import dots_by_protocol
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.tradeoffs.sweep_controls import open_row
@@ -30,8 +31,11 @@ from pages.server.background_jobs import Progress
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number
 from pages.widgets.sweep_panel import go_where_clicked, point_clicked
+from pages.widgets.watched_job import Request, of_sweeps
 
 _CHART, _TABLE = "best_do_chart", "best_do_table"
+_SHARES = ("kept on average, %", "least, %", "most, %")
+SHARES_SHOWN = dict.fromkeys(_SHARES, st.column_config.NumberColumn(format="%.1f"))
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,13 @@ def question_of(spec: RunSpec) -> Question:
     """The sidebar's settings, but for what is ranked."""
     ways = ways_for(spec.dataset)
     return Question(ways[0].spec(spec), ways)
+
+
+def request_of(page: str, question: Question) -> Request:
+    """The question as a job; every way of it is charged."""
+    specs = [way.spec(question.base) for way in question.ways]
+    asked = of_sweeps(page, question.sweeps, lambda: of_plan(specs))
+    return replace(asked, question=question)
 
 
 def found_so_far(page: str, question: Question) -> tuple[Ranked, ...]:
@@ -105,7 +116,7 @@ def ranking_of(progress: Progress) -> tuple[Ranked, ...]:
 def _say_best(question: Question, found: tuple[Ranked, ...]) -> None:
     best = found[0]
     sentence = f"is kept by **{best.way.label}**, the most of {counted(len(found), 'way')}"
-    more = f"All are private from the first row, at ε = {question.base.epsilon:g} exactly. "
+    more = f"All are private from the first row, at ε = {question.base.epsilon:g} or less. "
     more += f"Here {_must_be_trusted(best.trusted)}."
     untrusting = _first_trusting(found, Trusted.NOBODY)
     if untrusting is not None and untrusting is not best:
@@ -188,10 +199,7 @@ def _table(found: tuple[Ranked, ...]) -> None:
     with st.expander(f"The ranking as a table: {counted(len(found), 'way')}"):
         st.dataframe(
             [_line(number, each) for number, each in enumerate(found, start=1)],
-            column_config={
-                name: st.column_config.NumberColumn(format="%.1f")
-                for name in ("kept on average, %", "least, %", "most, %")
-            },
+            column_config=SHARES_SHOWN,
             hide_index=True,
             key=_TABLE,
             on_select=partial(_open_line, found),
@@ -204,15 +212,19 @@ def _open_line(found: tuple[Ranked, ...]) -> None:
         open_way(found[number])
 
 
+def shares_of(each: Ranked) -> dict[str, float]:
+    """What the draws of a way keep, as columns of a table."""
+    shares = each.mean, min(each.energies), max(each.energies)
+    return {name: 100 * share for name, share in zip(_SHARES, shares, strict=True)}
+
+
 def _line(number: int, each: Ranked) -> dict[str, object]:
     entry, first = PROTOCOLS[each.protocol], each.rows[0]
     return {
         "place": number,
         "protocol": entry.title,
         "preparation and public knowledge": each.prepared,
-        "kept on average, %": 100 * each.mean,
-        "least, %": 100 * min(each.energies),
-        "most, %": 100 * max(each.energies),
+        **shares_of(each),
         "draws": len(each.rows),
         "trusted": str(each.trusted),
         "bytes a site": bytes_in_words(each.bytes_per_site),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpcore.experiments.engine.run_cost import RunCost
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.sentences import counted
@@ -14,29 +13,23 @@ from pages.explore.tradeoffs.sweep_controls import asked_sweeps
 from pages.presenting.pins import Pin
 from pages.presenting.views import run_of, selection_of
 from pages.server import visitors_jobs
-from pages.server.background_jobs import Parts, Progress
+from pages.server.background_jobs import Progress
 from pages.sidebar.navigation import PAGES
 from pages.use.plan.panels import count_of
 from pages.use.plan.question import Question, question_of
-from pages.widgets.session_ledger import Planned
+from pages.widgets.watched_job import Request, of_sweeps
 
 
 @dataclass(frozen=True)
 class Asked:
     """A pin's question as a job, as its page would begin it.
 
-    page, question, parts: As `visitors_jobs.start` takes them.
     name: Of the pin's page, under which its runs are entered in the books.
-    charge: As for `session_ledger.has_room`.
     said: How far it is, in words.
     """
 
-    page: str
-    question: Hashable
-    parts: Callable[[], Parts]
+    request: Request
     name: str
-    cost: RunCost
-    charge: Planned
     said: Callable[[Progress], str]
 
     @property
@@ -46,7 +39,7 @@ class Asked:
     @property
     def has_ended(self) -> bool:
         """Whether it was run to its end, in this session."""
-        view = visitors_jobs.find(self.page, self.question)
+        view = visitors_jobs.find(self.request.page, self.request.question)
         return view is not None and view.progress().state in ("finished", "failed")
 
 
@@ -58,21 +51,18 @@ def asked_by(pin: Pin) -> Asked | None:
     """
     if pin.page == "plan":
         question = plan_of(pin)
-        return Asked("plan", question, question.parts, "plan", question.cost(), None, count_of)
+        return Asked(Request("plan", question, question.parts, question.cost()), "plan", count_of)
     if pin.page != "tradeoffs":
         return None
     sweeps = sweeps_of(pin)
-    cost = visitors_jobs.cost_of(sweeps)
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None]
+    request = of_sweeps(visitors_jobs.SWEEPS, sweeps, lambda: of_plan(specs))
 
     def said(progress: Progress) -> str:
         done = sum(events[-1].done for events in progress.arrived.values() if events)
-        return f"{done} of {counted(cost.draws, 'draw')}"
+        return f"{done} of {counted(request.cost.draws, 'draw')}"
 
-    return Asked(
-        visitors_jobs.SWEEPS, sweeps, lambda: visitors_jobs.parts_of_sweeps(sweeps), "tradeoffs",
-        cost, lambda: of_plan(specs), said,
-    )  # fmt: skip
+    return Asked(request, "tradeoffs", said)
 
 
 def plan_of(pin: Pin) -> Question:

@@ -1,4 +1,4 @@
-"""The pins of a deck in order, their captions, and the file that keeps them."""
+"""The pins of a deck in order, their captions, the file that keeps them; a story to begin with."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ from pages.presenting.pins import (
     LONGEST_CAPTION,
     MOST_BYTES,
     Pin,
+    Written,
     deck,
     from_file,
     reordered,
     set_deck,
     to_file,
 )
+from pages.sidebar import own_table
 from pages.sidebar.address import address_of
 from pages.sidebar.navigation import PAGES
+from pages.use.own_data.bringing import take_example
 from pages.widgets.plain_text import said
 
 _FILE, _TROUBLE = "deck_file", "_deck_trouble"
+_HOSPITALS: Written = {"dataset": [own_table.YOURS], "sites": ["12"]}
+_K: Written = {"components": ["3"], "intermediate": ["6"]}
+_SHOWN: Written = {"protocols": ["DPdisPCA", "Full matrices", "One site alone", "Pooled, trusted"]}
 
 
 def way_in() -> None:
@@ -88,3 +94,37 @@ def _swap(one: int, other: int) -> None:
 
 def _removed(number: int) -> None:
     set_deck(reordered(deck(), [n for n in range(1, len(deck()) + 1) if n != number]))
+
+
+def _board() -> list[Pin]:
+    """Views and questions; what they find is run where they are shown."""
+    run = _HOSPITALS | _K | _SHOWN
+    return [
+        Pin("playground", run | {"epsilon": ["50"]},
+            "Twelve hospitals want 90 % of the pattern that all their patients share"),
+        Pin("playground", run, "What is left of it at ε = 1, where nobody has to be trusted?"),
+        Pin("promise", {}, "What ε = 1 means for one patient"),
+        Pin("tradeoffs", _HOSPITALS | _K, "Which ε reaches 90 %, and for whom?"),
+        Pin("playground", run | {"protocols": ["Secure sum", "DPdisPCA", "Pooled, trusted"]},
+            "Would sums under masks get there sooner?"),
+        Pin("plan", _HOSPITALS | _K | {"plan_target": ["90"]},
+            "The recommendation: the smallest ε that keeps 90 %"),
+    ]  # fmt: skip
+
+
+def offer_story() -> None:
+    """A button that lays it out, with the visitor's own table if there is one."""
+    mine = own_table.names()
+    data = "your own table" if mine else "569 tumours, 30 measures with names"
+    st.button(
+        "A story for a board: twelve hospitals want 90 % of the pattern",
+        help=f"Six views from the question to a recommendation, on {data}, in place of this deck.",
+        key="board",
+        on_click=_lay_out,
+    )
+
+
+def _lay_out() -> None:
+    if not own_table.names():
+        take_example("breast-cancer")
+    set_deck(_board())

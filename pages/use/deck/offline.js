@@ -20,6 +20,17 @@ function showSlide(number) {
   globalThis.figureWords = { settings: deck[at].settings, promises: deck[at].promises };
   document.querySelector("nav output").textContent = `${at + 1} of ${slides.length}`;
   scrollTo(0, 0);
+  fit();
+}
+
+// What a slide promises stands last in it, and a wall is not scrolled: the letters give way.
+function fit() {
+  const root = document.documentElement;
+  root.style.fontSize = "";
+  for (let size = parseFloat(getComputedStyle(root).fontSize);
+    innerWidth > 800 && size > 14 && root.scrollHeight > innerHeight; size -= .5) {
+    root.style.fontSize = `${size - .5}px`;
+  }
 }
 
 function moved(by) {
@@ -33,6 +44,7 @@ const keys = {
   PageUp: () => showSlide(at - 1), PageDown: () => showSlide(at + 1),
   Home: () => showSlide(0), End: () => showSlide(slides.length - 1),
 };
+addEventListener("resize", fit);
 addEventListener("keydown", (event) => {
   if (!keys[event.key] || event.target.matches("input, select")) return;
   event.preventDefault();

@@ -10,7 +10,7 @@ from pathlib import Path
 from dpcore.errors import ParameterError
 from dpcore.figures.privacy.adversary_test import icon_array_svg
 from dpcore.figures.tradeoffs.svg import energy_curves_svg
-from pages.presenting.player import LOOKS, SCRIPTS, markup, played, read
+from pages.presenting.views import LOOKS, SCRIPTS, markup, played, read
 from pages.use.deck.told import Curves, Told
 
 MOST_BYTES = 3_000_000

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.presenting.mode import present_from
 from pages.presenting.pins import deck
-from pages.use.deck import board, comparing, listing, take_home
+from pages.use.deck import listing, running
 from pages.widgets.messages import errors_shown
 
 pins = deck()
@@ -17,12 +17,12 @@ with st.container(key="asked_of_deck"):
             "as it stands; here the pins become a presentation."
         )
     listing.way_in()
-    board.offer()
+    listing.offer_story()
     if pins:
         st.button("Present the deck", type="primary", on_click=present_from, args=(1,))
         listing.listed(pins)
 with errors_shown():
-    comparing.compared(pins)
+    running.compared(pins)
 if pins:
     with st.container(key="asked_of_deck_files"), errors_shown():
-        take_home.offered(pins)
+        running.offered(pins)

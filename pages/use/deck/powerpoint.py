@@ -111,10 +111,7 @@ def _add_view(slide: Any, view: View, left: float, wide: float) -> None:
     exact = frames_cache.exact_pictures(view.spec, view.dataset)
     if now.pictures.sprite:
         _add_curves(slide, curves, _Box(left, _TOP, wide, 2.5))
-        for name, sprite, top in (
-            (_EXACT, exact.sprite, 4.6),
-            (lead, now.pictures.sprite, 5.45),
-        ):
+        for name, sprite, top in ((_EXACT, exact.sprite, 4.6), (lead, now.pictures.sprite, 5.45)):
             _add_text(slide, [name], _Box(left, top, 1.6, 0.4), 10)
             _add_strip(slide, sprite, left + 1.6, top, wide - 1.7, name)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -11,7 +10,7 @@ from dpcore.data import dataset_status
 from dpcore.data.held_tables import is_held
 from dpcore.experiments.analysis.target_search import value_in_words
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.pca.export import script_of, script_of_sweeps
+from dpcore.experiments.pca.export import recipe_of, recipe_of_sweeps
 from dpcore.experiments.pca.sentences import in_plain_words, percent, spread_of
 from dpcore.experiments.teaching.adversary_test import promise
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -31,7 +30,7 @@ from pages.presenting.views import View, run_of, views_of
 from pages.server import visitors_jobs
 from pages.server.frames_cache import Frame
 from pages.sidebar.address import address_of
-from pages.sidebar.foot.reachable import home
+from pages.sidebar.foot import home
 from pages.sidebar.navigation import PAGES
 from pages.use.deck.asked import plan_of, sweeps_of
 from pages.use.plan.panels import found_so_far, how_sure, trust_and_bytes
@@ -104,7 +103,9 @@ def _runs(pin: Pin) -> Told:
         said,
         tuple(promise for view in views for promise in view.guarantees()),
         " ".join(f"{view.settings}." for view in views),
-        script="\n\n".join(script_of(v.spec) for v in views if not is_held(v.dataset.name)),
+        script="\n\n".join(
+            recipe_of(v.spec).script() for v in views if not is_held(v.dataset.name)
+        ),
         number=number,
     )
 
@@ -182,7 +183,7 @@ def _tradeoffs(pin: Pin) -> Told:
         tuple(words.replace("**", "") for words in (sentence, more) if words),
         tuple(view.guarantees()),
         view.settings,
-        script="" if any(map(is_held, sides)) else script_of_sweeps(sweeps),
+        script="" if any(map(is_held, sides)) else recipe_of_sweeps(sweeps).script(),
         number=number,
         curves=tuple(
             Curves(tuple(rows), field, axis.axis, axis.logarithmic, named[name], TARGET)
@@ -206,8 +207,3 @@ def _lead(view: View) -> str:
 
 def _found(view: View) -> str:
     return in_plain_words(here(view).rows)
-
-
-def all_told(pins: Sequence[Pin]) -> list[Told]:
-    """The same of every pin."""
-    return [told_of(pin) for pin in pins]

@@ -12,7 +12,7 @@ from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS
 from dpcore.experiments.ledger.account import Account
 from dpcore.experiments.pca.export import csv_of
 from dpcore.experiments.pca.sentences import counted, percent
-from dpcore.figures.privacy.composition import running_total
+from dpcore.figures.privacy.promises import running_total
 from dpcore.privacy import Cap
 from dpcore.privacy.card import one_in, say_delta, say_number
 from dpcore.privacy.filter import spoken_down
@@ -91,14 +91,17 @@ def cap_controls(delta: float) -> None:
     chosen = session_ledger.cap()
     with st.container(border=True):
         if chosen is None:
-            st.markdown("**Set a cap beforehand.** Every page then refuses what would exceed it.")
+            st.markdown(
+                "**Set a cap beforehand.** Every page whose draws are entered here then refuses "
+                "what would exceed it."
+            )
         else:
             st.markdown(
                 f"**Cap: ε = {plain(chosen.epsilon)} at δ = {say_delta(chosen.delta)}** "
                 f"({one_in(chosen.delta)}) for each person of any one data set, whenever you stop. "
-                "It counts what has been released since it was set, in this visit, and takes the "
-                "noise of each release as fresh. Exact lines and whatever else has a red badge are "
-                "beyond it."
+                "It counts what has been released since it was set, in this visit, but for what "
+                "was forgotten, and takes the noise of each release as fresh. Exact lines and "
+                "whatever else has a red badge are beyond it."
             )
         if session_ledger.is_going_on():
             st.caption("A run goes on beside the pages; a cap can be set once it has ended.")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from pages.sidebar import own_table
-from pages.use.own_data import bringing, limits, planning, ready
+from pages.use.own_data import bringing, limits, planning
 from pages.widgets.messages import errors_shown, how_computed
 
 own = own_table.own_table()
@@ -18,7 +18,7 @@ if own is None:
         bringing.choose_table()
 else:
     with st.container(border=True):
-        ready.what_was_read(own)
+        bringing.what_was_read(own)
     with st.container(border=True):
         st.markdown("## 2 · What is public about each column")
         st.markdown(
@@ -39,9 +39,9 @@ else:
     with files:
         limits.dictionary_files(own, dictionary)
 with top:
-    ready.where_one_is(own, dictionary)
+    bringing.where_one_is(own, dictionary)
     if own is not None:
-        ready.hand_over(own, dictionary, trouble)
+        bringing.hand_over(own, dictionary, trouble)
 if own is None or dictionary is not None:
     with st.expander("Plan, before anything is read", on_change="rerun", key="plan") as opened:
         if opened.open:

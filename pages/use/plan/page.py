@@ -9,14 +9,22 @@ import streamlit as st
 from dpcore.experiments.pca.sentences import percent
 from pages.server.background_jobs import Progress
 from pages.sidebar.controls import current
-from pages.use.plan import panels, target_maps
-from pages.use.plan.question import Question, answer_of, choose_question, shown_by
+from pages.use.plan import panels
+from pages.use.plan.question import (
+    MAP_DRAWS,
+    Question,
+    answer_of,
+    budget_map,
+    choose_question,
+    people_map,
+    shown_by,
+)
 from pages.widgets import session_ledger
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 from pages.widgets.sweep_panel import go_where_clicked
-from pages.widgets.watched_job import watch
+from pages.widgets.watched_job import Request, watch
 
 PAGE = "plan"
 
@@ -34,16 +42,16 @@ def draw(question: Question, progress: Progress) -> None:
     with left:
         if "map" in progress.arrived:
             st.markdown("## Every ε and number of people")
-            target_maps.people_map(around, question.target, progress.rows("map"))
+            people_map(around, question.target, progress.rows("map"))
             st.caption(
-                "Percent kept in the answer's way. White line: "
-                f"{percent(question.target)} is reached to its right. Frame: the answer. Other numbers of people are other people, so "
-                f"every cell is run: the mean of at most {target_maps.MAP_DRAWS} draws."
+                f"Percent kept in the answer's way. White line: {percent(question.target)} is "
+                "reached to its right. Frame: the answer. Other numbers of people are other "
+                f"people, so every cell is run: the mean of at most {MAP_DRAWS} draws."
             )
     with right:
         if "curve" in progress.arrived:
             st.markdown("## Every ε and δ, from one curve")
-            target_maps.budget_map(around, question.target, progress.rows("curve"))
+            budget_map(around, question.target, progress.rows("curve"))
             st.caption(
                 "With all else held, energy depends on ε, δ and n only through σ. So one curve of "
                 "energy against σ gives every (ε, δ): exact where its points are, interpolated "
@@ -60,10 +68,7 @@ with errors_shown():
     with st.container(border=True):
         question = choose_question(selection.spec)
     watch(
-        PAGE,
-        question,
-        question.parts,
-        question.cost(),
+        Request(PAGE, question, question.parts, question.cost()),
         selection.dataset,
         partial(draw, question),
         panels.count_of,
@@ -71,8 +76,14 @@ with errors_shown():
     )
     answer, rows = panels.found_so_far(PAGE, question)
     promising = question.base if answer is None else shown_by(answer)
-    of = f"ε = {promising.epsilon:g}, until there is an answer" if answer is None else "the answer"
-    promised_cards(promising, selection.dataset, promising.protocols, f"Of {of}.")
+    promised_cards(
+        promising,
+        selection.dataset,
+        promising.protocols,
+        "Of the answer."
+        if answer
+        else f"Of ε = {promising.epsilon:g}, until there is an answer.",
+    )
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, rows)
     if answer is not None:

@@ -28,12 +28,13 @@ from pages.parameters.use import WANTED
 from pages.server import visitors_jobs
 from pages.server.background_jobs import Progress, rows_of
 from pages.sidebar import address
-from pages.sidebar.foot.reachable import reachable
-from pages.use.best.panels import open_way, said_chance
+from pages.sidebar.foot import reachable
+from pages.use.best.panels import SHARES_SHOWN, open_way, said_chance, shares_of
 from pages.use.plan.question import Question, answer_of, shown_by
 from pages.widgets import session_ledger
 from pages.widgets.figure_tools.small_type import headline
 from pages.widgets.messages import big_number
+from pages.widgets.sweep_panel import skipped_table
 
 _COLUMNS = {"epsilon": "ε", "people_per_site": "people per site", "intermediate_dim": "R",
             "sites": "sites"}  # fmt: skip
@@ -161,13 +162,11 @@ def _buttons(answer: Recommendation) -> None:
 
 def tried_table(question: Question, progress: Progress) -> None:
     """Every setting that was run, once there is an answer."""
-    lines = [
+    lines: list[dict[str, object]] = [
         {
             _COLUMNS[question.field]: each.value,
             "with": way.way.label,
-            "kept on average, %": 100 * way.mean,
-            "least, %": 100 * min(way.energies),
-            "most, %": 100 * max(way.energies),
+            **shares_of(way),
             "draws": len(way.rows),
             "reaches the target": way.mean >= question.target,
             "trusted": str(way.trusted),
@@ -178,20 +177,12 @@ def tried_table(question: Question, progress: Progress) -> None:
     ]
     if not lines:
         return
-    columns = {
-        name: st.column_config.NumberColumn(format="%.1f")
-        for name in ("kept on average, %", "least, %", "most, %")
-    }
     st.expander(f"Every setting that was tried: {len(lines)}").dataframe(
-        lines, column_config=columns, hide_index=True
+        lines, column_config=SHARES_SHOWN, hide_index=True
     )
     answer = answer_of(progress)
-    if answer is not None and answer.skipped:
-        with st.expander(f"{counted(len(answer.skipped), 'setting')} skipped, and why"):
-            st.dataframe(
-                [{key: str(value) for key, value in row.items()} for row in answer.skipped],
-                hide_index=True,
-            )
+    if answer is not None:
+        skipped_table(answer.skipped)
 
 
 def rounds_of(progress: Progress) -> list[Round]:

@@ -1,30 +1,41 @@
-"""What a release would promise and spend, asked once before it is drawn."""
+"""What a release would promise and spend, asked once before it is drawn; and where it is kept.
+
+On a server that somebody runs for themselves, in the folder they opened. Elsewhere in a temporary
+folder of this session, which holds what was released and charged, never a row, and is deleted with
+the session: that ledger forgets.
+"""
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
 
 import streamlit as st
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.pca.sentences import counted
 from dpcore.privacy import composed_mu
 from dpcore.privacy.card import one_in, say_delta, say_number
 from dpcore.privacy.filter import spoken_down
 from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.certificate import promise, relation
 from dpcore.releases.dictionary import Dictionary
-from dpcore.releases.project import Project, folder_name
+from dpcore.releases.project import LEDGER, Project, folder_name
 from dpcore.releases.releasing import release
 from pages.parameters.words import plain
 from pages.server import page_lock
+from pages.sidebar import own_table
 from pages.sidebar.own_table import OwnTable
-from pages.use.release import own_projects
 from pages.widgets.plain_text import plainly
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 CAPS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 PREPARATIONS = {"sphere": "at one length (sphere)", "bounded": "as long as they are (bounded)"}
+_PLACE = "_own_projects"
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ def wished(dictionary: Dictionary) -> Wish:
         "Project: everything about these people", "people", max_chars=64, key="release_project",
         help="One ledger for all that is ever released about the same people.",
     )  # fmt: skip
-    there = own_projects.found(project)
+    there = _found(project)
     number = 1 + (0 if there is None else len(there.releases()))
     name = middle.text_input(
         "Name of the release", f"release-{number}", max_chars=64, key=f"release_name_{number}"
@@ -91,6 +102,12 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
     exact = scales.epsilon(wish.delta, wish.epsilon)
     st.markdown(f"**{promise(exact, wish.delta, scales.rows_per_person)}**")
     _spent(wish, scales)
+    if beside := _others(wish.project):
+        st.caption(
+            f":orange-badge[counted apart] {counted(beside, 'other project')} here, each with a "
+            "ledger of its own. Whoever is in two has paid for both, which no ledger and no "
+            "certificate adds up."
+        )
     st.caption(
         f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. Limits, ε, δ and K are "
         "taken to be chosen from what is public, by the plan say: if what the laboratory showed of "
@@ -102,7 +119,7 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
             f"“{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
         )
         pressed = st.button("Release now", type="primary", key="release_now")
-    if not own_projects.is_lasting():
+    if not _is_lasting():
         st.caption(
             ":orange-badge[this ledger forgets] It lives in this session. Take the release with "
             "you, and count what it cost before anything else about the same people is released. "
@@ -117,13 +134,12 @@ def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
     Raises `ParameterError, BeyondCap` if it cannot be; nothing is charged then.
     """
     try:
-        folder_name("name", wish.name)
-        project = wish.there or own_projects.begun(wish.project, wish.cap)
+        project = wish.there or _folder_of(wish.project)
         with st.spinner("Adding up whole numbers, drawing the noise …"), page_lock.others():
             release(
                 own.upload.columns, dictionary, epsilon=wish.epsilon, delta=wish.delta,
                 n_components=wish.n_components, project=project, name=wish.name,
-                preparation=wish.preparation,
+                preparation=wish.preparation, cap=wish.cap,
             )  # fmt: skip
     except OSError as error:
         raise ParameterError("project", "in a folder that can be written to", error) from error
@@ -134,8 +150,8 @@ def _spent(wish: Wish, scales: Scales) -> None:
     project = wish.there
     if project is None:
         st.markdown(
-            f"Nothing is spent yet. The project's cap would be **ε = {say_delta(wish.cap[0])}** at "
-            f"δ = {say_delta(wish.cap[1])}, for good."
+            "Nothing is spent yet in this project. Its cap would be "
+            f"**ε = {say_delta(wish.cap[0])}** at δ = {say_delta(wish.cap[1])}, for good."
         )
         return
     cap, total = project.cap, project.total()
@@ -152,3 +168,48 @@ def _spent(wish: Wish, scales: Scales) -> None:
             f"With it: **ε = {say_number(with_it)}** together. One more could then have "
             f"ε = {spoken_down(cap.epsilon_of(left))} at most."
         )
+
+
+def _is_lasting() -> bool:
+    """Whether what is charged is remembered when the session has ended."""
+    return own_table.folder() is not None
+
+
+def _found(name: str) -> Project | None:
+    """The project of this name; None where there is none yet.
+
+    Raises `ParameterError` if it is no name for a folder, or its ledger is damaged.
+    """
+    folder = _folder_of(name)
+    return Project(folder) if (folder / LEDGER).is_file() else None
+
+
+def _folder_of(name: str) -> Path:
+    """Where a project of this name is, or would be.
+
+    Raises `ParameterError` if it is no name for a folder.
+    """
+    return _place() / folder_name("project", name)
+
+
+def _others(name: str) -> int:
+    """How many projects there are beside the one of this name."""
+    return sum(ledger.parent.name != name for ledger in _place().glob(f"*/{LEDGER}"))
+
+
+def _place() -> Path:
+    lasting = own_table.folder()
+    if lasting is not None:
+        return lasting / "projects"
+    if _PLACE not in st.session_state:
+        st.session_state[_PLACE] = _OfSession()
+    session: _OfSession = st.session_state[_PLACE]
+    return session.path
+
+
+class _OfSession:
+    """A temporary folder that goes with whoever holds this."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="dp-pca-lab-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,6 @@ from dpcore.releases.project import Project
 from dpcore.releases.released_pca import ReleasedPCA, load_release
 from dpcore.releases.verification import verify
 from pages.sidebar.own_table import OwnTable
-from pages.use.release import own_projects
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number, not_private
 from pages.widgets.plain_text import plainly, said
@@ -120,7 +121,7 @@ def _take_it(released: ReleasedPCA) -> None:
     place, folder = released.certificate_["name"], Path(released.folder)
     with st.container(horizontal=True):
         st.download_button(
-            "Release (ZIP)", own_projects.zipped(folder), f"{place}.zip",
+            "Release (ZIP)", zipped(folder), f"{place}.zip",
             "application/zip", on_click="ignore", type="primary", key="released_zip",
         )  # fmt: skip
         for name in ("certificate.html", "certificate.json", "components.csv"):
@@ -138,6 +139,15 @@ def _take_it(released: ReleasedPCA) -> None:
     with st.expander("The certificate", on_change="rerun", key="certificate") as opened:
         if opened.open:
             st.iframe((folder / "certificate.html").read_text(encoding="utf-8"), height=900)
+
+
+def zipped(release: Path) -> bytes:
+    """A release folder as one file."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(release.iterdir()):
+            archive.write(path, f"{release.name}/{path.name}")
+    return file.getvalue()
 
 
 def _own_rows(released: ReleasedPCA, own: OwnTable) -> None:

@@ -14,7 +14,7 @@ from dpcore.experiments.papers.published_points import PanelState, published_poi
 from dpcore.experiments.pca.sentences import counted
 from dpcore.figures.tradeoffs.panels import legend_html
 from dpcore.figures.tradeoffs.svg import energy_thumbnail
-from pages.server import panels_cache
+from pages.server import family_cache
 from pages.use.reproduce.panel_run import LINEAR, query_of
 from pages.widgets import session_ledger
 from pages.widgets.charts import is_dark
@@ -26,7 +26,7 @@ _GRID = f"display:grid;grid-template-columns:{_COLUMNS};gap:1.2rem"
 
 def overview_shown() -> None:
     """A sentence on all panels, and a thumbnail of each that leads to it."""
-    states = panels_cache.panel_states()
+    states = family_cache.panel_states()
     # Rows that anybody has left on this machine; this visitor has not asked for them.
     kept = dict.fromkeys(state.figure.base.dataset for state in states if state.draws)
     if not all(session_ledger.curves(dataset) for dataset in kept):

@@ -7,9 +7,8 @@ import streamlit as st
 from dpcore.data import dataset_status
 from pages.server.visitors_jobs import SWEEPS
 from pages.sidebar.controls import current
-from pages.use.reproduce import live_panel
+from pages.use.reproduce import panel_run
 from pages.use.reproduce.overview import overview_shown
-from pages.use.reproduce.panel_run import choose_figure, open_with_figure, sweeps_of
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed
@@ -21,21 +20,21 @@ PAGE = "reproduce"
 answer = st.container()
 with errors_shown():
     with st.container(border=True):
-        figure, repaired = choose_figure()
+        figure, repaired = panel_run.choose_figure()
         if not dataset_ready(dataset_status(figure.base.dataset)):
             with answer:
-                live_panel.published_shown(figure, "Without its data nothing can be run here.")
+                panel_run.published_shown(figure, "Without its data nothing can be run here.")
             st.stop()
-        sweeps = sweeps_of(figure, repaired)
-        open_with_figure(SWEEPS, sweeps)
+        sweeps = panel_run.sweeps_of(figure, repaired)
+        panel_run.open_with_figure(SWEEPS, sweeps)
         job = started_job(PAGE, sweeps)
     if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
-        live_panel.take_away(figure, sweeps, ended)
+        panel_run.take_away(figure, sweeps, ended)
     with answer:
         if job is None:
-            live_panel.published_shown(figure, "Press Run for this lab's own curves.")
+            panel_run.published_shown(figure, "Press Run for this lab's own curves.")
         else:
-            watch(PAGE, job, lambda progress: live_panel.draw(figure, progress))
+            watch(PAGE, job, lambda progress: panel_run.draw(figure, progress))
     dataset = dataset_status(figure.base.dataset)
     promised_cards(
         figure.base,

@@ -1,12 +1,12 @@
-"""A published figure run live: what is asked for, and how it compares."""
+"""A published figure run live: what is asked for, its curves over the published ones, claims."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from statistics import fmean
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.errors import ParameterError
@@ -20,14 +20,23 @@ from dpcore.experiments.papers.dpdispca_claims import (
     check_orders,
 )
 from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
-from dpcore.experiments.papers.published_points import compare_with_published
+from dpcore.experiments.papers.published_points import (
+    compare_with_published,
+    published_citation,
+    published_points_of,
+)
 from dpcore.experiments.pca.sentences import percent
+from dpcore.figures.tradeoffs.panels import energy_panel
 from dpcore.pca.protocols.register import PROTOCOLS
+from pages.explore.tradeoffs.sweep_controls import commands_of
 from pages.parameters.table import ask
 from pages.parameters.use import PANEL_DRAWS, REPAIRED, panel_groups, panel_label
 from pages.server import visitors_jobs
-from pages.server.visitors_jobs import Sweeps
-from pages.widgets.run_request import start_unasked
+from pages.server.visitors_jobs import SweepProgress, Sweeps
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.messages import big_number
+from pages.widgets.sweep_panel import take_away_sweep
+from pages.widgets.watched_job import of_sweeps, start_unasked
 
 LINEAR = ("intermediate_ratio",)
 # With fewer, the t test at 0.001 asks for differences far beyond their spread.
@@ -66,8 +75,7 @@ def sweeps_of(figure: PaperFigure, repaired: bool) -> tuple[Sweep, ...]:
 def open_with_figure(page: str, sweeps: Sweeps) -> None:
     """Start what takes a moment, so that nobody meets an empty page."""
     if visitors_jobs.find_sweeps(sweeps, page) is None:
-        parts = partial(visitors_jobs.parts_of_sweeps, sweeps)
-        start_unasked(page, sweeps, parts, visitors_jobs.cost_of(sweeps))
+        start_unasked(of_sweeps(page, sweeps))
 
 
 def as_published_rows(rows: Sequence[Row]) -> list[Row]:
@@ -146,3 +154,77 @@ def _mean(rows: Sequence[Row], protocol: str, field: str, value: float) -> float
     return fmean(
         row["energy_ratio"] for row in rows if row["protocol"] == protocol and row[field] == value
     )
+
+
+def draw(figure: PaperFigure, progress: SweepProgress) -> None:
+    """The live curves over the published points, and what becomes of the paper's claims."""
+    rows = as_published_rows(progress.rows[0])
+    if not rows:
+        published_shown(figure, "The first draws of this lab's own are on their way.")
+        return
+    number, sentence, caveat = comparison(figure, rows)
+    big_number(number, sentence, caveat)
+    chart(
+        _panel(figure, progress.rows),
+        key="reproduce_do_panel",
+        alt=f"{figure.title}: {number} {sentence}",
+    )
+    st.caption(
+        "Lines and bands: this run, mean and spread of its draws. Hollow markers with bars: the "
+        "authors' ten runs."
+    )
+    st.markdown("## What the paper claims")
+    if progress.state != "finished":
+        st.caption(f"*{figure.claim}* Whether it holds is said once every draw is there.")
+        return
+    if figure.base.repetitions < ENOUGH_DRAWS:
+        st.caption(
+            f"{figure.base.repetitions} draws tell only large differences from luck; run it as "
+            "published to know."
+        )
+    for under, verdict in verdicts(figure, progress.rows):
+        say(under, verdict)
+    say_across_panels(figure)
+
+
+def published_shown(figure: PaperFigure, then: str) -> None:
+    """The authors' own points, and the claim they carry, until there is a run beside them."""
+    st.markdown(f"## The paper claims: {figure.claim}")
+    if published_points_of(figure.name):
+        chart(
+            _panel(figure, ()),
+            key="reproduce_do_panel",
+            alt=f"{figure.title}: the authors' points, with no run of this lab's own beside them.",
+        )
+        then = f"Hollow markers with bars: the authors' ten runs. {then}"
+    st.caption(then)
+
+
+def _panel(figure: PaperFigure, sides: Sequence[Sequence[Row]]) -> go.Figure:
+    published = published_points_of(figure.name)
+    return energy_panel(
+        as_published_rows(sides[0]) if sides else (),
+        figure.field,
+        others=dict(zip((REPAIRED,), sides[1:], strict=False)),
+        published=[(p.protocol, p.value, p.mean, p.std) for p in published],
+        axis_title=figure.axis,
+        logarithmic=figure.field not in LINEAR,
+        axis_range=(figure.values[0], figure.values[-1]),
+        height=460,
+        dark=is_dark(),
+    )
+
+
+def take_away(figure: PaperFigure, sweeps: Sequence[Sweep], progress: SweepProgress) -> None:
+    """The rows, the panel and the commands, and whose numbers ours are put beside."""
+    commands = [
+        (
+            f"python -m dpcore reproduce {figure.name} --repetitions {figure.base.repetitions} "
+            f"--out {figure.name}"
+        )
+    ]
+    if len(sweeps) > 1:
+        commands += commands_of(sweeps)
+    figures = {figure.name: _panel(figure, progress.rows)}
+    take_away_sweep("reproduce", sweeps, progress, figures, commands)
+    st.caption(published_citation())

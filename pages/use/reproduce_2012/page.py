@@ -14,8 +14,8 @@ from pages.use.reproduce_2012 import panels
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.messages import dataset_ready, errors_shown, not_private
-from pages.widgets.run_request import start_button
 from pages.widgets.sweep_panel import watch
+from pages.widgets.watched_job import of_sweeps, start_button
 
 PAGE = "reproduce_2012"
 
@@ -29,14 +29,7 @@ with errors_shown():
         ready = all([dataset_ready(dataset_status(dataset)) for dataset in figure.datasets])
         if ready:
             open_with_figure(PAGE, sweeps)
-        start_button(
-            PAGE,
-            sweeps,
-            lambda: visitors_jobs.parts_of_sweeps(sweeps),
-            visitors_jobs.cost_of(sweeps),
-            None,
-            disabled=not ready,
-        )
+        start_button(of_sweeps(PAGE, sweeps), disabled=not ready)
     with answer:
         job = visitors_jobs.find_sweeps(sweeps, PAGE)
         if job is None:

@@ -17,7 +17,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Adversary
 from dpcore.privacy.card import say_delta, say_number
 from dpcore.spectra import captured_energy
-from dpcore.study.certificate import of_attempts, study_certificate
+from dpcore.study.aggregation import of_attempts, study_certificate
 from dpcore.study.demo import digits_plan
 from dpcore.study.plan import StudyPlan
 from pages.parameters.table import ask
@@ -156,8 +156,11 @@ def _promise(plan: StudyPlan, n_attempts: int = 0) -> None:
         f"| {_WHO[who]} | {say_number(plan.epsilon_against(who))} | {plan.unknown(who)} |"
         for who in Adversary
     ]
+    counted_on = (
+        f", counting on {plan.honest} of {len(plan.sites)} hospitals, if {plan.fewest} answer"
+    )
     st.markdown(
-        f"## What holds at δ = {say_delta(plan.delta)}, if {plan.fewest} hospitals answer",
+        f"## What holds at δ = {say_delta(plan.delta)}{counted_on if plan.is_masked else ''}",
         help="An attempt is charged to each hospital's ledger before its noise is drawn; a second "
         "attempt is drawn and charged anew.",
     )
@@ -187,7 +190,7 @@ def _carry_off(study: Shown) -> None:
     )
     if study.result:
         right.download_button("Result (NPZ)", _npz(study.result), "result.npz", width="stretch")
-        certificate = study_certificate(study.plan, study.state, study.result)
+        certificate = study_certificate(study.plan, study.state.attempt, study.result)
         last.download_button(
             "Certificate (JSON)", json.dumps(certificate, indent=1), "certificate.json",
             width="stretch",

@@ -101,7 +101,7 @@ function toolsOf(container) {
 
 function tend() {
   mend();
-  for (const tools of document.querySelectorAll(".figure-tools")) {
+  for (const tools of document.querySelectorAll(".figure-tools:not(.own)")) {
     const holds = tools.container?.querySelector(".stPlotlyChart");
     if (!holds || tools.previousElementSibling !== tools.container) tools.remove();
   }

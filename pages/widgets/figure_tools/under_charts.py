@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import streamlit as st
-
 from pages.sidebar.navigation import Place
-from pages.sidebar.parts import part
+from pages.sidebar.parts import in_browser, part
 from pages.widgets.figure_tools.small_type import promises, settings
 
 _HERE = Path(__file__).parent
-
-
-def _written(*names: str) -> str:
-    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
-
-
-_tools = st.components.v2.component(
-    "figure_tools", js=_written("picture.js", "markup.js", "figures.js")
+_tools = in_browser(
+    "figure_tools", *(_HERE / f"{name}.js" for name in ("picture", "markup", "figures"))
 )
 
 

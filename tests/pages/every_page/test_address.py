@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pages.parameters.sidebar import DEFAULTS, SIDEBAR
-from pages.sidebar.foot import reachable
+from pages.sidebar import foot
 from tests.pages.looking import gone, shared_link
 
 
@@ -115,6 +115,6 @@ def test_explanations_open_under_the_present_settings(open_page):
     ],
 )
 def test_a_link_carries_an_address_that_others_reach(monkeypatch, listens_at, visited, shared):
-    monkeypatch.setattr(reachable.config, "get_option", {"server.address": listens_at}.get)
-    monkeypatch.setattr(reachable.net_util, "get_internal_ip", lambda: "192.0.2.7")
-    assert reachable.reachable(visited) == shared
+    monkeypatch.setattr(foot.config, "get_option", {"server.address": listens_at}.get)
+    monkeypatch.setattr(foot.net_util, "get_internal_ip", lambda: "192.0.2.7")
+    assert foot.reachable(visited) == shared

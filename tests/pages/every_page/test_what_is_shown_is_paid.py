@@ -30,11 +30,10 @@ from dpcore.experiments.learning import statistic_runs
 from dpcore.experiments.learning.classification_promises import promised_stages
 from dpcore.experiments.learning.classification_spec import canonical
 from dpcore.experiments.ledger.account import Charge
-from dpcore.experiments.ledger.cca_charges import dataset_of, of_pairs
-from dpcore.experiments.ledger.learning_charges import of_pipeline
+from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs, of_pipeline
 from dpcore.experiments.ledger.pca_charges import joined, of_rows, of_run
 from dpcore.streams import Purpose
-from pages.server import cca_cache, learning_cache, result_cache
+from pages.server import family_cache, learning_cache, result_cache
 from pages.sidebar.navigation import PAGES
 
 NOISE = {
@@ -65,7 +64,7 @@ def of_walk(found, spec, site) -> list[Charge]:
 
 def of_found(found, spec, protocol) -> list[Charge]:
     guarantees = {protocol: found[0][0].guarantee}
-    people = int(cca_cache.problem(spec).moments.n_samples.sum())
+    people = int(family_cache.cca_problem(spec).moments.n_samples.sum())
     return of_pairs(spec.source, spec, guarantees, people, spec.repetitions)
 
 
@@ -97,10 +96,10 @@ RESULTS: dict[str, Callable[..., list[Charge]]] = {
         result_cache.subspaces(spec), spec
     ),
     "frames_cache.frame": lambda found, *_: of_rows(found.rows),
-    "steps_cache.steps": of_walk,
-    "central_cache.rows": lambda found, specs, **_: of_rows(found),
-    "central_cache.batch": of_batch,
-    "cca_cache.found": of_found,
+    "family_cache.steps": of_walk,
+    "family_cache.central_rows": lambda found, specs, **_: of_rows(found),
+    "family_cache.batch": of_batch,
+    "family_cache.found_pairs": of_found,
     "learning_cache.rows": of_learnt,
     "learning_cache.outcome": of_outcome,
 }
@@ -135,11 +134,11 @@ BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
             "the typed numbers" if identity[0] == "typed" else identity[0]
         ],
     ),
-    "panels_cache.panel_states": (
+    "family_cache.panel_states": (
         CURVES,
         lambda states: [state.figure.base.dataset for state in states if state.draws],
     ),
-    "central_cache.chains": (CHAINS, lambda found, spec, *_: [spec.dataset]),
+    "family_cache.chains": (CHAINS, lambda found, spec, *_: [spec.dataset]),
 }
 # Rows of these arrive while one looks, and are paid as they come.
 FOLLOWED = {
@@ -153,8 +152,9 @@ FREE = {
     "result_cache.statement", "result_cache.shown", "result_cache.dataset_statuses",
     "result_cache.cells", "result_cache.of_one_draw", "result_cache.is_self_assessed",
     "frames_cache.exact_pictures", "frames_cache.features_of",
-    "cca_cache.views", "cca_cache.columns", "cca_cache.problem", "cca_cache.exact",
-    "central_cache.problem", "learning_cache.different",
+    "family_cache.views", "family_cache.columns", "family_cache.cca_problem",
+    "family_cache.exact_pairs",
+    "family_cache.central_problem", "learning_cache.different",
     "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
     "learning_cache.column", "learning_cache.tutorial_outputs",
     "visitors_jobs.cost_of", "visitors_jobs.goes_on", "visitors_jobs.scheduler",
@@ -165,8 +165,8 @@ FREE = {
 INSIDE = {
     "result_cache.waited_for", "result_cache.counted_out", "result_cache.cell_rows",
     "result_cache.compute_for", "result_cache.is_self_assessed",
-    "cca_cache.people",
-    "learning_cache.guarantee_of", "steps_cache.picture", "visitors_jobs.rows_now",
+    "family_cache.people",
+    "learning_cache.guarantee_of", "family_cache.picture", "visitors_jobs.rows_now",
     "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",
 }  # fmt: skip
 

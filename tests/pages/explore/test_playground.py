@@ -15,7 +15,7 @@ from dpcore.data.catalog import CATALOG
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.self_assessed import assessed
+from dpcore.experiments.pca.runs import assessed
 from dpcore.experiments.pca.sentences import percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec
 from pages.explore.playground.limits_table import edited
@@ -37,10 +37,6 @@ def opened(page: str = "explore/playground", **query: str) -> AppTest:
 def words(at: AppTest) -> str:
     said = [element.value for element in at.markdown]
     return "\n".join([*said, *(element.proto.body for element in at.get("html")), answer(at)])
-
-
-def traces(at: AppTest, index: int) -> list[dict]:
-    return json.loads(at.get("plotly_chart")[index].proto.spec)["data"]
 
 
 def handed_over(at: AppTest, component: str = "energy_frames") -> dict:
@@ -175,8 +171,8 @@ def test_the_release_says_how_good_it_is_beside_the_truth():
     assert f"the truth is **{percent(found.energy / found.total)}**" in text
     assert any("asked once more" in caption.value for caption in at.caption)
     assert "cannot tell" not in text
-    estimate, true = traces(at, -1)
-    assert len(estimate["x"]) == len(true["x"]) == 10
+    chart = handed_over(at, "own_estimate")
+    assert chart["svg"].count("<circle") == 11 and chart["table"].count("<tr>") == 11
 
 
 def test_on_wide_data_the_page_stands_before_the_release_is_asked():

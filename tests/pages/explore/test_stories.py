@@ -21,7 +21,7 @@ from pages.parameters.sidebar import SIDEBAR
 from pages.server import result_cache
 from pages.stories.findings import Difference, Finding
 from pages.stories.lessons import STORIES, Story, judged
-from pages.stories.story_card import spec_of
+from pages.stories.telling import spec_of
 from tests.pages import looking
 
 DOCUMENT = looking.APP.parent / "docs" / "teaching.md"

@@ -8,7 +8,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.command_line.sweeping import parse_vary
+from dpcore.command_line.sweep import parse_vary
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca.spec import RunSpec
 from pages.explore.tradeoffs.axes import AXES

@@ -12,13 +12,18 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.data import dataset_status
 from dpcore.experiments.analysis import ranking
-from dpcore.experiments.analysis.cheapest_way import find_best
+from dpcore.experiments.analysis.cheapest_way import recommend
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import describe
 from pages.use.plan import panels
 from pages.use.plan.panels import how_sure
 from pages.use.plan.question import question_of
+
+
+def find_best(*question, **options):
+    *_, answer = recommend(*question, **options)
+    return answer
 
 
 def finished(at: AppTest) -> AppTest:

@@ -12,7 +12,7 @@ from pages.server import studies
 
 @pytest.fixture(autouse=True)
 def nobody_before():
-    studies._BENCH.look = lambda: None
+    studies._LAST.clear()
 
 
 def finished(at):
@@ -47,7 +47,7 @@ def test_a_study_is_started_and_watched_to_its_end(open_page, silent):
 def test_one_at_a_time(open_page, monkeypatch):
     at = open_page("use/study")
     monkeypatch.setattr(studies, "shown", lambda: studies.Shown(digits_plan(3), ""))
-    monkeypatch.setattr(studies._BENCH, "look", lambda: studies.Shown(digits_plan(3), ""))
+    monkeypatch.setattr(studies, "_LAST", [studies._Study(digits_plan(3), "")])
     with pytest.raises(studies.ParameterError, match="no other goes on"):
         studies.begin(digits_plan(3))
     at.run()

@@ -1,1 +1,0 @@
-"""Messages as bytes: precisions, dithered rounding, entropy coding."""

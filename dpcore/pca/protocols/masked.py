@@ -1,0 +1,258 @@
+"""Sites whose messages carry masks that cancel when all of them are added up.
+
+CAPE: correlated noise, so that the average carries only the pooled noise. Site s sends
+A_s + e_s + g_s. The masks e_s sum to zero over the sites and cancel in the average; the g_s are
+private to each site. What the aggregator and a participating site can learn is worked out in
+`dpcore.privacy.cape`.
+
+Secure sum: the aggregator learns what the sites' messages add up to, and nothing else of them. Site
+s sends n_s A_s + g_s as whole numbers modulo 2^64, under masks that each pair of sites agrees on
+(Bonawitz and others 2017), so that the noise of all who answer hides everybody. Who never answers
+takes a part of the noise along: `ReleaseSettings.dropped_sites` is how many the study allows for,
+and those who answer add as much as it takes without them. Masks are agreed on among those who
+answer, and cancel whoever does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.errors import ParameterError
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.draw import Draw
+from dpcore.pca.mean_share import with_mean_share
+from dpcore.pca.protocols.entry import traffic_of_means, whole_matrix_bytes
+from dpcore.pca.protocols.guarantees import AT_SITES, MASKED_SITES, Trust
+from dpcore.pca.protocols.pooling import AddedOnce
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
+from dpcore.privacy import (
+    Adversary,
+    Assumption,
+    CapeScales,
+    cape_mu,
+    cape_scales,
+    default_honest_sites,
+)
+from dpcore.spectra import SiteMoments, SiteRows
+from dpcore.streams import Purpose, Repetition
+
+# Streams of MASK; lower numbers belong to the averages.
+_MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
+# Masks without bound are drawn so many times as large as the noise.
+_UNBOUNDED = 1e5
+
+
+def noise_of_masked_sites(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> NoiseScales:
+    """What stays of each site's noise when the masks have cancelled, for sites of so many people.
+
+    Its sensitivity is that of S n_s / N times what a site holds, the same at every site.
+
+    Raises `ParameterError` if a site drops out: the masks of the others would stay in the average.
+    """
+    if settings.dropped_sites > 0:
+        raise ParameterError(
+            "dropped_sites",
+            "0 for CAPE, whose masks cancel only where every site answers",
+            settings.dropped_sites,
+        )
+    n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
+    alone, sigma = _noise_alone(settings, n_samples, calibrate), scales.noise_sigma
+    mu = cape_mu(alone.l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
+    # The mean's noise is so many times that of the matrix, whoever adds both.
+    mean = sigma * alone.mean / alone.moment if alone.moment > 0 else 0.0
+    return NoiseScales(sigma, mean, alone.l2_sensitivity, mu)
+
+
+def release_scales(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> CapeScales:
+    """Scales of mask and noise on a matrix, for sites of so many people.
+
+    The published calibration keeps the published a and b, and the guarantee is what it is;
+    under the others the same shape grows until the promise holds against the worse adversary.
+    """
+    masks, n_sites = settings.masks, len(n_samples)
+    if masks == "published" and settings.calibration != "published":
+        masks = "compensated"
+    sigma = _noise_alone(settings, n_samples, calibrate).moment
+    return cape_scales(sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
+
+
+def _noise_alone(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate
+) -> NoiseScales:
+    return calibrate(sum(map(int, n_samples)) / len(n_samples), settings)
+
+
+def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
+    """H, at most `n_sites`; all but one unless told otherwise."""
+    if settings.honest_sites is None:
+        return default_honest_sites(n_sites)
+    if not 1 <= settings.honest_sites <= n_sites:
+        raise ParameterError("honest_sites", f"in [1, n_sites={n_sites}]", settings.honest_sites)
+    return settings.honest_sites
+
+
+# Site s scales its second moment by S n_s / N, so that the plain average of the messages is the
+# pooled second moment and every site has the same sensitivity. Only the averages are drawn: the
+# masks cancel in them exactly, so drawing them would add rounding error and nothing else.
+UNDER_CANCELLING_MASKS = AddedOnce(
+    MASKED_SITES,
+    lambda settings, people, n_features: with_mean_share(
+        settings, people, n_features, n_noises=len(people)
+    ),
+    noise_of_masked_sites,
+    # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
+    left=lambda n_sites: 1 / math.sqrt(n_sites),
+    n_noises=lambda draw: draw.moments.n_sites,
+    traffic=lambda draw: (whole_matrix_bytes(draw), 1 + traffic_of_means(draw)[1]),
+    purpose=Purpose.MASK,
+)
+# Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA), and what holds
+# against the aggregator who reads every message, and against a site.
+cape, promised_by_masked_sites = UNDER_CANCELLING_MASKS.release, UNDER_CANCELLING_MASKS.promise
+# What the aggregator of `cape` has, and before it the average of the masked means.
+masked_average = UNDER_CANCELLING_MASKS.average
+noisy_mean_of_messages = UNDER_CANCELLING_MASKS.mean
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedRound:
+    """One round of CAPE as the sites run it: what an adversary may see of it.
+
+    masks: shape (n_sites, ...). e_s, which sum to zero.
+    noises: shape (n_sites, ...). g_s.
+    messages: shape (n_sites, ...). (S n_s / N) f_s + e_s + g_s, f_s a second moment or a mean:
+        their plain average is what `cape` goes on with, in law.
+    """
+
+    masks: FloatArray
+    noises: FloatArray
+    messages: FloatArray
+
+
+def masked_round(
+    moments: SiteMoments, scales: CapeScales, *, noise: str, repetition: Repetition
+) -> MaskedRound:
+    """Draw every site's mask and noise, and what it sends: (n_sites, n_features, n_features).
+
+    scales: `release_scales`.
+    noise: {"triangle", "isometric"}
+    """
+    n_features = moments.n_features
+
+    def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:
+        return symmetric_gaussian_noise(n_features, sigma, shape=noise, rng=rng)
+
+    return _round(moments, moments.second_moments, scales, drawn, (_MASKS, _NOISES), repetition)
+
+
+def masked_mean_round(
+    moments: SiteMoments | SiteRows, scales: CapeScales, *, weight: float, repetition: Repetition
+) -> MaskedRound:
+    """The round before it, in which the sites send their means: (n_sites, n_features).
+
+    scales: Of the matrices; a mean gets `weight` times less of both.
+    weight: `dpcore.privacy.mean_weight` of its share; positive.
+    """
+
+    def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:
+        return sigma / weight * rng.standard_normal(moments.n_features)
+
+    return _round(moments, moments.means, scales, drawn, (_MEAN_MASKS, _MEAN_NOISES), repetition)
+
+
+def _round(
+    moments: SiteMoments | SiteRows,
+    exact: FloatArray,
+    scales: CapeScales,
+    drawn: Callable[[float, np.random.Generator], FloatArray],
+    streams: tuple[int, int],
+    repetition: Repetition,
+) -> MaskedRound:
+    """Each site draws from streams of its own; its mask is what it drew less what all drew on
+    average. Masks without bound are drawn 10^5 times as large as the noise, from which a message
+    leaks 10^-10 of its mu squared.
+    """
+    n_sites = moments.n_sites
+    masks, noises = (
+        np.stack(
+            [drawn(sigma, repetition.rng(Purpose.MASK, what, site)) for site in range(n_sites)]
+        )
+        for sigma, what in zip(
+            (min(scales.mask_sigma, _UNBOUNDED * scales.noise_sigma), scales.noise_sigma),
+            streams,
+            strict=True,
+        )
+    )
+    masks -= masks.mean(axis=0)
+    sizes = (n_sites * moments.weights).reshape(-1, *(1,) * (exact.ndim - 1))
+    return MaskedRound(masks, noises, sizes * exact + masks + noises)
+
+
+# Bytes of a whole number modulo 2^64, and of a public key that a pair of masks is agreed on with.
+_NUMBER, _KEY = 8, 32
+
+SUMMED = Trust(
+    "every site, a part of it each, and all that answer together",
+    (*AT_SITES, Assumption.ENOUGH_HONEST_SITES, Assumption.AGREED_MASKS),
+    {
+        Adversary.AGGREGATOR: "the sum of all messages, and the masks and noise of all sites but "
+        "those counted on",
+        Adversary.SITE: "the result, its own rows, masks and noise, and those of all sites but "
+        "the ones counted on",
+        Adversary.OUTSIDER: "the result",
+    },
+)
+
+
+def noise_of_summands(
+    settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
+) -> NoiseScales:
+    """What each of the sites that answer adds, in units of an entry of everybody's second moment.
+
+    Of the sites counted on, as many as the study allows to drop out may be the ones that do. At
+    least the person's own is left; a site that reads the result knows its own noise besides.
+    """
+    n_answering = len(n_samples)
+    counted_on = honest_sites(settings, n_answering + settings.dropped_sites)
+    left = max(1, counted_on - settings.dropped_sites)
+    alone = calibrate(int(sum(n_samples)), settings)
+    shares = cape_scales(1.0, n_answering, n_honest=left, masks="wide")
+    share = shares.noise_sigma
+    mu = cape_mu(
+        alone.l2_sensitivity, replace(shares, noise_sigma=share * alone.moment), n_answering, left
+    )
+    return NoiseScales(share * alone.moment, share * alone.mean, alone.l2_sensitivity, mu)
+
+
+def _traffic(draw: Draw) -> tuple[IntArray, int]:
+    """A public key, the mean where there is one, the matrix; on the sphere the mean comes back."""
+    n_features, rounds = draw.moments.n_features, 2
+    numbers = n_features * (n_features + 1) // 2
+    if BY_SUMMANDS.settled_in(draw).mean_share:
+        numbers += n_features * (2 if draw.settings.on_sphere else 1)
+        rounds += 2 if draw.settings.on_sphere else 0
+    return np.full(draw.moments.n_sites, numbers * _NUMBER + _KEY), rounds
+
+
+BY_SUMMANDS = AddedOnce(
+    SUMMED,
+    with_mean_share,
+    noise_of_summands,
+    left=math.sqrt,
+    n_noises=lambda draw: draw.moments.n_sites,
+    traffic=_traffic,
+    purpose=Purpose.SUMMANDS,
+)
+# Top-K subspace of what the sites' noisy second moments add up to, and what holds when as many
+# sites drop out as the study allows.
+secure_sum, promised_by_summands = BY_SUMMANDS.release, BY_SUMMANDS.promise
