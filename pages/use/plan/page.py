@@ -80,9 +80,7 @@ with errors_shown():
         promising,
         selection.dataset,
         promising.protocols,
-        "Of the answer."
-        if answer
-        else f"Of ε = {promising.epsilon:g}, until there is an answer.",
+        "Of the answer." if answer else f"Of ε = {promising.epsilon:g}, until there is an answer.",
     )
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, rows)
