@@ -27,7 +27,7 @@ LONGEST_FUNCTION = 80
 MEDIAN_FUNCTION = 8
 FULLEST_FOLDER = 15
 
-LEAVES = {"arrays", "errors", "streams"}
+LEAVES = {"arrays", "blocks", "errors", "streams"}
 FOUNDATIONS = {"privacy", "data"}
 TOOLS = FOUNDATIONS | {"mechanisms", "spectra"}
 ALGORITHMS = {"pca", "cca", "statistics", "classification", "releases"}
@@ -36,6 +36,7 @@ ALGORITHMS = {"pca", "cca", "statistics", "classification", "releases"}
 ARROWS: dict[str, set[str]] = {
     "__init__": TOOLS | ALGORITHMS,  # for whoever reads types
     "arrays": set(),
+    "blocks": set(),
     "errors": set(),
     "streams": set(),
     "privacy": set(),

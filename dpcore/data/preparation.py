@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
+from dpcore.blocks import mapped
 from dpcore.data.column_limits import half_diagonal
 from dpcore.data.dataset import Dataset
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame
@@ -213,8 +214,10 @@ def _blocks(X: FloatArray) -> Iterator[slice]:
 
 
 def _refuse_non_finite(X: FloatArray) -> None:
-    n_bad = sum(X[rows].size - np.count_nonzero(np.isfinite(X[rows])) for rows in _blocks(X))
-    if n_bad:
+    def n_bad_of(rows: slice) -> int:
+        return int(X[rows].size - np.count_nonzero(np.isfinite(X[rows])))
+
+    if n_bad := sum(mapped(n_bad_of, _blocks(X))):
         raise ParameterError("X", "free of NaN and infinite entries", f"{n_bad:,} of them")
 
 
@@ -254,16 +257,17 @@ def in_units_of_bound(
     With limits, of shape (n_features, 2), values outside are brought to them, their middle is
     subtracted, and rows with such a value count among those.
     """
-    n_clipped = 0
     # A corner of the limits is as far from their middle as the bound, but for rounding.
     slack = 0.0 if limits is None else 1e-6
-    for rows in _blocks(X):
+
+    def n_clipped_of(rows: slice) -> int:
         block, is_outside = (X[rows], False) if limits is None else _about_middle(X[rows], limits)
         block, norms = tame(block, row_norms(block))
-        n_clipped += int(np.count_nonzero((norms > bound * (1 + slack)) | is_outside))
         factor = (1 - rounding(X)) / np.maximum(norms / longest, bound)
         np.multiply(block, factor[:, None], out=out[rows], casting="same_kind")
-    return out, n_clipped
+        return int(np.count_nonzero((norms > bound * (1 + slack)) | is_outside))
+
+    return out, sum(mapped(n_clipped_of, _blocks(X)))
 
 
 def _about_middle(X: FloatArray, limits: FloatArray) -> tuple[FloatArray, BoolArray]:

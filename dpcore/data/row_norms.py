@@ -80,6 +80,6 @@ def shorten(X: FloatArray, bound: float) -> tuple[FloatArray, int]:
     limit = (1 - slack) * bound
     if norms.max() <= limit:
         return X, 0
-    factors = limit / np.maximum(norms, limit)
-    rows = np.multiply(X, factors[:, None], out=np.empty_like(X), casting="same_kind")
+    rows, long = X.copy(), norms > limit
+    rows[long] = X[long] * (limit / norms[long])[:, None]
     return rows, int(np.count_nonzero(norms > (1 + slack) * bound))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray
+from dpcore.blocks import PROCESSORS
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.mean_share import check_centring, with_mean_share
@@ -40,7 +41,6 @@ from dpcore.pca.site import (
     noisy_second_moment,
 )
 from dpcore.spectra import SiteMoments, SiteRows, Spectrum
-from dpcore.spectra.site_rows import PROCESSORS
 from dpcore.streams import Purpose, Repetition
 
 # Below this many features a decomposition takes well under a millisecond, less than handing it
@@ -68,7 +68,7 @@ class Draw:
     threads : int, optional
         Sites worked on at the same time; one a processor by default.
     checkpoint : callable
-        Called before each site; what it raises ends the draw.
+        Called before each site and each block of everybody's rows; what it raises ends the draw.
     watch : callable
         Called with a `SiteAtWork` as each site is done, by the thread that did it.
 
@@ -195,7 +195,8 @@ class Draw:
             at_once = 1 if site is None else len(self.sites)
             threads = max(1, (self._threads or PROCESSORS) // at_once)
             middle = np.zeros(self.moments.n_features) if centre is None else centre
-            around = self.moments.around(middle, site, threads=threads)
+            ask = self._checkpoint if site is None else lambda: None
+            around = self.moments.around(middle, site, threads=threads, checkpoint=ask)
             return around.astype(self.precision) if site is None else around
         own: FloatArray = self.moments.second_moments
         weights = self.moments.weights.astype(self.precision)

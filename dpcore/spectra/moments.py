@@ -6,21 +6,18 @@ and the counts only. Moments are therefore computed once per (data set, split) a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.blocks import mapped, row_blocks
 from dpcore.errors import ParameterError
 
 BLOCK_ROWS = 2048
-
-Block = TypeVar("Block")
-Made = TypeVar("Made")
 
 
 class AtSites:
@@ -173,8 +170,8 @@ def site_moments(
     means = np.empty((len(sites), n_features))
     for site, members in enumerate(sites):
         running = RunningMoments(n_features, dtype)
-        blocks = row_blocks(X, np.sort(members), block_rows)
-        for products in mapped(running.products, blocks, threads):
+        products_of = partial(_products_of, running, X)
+        for products in mapped(products_of, row_blocks(np.sort(members), block_rows), threads):
             running.take(*products)
         second_moments[site], means[site] = running.averages(f" (site {site})")
     n_samples = np.array([len(members) for members in sites], dtype=np.int64)
@@ -239,27 +236,11 @@ class RunningMoments:
         return SiteMoments(second_moment[None].astype(self.dtype), mean[None], counts)
 
 
-def row_blocks(X: FloatArray, rows: IntArray, block_rows: int) -> Iterator[FloatArray]:
-    """Rows of these ascending numbers, so many at a time; neighbours in memory are not copied."""
-    for start in range(0, len(rows), block_rows):
-        block = rows[start : start + block_rows]
-        if block[-1] - block[0] == len(block) - 1:
-            yield X[block[0] : block[-1] + 1]
-        else:
-            yield X[block]
-
-
-def mapped(make: Callable[[Block], Made], blocks: Iterator[Block], workers: int) -> Iterator[Made]:
-    """What is made of each block, in order; of a few blocks at a time by that many threads."""
-    if workers < 2:
-        yield from map(make, blocks)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(make, block) for block in islice(blocks, 2 * workers)]
-        for block in blocks:
-            yield waiting.pop(0).result()
-            waiting.append(pool.submit(make, block))
-        yield from (each.result() for each in waiting)
+def _products_of(
+    running: RunningMoments, X: FloatArray, block: slice | IntArray
+) -> tuple[FloatArray, FloatArray, int]:
+    # Rows are gathered by the thread that multiplies them.
+    return running.products(X[block])
 
 
 def check_sites(sites: Sequence[IntArray], n_samples: int) -> None:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.blocks import PROCESSORS, mapped, row_blocks
 from dpcore.data.row_norms import shorten
-from dpcore.spectra.moments import (
-    BLOCK_ROWS,
-    AtSites,
-    SiteMoments,
-    check_sites,
-    mapped,
-    row_blocks,
-    site_moments,
-)
+from dpcore.spectra.moments import BLOCK_ROWS, AtSites, SiteMoments, check_sites, site_moments
 
-# Asked once: the system takes longer to say it than a small site's moment takes.
-PROCESSORS = os.cpu_count() or 1
 # Nearer to the centre than this, in units of the bound, a row has no direction: its square may
 # have lost digits.
 _NOWHERE = 1e-15
@@ -104,10 +95,8 @@ class SiteRows(AtSites):
         check_sites(sites, len(rows))
         box = None if half_widths is None else half_widths.astype(rows.dtype)
         members = tuple(np.sort(site) for site in sites)
-        workers = min(os.cpu_count() or 1, -(-len(rows) // BLOCK_ROWS))
-        mean = partial(_mean_within_bound, rows, box)
-        means = np.stack(list(mapped(mean, iter(members), workers)))
         counts = np.array([len(site) for site in sites], dtype=np.int64)
+        means = _sums_within_bound(rows, box, members) / counts[:, None]
         return cls(_InMemory(rows), rows.dtype, members, means, counts, box, parts)
 
     @property
@@ -132,7 +121,7 @@ class SiteRows(AtSites):
         # reads a small one would wait for somebody else's MNIST.
         if not self.known:
             everybody = (np.concatenate(self.sites),)
-            self.known.append(site_moments(self.rows, everybody, threads=os.cpu_count() or 1))
+            self.known.append(site_moments(self.rows, everybody, threads=PROCESSORS))
         return self.known[0]
 
     def around_public_middle(self) -> SiteMoments:
@@ -143,7 +132,12 @@ class SiteRows(AtSites):
         return SiteMoments(np.stack(moments), np.stack(means), self.n_samples)
 
     def around(
-        self, centre: FloatArray, site: int | None = None, *, threads: int | None = None
+        self,
+        centre: FloatArray,
+        site: int | None = None,
+        *,
+        threads: int | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
     ) -> FloatArray:
         """Second moment of (x - m) / |x - m|, the spatial sign matrix around m; part by part where
         there are several.
@@ -160,6 +154,8 @@ class SiteRows(AtSites):
         threads : int, optional
             Blocks worked on at the same time; one a processor by default. Blocks are added up in
             order: the sum is the same.
+        checkpoint : callable
+            Called before each block; what it raises is raised.
 
         Returns
         -------
@@ -167,18 +163,26 @@ class SiteRows(AtSites):
         """
         sites = self.sites if site is None else self.sites[site : site + 1]
         centre = centre.astype(self.dtype)
-        return self.shelf(sites, centre, partial(self._around, sites, centre, threads))
+        make = partial(self._around, sites, centre, threads, checkpoint)
+        return self.shelf(sites, centre, make)
 
     def _around(
-        self, sites: tuple[IntArray, ...], centre: FloatArray, threads: int | None
+        self,
+        sites: tuple[IntArray, ...],
+        centre: FloatArray,
+        threads: int | None,
+        checkpoint: Callable[[], None],
     ) -> FloatArray:
         rows = self.rows
-        blocks = (block for own in sites for block in row_blocks(rows, own, BLOCK_ROWS))
-        product = partial(_product_of_directions, centre=centre, parts=self.parts)
+
+        def product(block: slice | IntArray) -> FloatArray:
+            checkpoint()
+            return _product_of_directions(rows, centre, self.parts, block)
+
+        blocks = chain.from_iterable(row_blocks(own, BLOCK_ROWS) for own in sites)
         total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
-        workers = min(threads or PROCESSORS, -(-n_rows // BLOCK_ROWS))
-        for each in mapped(product, blocks, workers):
+        for each in mapped(product, blocks, _workers(n_rows, threads)):
             total += each
         return (total / n_rows).astype(self.dtype)
 
@@ -191,27 +195,54 @@ def directions(rows: FloatArray, centre: FloatArray, parts: Parts = WHOLE) -> Fl
     A sum of D squares is off by at most D + 1 roundings, in whatever order it is added up; its
     root, the quotient and the product take two more each. Rows are shortened by all of them.
     """
-    shifted: FloatArray = rows - centre
-    slack = (rows.shape[1] + 8) * np.finfo(rows.dtype).eps
+    return _at_own_length(rows - centre, parts)
+
+
+def _at_own_length(shifted: FloatArray, parts: Parts) -> FloatArray:
+    slack = (shifted.shape[1] + 8) * np.finfo(shifted.dtype).eps
     for columns, length in parts:
         part = shifted[:, columns]
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
             lengths = np.sqrt(np.einsum("nd,nd->n", part, part)) / length
-            factors = np.where(lengths > _NOWHERE, (1 - slack) / lengths, 0).astype(rows.dtype)
+            factors = np.where(lengths > _NOWHERE, (1 - slack) / lengths, 0).astype(shifted.dtype)
             part *= factors[:, None]
     return shifted
 
 
-def _product_of_directions(rows: FloatArray, centre: FloatArray, parts: Parts) -> FloatArray:
-    own = directions(rows, centre, parts)
+def _workers(n_rows: int, threads: int | None = None) -> int:
+    # Small sites are done before a thread has started.
+    return min(threads or PROCESSORS, -(-n_rows // BLOCK_ROWS))
+
+
+def _product_of_directions(
+    rows: FloatArray, centre: FloatArray, parts: Parts, block: slice | IntArray
+) -> FloatArray:
+    # By the thread that multiplies them, and copied once: rows gathered are a copy already.
+    shifted = rows[block]
+    shifted = np.subtract(shifted, centre, out=None if isinstance(block, slice) else shifted)
+    own = _at_own_length(shifted, parts)
     product: FloatArray = own.T @ own  # NumPy sees the transpose and calls syrk
     return product
 
 
-def _mean_within_bound(rows: FloatArray, box: FloatArray | None, members: IntArray) -> FloatArray:
-    total = np.zeros(rows.shape[1])
-    for block in row_blocks(rows, members, BLOCK_ROWS):
-        within = shorten(block, 1.0)[0]
-        within = within if box is None else np.clip(within, -box, box)
-        total += within.sum(axis=0, dtype=np.float64)
-    return total / len(members)
+def _sums_within_bound(
+    rows: FloatArray, box: FloatArray | None, sites: Sequence[IntArray]
+) -> FloatArray:
+    """Of each site's rows, shortened to 1 and held to the box."""
+    blocks = [list(row_blocks(own, BLOCK_ROWS)) for own in sites]
+    sum_of = partial(_sum_within_bound, rows, box)
+    found = mapped(sum_of, chain.from_iterable(blocks), _workers(len(rows)))
+    sums = np.zeros((len(sites), rows.shape[1]))
+    for site, own in enumerate(blocks):
+        for each in islice(found, len(own)):
+            sums[site] += each
+    return sums
+
+
+def _sum_within_bound(
+    rows: FloatArray, box: FloatArray | None, block: slice | IntArray
+) -> FloatArray:
+    within = shorten(rows[block], 1.0)[0]
+    within = within if box is None else np.clip(within, -box, box)
+    total: FloatArray = within.sum(axis=0, dtype=np.float64)
+    return total

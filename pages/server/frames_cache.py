@@ -111,7 +111,7 @@ def features_of(spec: RunSpec) -> tuple[tuple[str, ...], ...]:
     )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _lead(spec: RunSpec) -> RunSpec:
     """The first protocol alone: its draw is the same, and others need not be made."""
     return replace(spec, protocols=spec.protocols[:1], repetitions=1)
@@ -153,4 +153,4 @@ def _strongest(exact: FloatArray) -> np.ndarray:
     return np.argsort(-np.abs(exact), axis=1, kind="stable")[:, :_MOST_FEATURES]
 
 
-_pictures: OnceCache[Pictures] = OnceCache(None, keep=2_000, most_bytes=64 * 1024**2)
+_pictures: OnceCache[Pictures] = OnceCache(None, keep=1_000, most_bytes=32 * 1024**2)

@@ -24,11 +24,13 @@ from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.kept_moments import keeping, kept_or_made
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
-from dpcore.experiments.pca.runs import Assessed, PcaRow, assessed, draw_subspaces, run_repetitions
+from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
+from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES
-from pages.server import page_lock
+from dpcore.pca.site import SiteAtWork
+from pages.server import page_lock, spare_time
 from pages.sidebar import own_table
 
 # A job takes every processor, so that a second one makes neither faster. But two at once end no
@@ -121,7 +123,7 @@ def cells(spec: RunSpec) -> list[Cell]:
 
 
 # A page asks for the cells of a whole curve several times, and a spec checks itself.
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def of_one_draw(spec: RunSpec) -> RunSpec:
     """The same with a single repetition."""
     return replace(spec, repetitions=1)
@@ -176,15 +178,15 @@ def _counted_out_draw(spec: RunSpec, repetition: int) -> list[PcaRow]:
 
     The next start has what it needs of the rows, and answers with it at once.
     """
-    begun: list[None] = []
-    make = partial(_run_cell, spec, repetition, keeps=True, checkpoint=lambda: begun.append(None))
+    done: list[SiteAtWork] = []
+    make = partial(_run_cell, spec, repetition, keeps=True, each_site=done.append)
     # Whoever leaves meanwhile leaves a draw that is finished all the same.
     beside = ThreadPoolExecutor(1)
     drawing = beside.submit(_rows, spec, repetition, make=make)
     beside.shutdown(wait=False)
-    with page_lock.others(), Counting("sites at work") as bar:
+    with page_lock.others(), Counting("sites done") as bar:
         while wait([drawing], _LOOK_SECONDS).not_done:
-            bar.count(min(len(begun), spec.sites - 1), spec.sites)
+            bar.count(min(len(done), spec.sites - 1), spec.sites)
     return drawing.result()
 
 
@@ -197,7 +199,8 @@ def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
 def self_assessed(spec: RunSpec) -> dict[str, Assessed]:
     """What the first draw's releases say of themselves, of protocols that can."""
     alone = of_one_draw(spec)
-    return _self_assessed(alone, make=partial(assessed, alone, problem(spec.problem_key())))
+    found, checkpoint = problem(spec.problem_key()), spare_time.checkpoint()
+    return _self_assessed(alone, make=partial(assessed, alone, found, checkpoint=checkpoint))
 
 
 def is_self_assessed(spec: RunSpec) -> bool:
@@ -224,16 +227,6 @@ def finished_rows(specs: tuple[RunSpec, ...]) -> tuple[list[PcaRow], list[Cell]]
     return found, missing
 
 
-def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seconds: float) -> None:
-    """Compute one after the other until the time is up, or somebody waits for an answer."""
-    stop = time.monotonic() + seconds
-    with page_lock.spare() as is_free:
-        for item in missing if is_free else ():
-            compute(item)
-            if time.monotonic() > stop or page_lock.is_wanted():
-                return
-
-
 class Counting:
     """A bar that appears on a page if something takes longer than a moment.
 
@@ -244,6 +237,7 @@ class Counting:
         self._noun = noun
         self._started = self._gave_way = time.monotonic()
         self._bar: DeltaGenerator | None = None
+        self._said = -1
 
     def __enter__(self) -> Counting:
         return self
@@ -260,8 +254,9 @@ class Counting:
             self._gave_way = time.monotonic()
         if self._bar is None and done < total and now - self._started > _PATIENCE_SECONDS:
             self._bar = st.empty()
-        if self._bar is not None:
+        if self._bar is not None and done != self._said:  # a browser draws what it is sent
             self._bar.progress(done / total, f"{done} of {total} {self._noun}")
+            self._said = done
 
 
 def counted_out(items: Sequence[Item], noun: str) -> Iterator[Item]:
@@ -281,18 +276,22 @@ def _run_cell(
 
     found = problems(spec.problem_key(repetition))
     found = keeping(found) if keeps else found
-    return run_repetitions([spec], found, repetition, watch=keep, **options)[0]
+    options |= {"watch": keep, "checkpoint": spare_time.checkpoint()}
+    return run_repetitions([spec], found, repetition, **options)[0]
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
-    return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
+    found = problems(spec.problem_key(repetition))
+    return draw_subspaces([spec], found, repetition, checkpoint=spare_time.checkpoint())[0]
 
 
 # What visitors who move sliders fill in minutes; what is let go of is computed anew in as long.
-_ROW_BYTES = 24 * 1024**2
+# With less for rows, of which there are most, memory is level sooner.
+_MOST_BYTES = 24 * 1024**2
+_ROW_BYTES = 8 * 1024**2
 _rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
-_subspaces = OnceCache(_draw, keep=64, most_bytes=_ROW_BYTES)
-_self_assessed: OnceCache[dict[str, Assessed]] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
+_subspaces = OnceCache(_draw, keep=64, most_bytes=_MOST_BYTES)
+_self_assessed: OnceCache[dict[str, Assessed]] = OnceCache(None, keep=256, most_bytes=_MOST_BYTES)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
-_shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_ROW_BYTES)
+_shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_MOST_BYTES)
 _statuses = OnceCache(lambda _: list_datasets(), keep=1)

@@ -9,6 +9,7 @@ import streamlit as st
 from dpcore.experiments.pca.spec import RunSpec
 from pages.server import page_lock, result_cache
 from pages.server.result_cache import Cell
+from pages.server.spare_time import compute_for
 from pages.sidebar.parts import and_nothing_else, ask_again, draw_again
 
 # Long enough to get somewhere, short enough that a slider moved meanwhile answers at once.
@@ -35,7 +36,7 @@ def _go_on(spec: RunSpec, is_short: bool) -> None:
         return
     to_come = result_cache.finished_rows((spec,))[1]
     if to_come and begun == spec:
-        result_cache.compute_for(to_come, result_cache.cell_rows, _SLICE_SECONDS)
+        compute_for(to_come, result_cache.cell_rows, _SLICE_SECONDS)
         to_come = result_cache.finished_rows((spec,))[1]
     if begun == spec and not to_come:
         draw_again("answer")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
+import tracemalloc
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import plotly.graph_objects as go
@@ -89,7 +90,7 @@ def test_nobody_waits_for_a_thread_that_died():
     died = threading.Thread(target=lambda: cache(make=making))
     died.start()
     died.join()
-    cache._results[()].future = type(cache._results[()].future)()  # it never got so far
+    cache._results[()].future = Future()  # it never got so far
     assert cache() == "made"
 
 
@@ -133,6 +134,18 @@ def test_a_chart_is_counted_with_all_that_is_in_it():
     for number in range(10):
         cache(number, make=lambda: go.Figure({"data": [{"y": list(map(float, range(1000)))}]}))
     assert 2 <= len(cache._results) <= 4
+
+
+def test_beside_a_result_little_is_kept():
+    """A server keeps thousands; what threads wait on took 2 KB each."""
+    cache = OnceCache(lambda number: None, keep=500)
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            cache(number)
+        assert tracemalloc.get_traced_memory()[0] < 500 * 800
+    finally:
+        tracemalloc.stop()
 
 
 def test_whoever_made_a_result_is_let_go_of():

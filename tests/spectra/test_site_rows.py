@@ -104,6 +104,22 @@ def test_the_moment_is_that_of_rows_divided_by_their_distance():
     np.testing.assert_array_equal(found.at([1]).around(centre), found.around(centre, 1))
 
 
+def test_a_moment_is_left_between_two_blocks():
+    rows = SiteRows.of(
+        np.ones((3 * site_rows.BLOCK_ROWS, 2)), (np.arange(3 * site_rows.BLOCK_ROWS),)
+    )
+    asked: list[None] = []
+
+    def ask():
+        asked.append(None)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rows.around(np.zeros(2), threads=1, checkpoint=ask)
+    assert len(asked) == 2
+
+
 def test_means_are_of_rows_shortened_to_the_bound():
     rows = np.array([[3.0, 4.0], [0.0, 0.5], [0.0, 0.0], [1.0, 0.0]])
     found = SiteRows.of(rows, (np.array([0, 1]), np.array([2, 3])))

@@ -24,6 +24,7 @@ from pages.parameters.words import or_infinity as say
 from pages.parameters.words import plain
 from pages.server import frames_cache, page_lock, result_cache
 from pages.server.frames_cache import Frame, Pictures
+from pages.server.spare_time import compute_for
 from pages.sidebar.parts import in_browser, part
 from pages.widgets import session_ledger
 from pages.widgets.component_images import MOST_SHOWN
@@ -117,7 +118,7 @@ def _fill(
 ) -> None:
     frames, missing = frames_cache.finished(specs, dataset)
     if missing:
-        result_cache.compute_for(missing, lambda item: item(), _SLICE_SECONDS)
+        compute_for(missing, lambda item: item(), _SLICE_SECONDS)
         frames, missing = frames_cache.finished(specs, dataset)
     title = PROTOCOLS[spec.protocols[0]].title
     exact = _picture(frames_cache.exact_pictures(spec, dataset), "Exact PCA")

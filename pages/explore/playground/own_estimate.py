@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.pca.runs import Assessed
+from dpcore.experiments.pca.self_assessed import Assessed
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.components.variances import variances_svg
@@ -20,6 +20,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.self_assessment import Estimate
 from pages.parameters.table import ask
 from pages.server import page_lock, result_cache
+from pages.server.spare_time import compute_for
 from pages.sidebar.parts import and_nothing_else, ask_again
 from pages.widgets import live_figure
 from pages.widgets.charts import is_dark
@@ -65,7 +66,7 @@ def own_estimate(spec: RunSpec, n_features: int) -> None:
 def _panel(asked: RunSpec | None, may_wait: bool) -> None:
     begun = st.session_state.pop(_BEGUN, None)
     if asked is not None and may_wait and begun == asked:
-        result_cache.compute_for([asked], result_cache.self_assessed, _TICK_SECONDS)
+        compute_for([asked], result_cache.self_assessed, _TICK_SECONDS)
     if asked is not None and may_wait and not result_cache.is_self_assessed(asked):
         st.session_state[_BEGUN] = asked
         st.caption("The release is being asked …")

@@ -15,8 +15,9 @@ from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.runs import PcaRow
 from dpcore.experiments.pca.spec import RunSpec
-from pages.server import frames_cache, page_lock, result_cache
+from pages.server import frames_cache, page_lock
 from pages.server.frames_cache import Frame
+from pages.server.spare_time import compute_for
 from pages.sidebar.controls import current, let_go_at
 from pages.sidebar.parts import ask_again, is_alone
 from pages.widgets import session_ledger
@@ -94,7 +95,7 @@ def _fill(here: Frame, dataset: DatasetStatus, specs: tuple[RunSpec, ...], is_le
         return
     frames, missing = frames_cache.finished(specs, dataset)
     if missing and goes_on:
-        result_cache.compute_for(missing, lambda item: item(), _SLICE_SECONDS)
+        compute_for(missing, lambda item: item(), _SLICE_SECONDS)
         frames, missing = frames_cache.finished(specs, dataset)
     _frames(key="energy_frames", data=payload(here.spec, dataset, frames, len(specs)))
     st.session_state[_TOLD] = setting, not missing

@@ -164,7 +164,7 @@ FREE = {
 # Compute or begin what others hand over, or cut up what they have handed over.
 INSIDE = {
     "result_cache.waited_for", "result_cache.counted_out", "result_cache.cell_rows",
-    "result_cache.compute_for", "result_cache.is_self_assessed",
+    "result_cache.is_self_assessed",
     "family_cache.people",
     "learning_cache.guarantee_of", "family_cache.picture", "visitors_jobs.rows_now",
     "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",

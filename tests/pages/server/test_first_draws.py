@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.experiments.pca import runs
 from dpcore.experiments.pca.spec import RunSpec
-from pages.server import page_lock, result_cache
+from pages.server import page_lock, result_cache, spare_time
 from pages.widgets import draws_to_come
 
 SPEC = RunSpec(repetitions=4, seed=4242)
@@ -62,8 +62,8 @@ def test_while_the_first_draw_of_large_data_is_made_its_sites_are_counted_and_ot
             if len(counted) == 2:
                 two_are_counted.set()
 
-    def slow(specs, problem, repetition, *, checkpoint, **options):
-        checkpoint()
+    def slow(specs, problem, repetition, *, each_site, **options):
+        each_site(None)
         assert repetition or two_are_counted.wait(30)
         return draw(specs, problem, repetition, **options)
 
@@ -101,11 +101,11 @@ def test_what_fills_in_leaves_the_turn_to_whoever_wants_it():
     other.start()
     while not page_lock._TURN.locked():
         time.sleep(0.001)
-    result_cache.compute_for([1, 2], computed.append, 60.0)
+    spare_time.compute_for([1, 2], computed.append, 60.0)
     assert computed == []
     may_end.set()
     other.join()
-    result_cache.compute_for([1, 2], computed.append, 60.0)
+    spare_time.compute_for([1, 2], computed.append, 60.0)
     assert computed == [1, 2]
 
 

@@ -7,9 +7,12 @@ import gc
 import sys
 import threading
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.runtime.session_manager import SessionInfo
 
 from pages.server import memory
 
@@ -34,6 +37,24 @@ def test_cycles_are_collected_where_the_c_library_can_do_nothing():
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_who_went_long_ago_is_forgotten_though_nobody_else_goes(monkeypatch):
+    sessions = MemorySessionStorage(ttl_seconds=0)
+    visitor = Node()
+    visitor.id, gone = "gone", weakref.ref(visitor)
+    sessions.save(SessionInfo(client=None, session=visitor))
+    del visitor
+    serving = SimpleNamespace(
+        _session_mgr=SimpleNamespace(_session_storage=sessions),
+        _get_async_objs=lambda: SimpleNamespace(
+            eventloop=SimpleNamespace(call_soon_threadsafe=lambda run: run())
+        ),
+    )
+    monkeypatch.setattr(memory.runtime, "exists", lambda: True)
+    monkeypatch.setattr(memory.runtime, "get_instance", lambda: serving)
+    memory.tidy(None)
+    assert gone() is None
 
 
 def test_a_c_library_that_cannot_is_left_alone(monkeypatch):
