@@ -77,6 +77,7 @@ st.dataframe(
     },
     hide_index=True,
     width="stretch",
+    height="content",
 )
 st.caption(
     "Choose one that is not here, and the page says how to add it. A folder named by the variable "

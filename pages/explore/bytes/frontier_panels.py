@@ -142,6 +142,7 @@ def best_for_their_bytes(rows: list[Row]) -> None:
             "draws, %": st.column_config.TextColumn(width=75),
         },
         hide_index=True,
+        height="content",  # all of it, for the last line was cut
     )
 
 

@@ -47,14 +47,14 @@ with errors_shown():
         with answer:
             panels.headline(specs[strictest], method, found, problem.exact_components)
     rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
+    n_components = n_components_of(selection.spec.components, dataset)
     component_images.component_rows(
-        {"Exact PCA": problem.exact_components[:10]} | rows,
+        {"Exact PCA": problem.exact_components[:n_components]} | rows,
         problem.exact_components,
         dataset,
         result_cache.feature_names(selection.spec),
         protocol=method,
     )
-    n_components = n_components_of(selection.spec.components, dataset)
     of_all = f"The first {MOST_SHOWN} of {n_components} components. " * (n_components > MOST_SHOWN)
     st.caption(
         f"{of_all}Under each picture, its |cosine| to the exact one. One draw of the noise; the "

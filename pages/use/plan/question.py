@@ -80,7 +80,7 @@ class Question:
 
 def choose_question(spec: RunSpec) -> Question:
     """Draw the page's controls; what they ask."""
-    left, middle, right = st.columns(3, gap="large")
+    left, middle, right = st.columns(3, gap="medium")
     target = ask("plan_target", left) / 100
     field = ask("plan_find", middle)
     return question_of(spec, target, field, ask("plan_protocol", right))

@@ -151,6 +151,14 @@ def test_ordinary_settings_that_once_broke_a_page(open_place, page, setting):
     assert_whole(open_place(page, **setting))
 
 
+def test_as_many_exact_pictures_as_private_ones(open_place):
+    """There were ten exact ones beside whatever K, smaller than the private ones and not above
+    theirs."""
+    at = open_place("eigen_images", components="6", epsilons="2", repetitions="1")
+    (strips,) = (each.proto.body for each in at.get("html") if "<figure" in each.proto.body)
+    assert [strip.count("<span>") for strip in strips.split("</figure>")] == [6, 6, 0]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_table_says_what_the_controls_offer(open_place, page):
     """Controls that a page draws by itself agree with the table that reads the address, and it
