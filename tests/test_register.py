@@ -16,8 +16,7 @@ from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import audit_cases, named_cases
 from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.run_cost import cost_of_spec
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.sweep import Sweep, collect, cost_of_spec
 from dpcore.experiments.ledger.account import Account
 from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, promised
 from dpcore.experiments.pca.experiment import check_feasible

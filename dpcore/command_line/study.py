@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dpcore.study.frames import Request
     from dpcore.study.hub import Hub
     from dpcore.study.owner import Desk
-    from dpcore.study.plan import StudyPlan
 
 _BROKEN, _LOOK = 1, 0.1
 
@@ -72,6 +71,7 @@ def _add_init(parser: argparse.ArgumentParser) -> None:
 def _init(arguments: argparse.Namespace) -> int:
     from dpcore.releases.dictionary import read_dictionary
     from dpcore.study.identity import init_study
+    from dpcore.study.owner import promised
     from dpcore.study.plan import StudyPlan
 
     plan = StudyPlan(
@@ -82,20 +82,9 @@ def _init(arguments: argparse.Namespace) -> int:
     )
     for path in init_study(plan, arguments.folder, arguments.address):
         print(path)
-    print(f"dpcore: {_promise(plan)}", file=ASIDE)
+    print(f"dpcore: {promised(plan)}", file=ASIDE)
     print("dpcore: give each site its file by a way that nobody else can read", file=ASIDE)
     return 0
-
-
-def _promise(plan: StudyPlan) -> str:
-    from dpcore.privacy import Adversary
-    from dpcore.privacy.card import say_delta
-
-    worst = max(plan.epsilon_against(who) for who in Adversary)
-    return (
-        f"an attempt is (ε = {worst:.4g}, δ = {say_delta(plan.delta)})-differentially private for "
-        f"every person if at least {plan.fewest} sites answer"
-    )
 
 
 def _add_hub(parser: argparse.ArgumentParser) -> None:
@@ -190,7 +179,7 @@ def _site(arguments: argparse.Namespace) -> int:
     from dpcore.study.frames import FrameError
     from dpcore.study.guard import Guard
     from dpcore.study.identity import read_join_file, read_peers
-    from dpcore.study.owner import desk_for
+    from dpcore.study.owner import desk_for, promised
     from dpcore.study.owner_page import Office, owner_page
     from dpcore.study.plan import plan_from
 
@@ -204,7 +193,7 @@ def _site(arguments: argparse.Namespace) -> int:
     approve = (lambda _: True) if desk is None else desk.approve
     peers = None if arguments.peers is None else read_peers(arguments.peers, plan)
     guard = Guard(plan, join.site, arguments.data, project, approve=approve, peers=peers)
-    say(f"{join.site}: {_promise(plan)}; public key {guard.public_key}")
+    say(f"{join.site}: {promised(plan)} Public key {guard.public_key}")
     office = Office(plan, join.site, project, desk)
     with owner_page(office, arguments.page_port) as address:
         say(f"the owner's page, on this machine alone, is at {address}")

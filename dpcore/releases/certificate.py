@@ -43,8 +43,12 @@ th { font-weight: 500; width: 16rem; }
 .sign { margin-top: 3rem; display: grid; grid-template-columns: 1fr 1fr; gap: 2rem; }
 .sign div { border-top: 1px solid; padding-top: .3rem; }
 """
+READER_ALONE = (
+    "The reader sees the release, and neither the memory of the computer that made it nor how long "
+    "it took. Refusals and what the command says of the table are for the holder alone."
+)
 ASSUMPTIONS = tuple(
-    """\
+    f"""\
 The dictionary was written without looking at the table: limits, levels, middles, the norm bound \
 and the number of rows a person may have are public.
 Rows that belong to one person carry one name in the person column, or each person has one row \
@@ -53,8 +57,7 @@ Epsilon, delta, the number of components, the preparation and the time of the re
 without looking at the table, or from earlier releases of this project alone.
 All that was ever released about these people is in this project's ledger, which nobody set back.
 The operating system's random numbers are uniform, and unknown to whoever reads the release.
-The reader sees the release, and neither the memory of the computer that made it nor how long it \
-took. Refusals and what the command says of the table are for the holder alone.
+{READER_ALONE}
 The processor adds, multiplies and divides double-precision numbers as IEEE 754 prescribes.
 """.splitlines()
 )
@@ -147,6 +150,14 @@ def relation(rows_per_person: int) -> str:
     )
 
 
+def who_is_one(person: str | None) -> str:
+    """Who is protected together, in words: that is the dictionary's to say, and can be said wrong.
+
+    person: The column that names people.
+    """
+    return "each row is another" if person is None else f"whoever “{person}” names"
+
+
 def promise(epsilon: float, delta: float, rows_per_person: int) -> str:
     """The guarantee as one sentence, its numbers rounded up."""
     who = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
@@ -217,6 +228,7 @@ def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
         "Holds": f"ε = {say_number(certificate['epsilon'])} at "
         f"δ = {say_delta(certificate['delta'])}",
         "Asked": f"ε = {say_delta(asked['epsilon'])} at δ = {say_delta(asked['delta'])}",
+        "A person": who_is_one(certificate["dictionary"]["rows"].get("person")),
         "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
         f"δ = {say_delta(total['delta'])}",
         "Most that the project may ever spend": f"ε = {say_delta(total['cap_epsilon'])} at "

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.releases.certificate import as_json, certificate_page
+from dpcore.releases.certificate import as_json, certificate_page, who_is_one
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.exact.integer_rows import GRID
 from dpcore.releases.measurement import TOLD, Measured, told_of
@@ -167,7 +167,8 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
             },
             "privacy_loss": {
                 "privacy_unit": "User-level",
-                "privacy_unit_description": certificate["relation"],
+                "privacy_unit_description": f"{certificate['relation']} A person: "
+                f"{who_is_one(certificate['dictionary']['rows'].get('person'))}.",
                 "privacy_parameters": {
                     "epsilon": certificate["epsilon"],
                     "delta": certificate["delta"],

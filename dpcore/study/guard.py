@@ -52,7 +52,7 @@ class Guard:
     Promise: whatever is asked, by whomever, everything that leaves is (epsilon, delta)-DP for
     every person of this site against each adversary of the plan, an attempt at a time; and all
     attempts and other releases of the project together keep its cap. Nothing else leaves but
-    refusals, which are made of the request and the ledger.
+    refusals, which are made of the request and the ledger; what else went wrong is in the log.
 
     Parameters
     ----------
@@ -122,9 +122,13 @@ class Guard:
                 request = request_from(raw, self.plan)
                 request_id = request.id
                 message = self._answer(request)
-            except (FrameError, ParameterError, BeyondCap, ValueError, OSError) as error:
+            except (FrameError, BeyondCap) as error:
                 self._note(raw, request_id, refusal(error), 0)
                 raise Refused(refusal(error)) from error
+            except (ParameterError, ValueError, OSError) as error:
+                # Made of the rows, perhaps, or of where they are: the owner's to read.
+                self._note(raw, request_id, refusal(error), 0)
+                raise Refused(f"{self.site} cannot answer; its own log says why") from error
             self._note(raw, request_id, "", len(message))
             return message
 
@@ -166,7 +170,7 @@ class Guard:
     def _sum(self, request: Request) -> IntArray:
         plan = self.plan
         total = sum_and_count(self._table, plan.dictionary, plan.scales, Reading())
-        charge = f"{plan.name}-{request.attempt}"
+        charge = plan.charge(request.attempt)
         # Nothing leaves before it is in its folder: what a kill left charged can be drawn again.
         if charge not in {each.name for each in self.project.releases()}:
             spent = Spent(plan.worst.mu, plan.distance)

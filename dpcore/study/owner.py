@@ -18,7 +18,9 @@ from threading import Condition
 import numpy as np
 
 from dpcore.arrays import AnyArray
-from dpcore.privacy import BeyondCap
+from dpcore.privacy import Adversary, BeyondCap
+from dpcore.privacy.card import say_delta, say_number
+from dpcore.releases.certificate import who_is_one
 from dpcore.releases.project import Project
 from dpcore.study.frames import MOMENT, SUM, Request
 from dpcore.study.plan import Spent, StudyPlan
@@ -31,6 +33,27 @@ WORDS = {
     SUM: "the sum of this site's rows, and their count",
     MOMENT: "the second moment of this site's rows",
 }
+
+
+def promised(plan: StudyPlan) -> str:
+    """What an attempt promises, to whom, and on what that counts."""
+    worst = max(plan.epsilon_against(who) for who in Adversary)
+    said = (
+        f"An attempt is (ε = {say_number(worst)}, δ = {say_delta(plan.delta)})-differentially "
+        f"private for each person ({who_is_one(plan.dictionary.person)})"
+    )
+    if not plan.is_masked:
+        return f"{said}, by the noise of their own site alone."
+    said += (
+        f", if at least {plan.fewest} of {len(plan.sites)} sites answer, and {plan.honest} of all "
+        "keep their masks and noise to themselves."
+    )
+    if plan.epsilon_unmasked <= worst:
+        return said
+    return (
+        f"{said} A hub that hands out public keys of its own reads a message under "
+        f"ε = {say_number(plan.epsilon_unmasked)}; with --peers a guard refuses them."
+    )
 
 
 @dataclass(frozen=True)

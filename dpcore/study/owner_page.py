@@ -20,7 +20,7 @@ from dpcore.privacy.card import say_delta, say_number
 from dpcore.releases.project import Project
 from dpcore.study.frames import request_from, values_from
 from dpcore.study.guard import kept_message, log_of
-from dpcore.study.owner import WORDS, Desk, attempts_left, picture
+from dpcore.study.owner import WORDS, Desk, attempts_left, picture, promised
 from dpcore.study.plan import StudyPlan
 
 LOOPBACK = "127.0.0.1"
@@ -229,7 +229,5 @@ def _line(office: Office, line: dict[str, Any]) -> str:
 def _agreed(plan: StudyPlan) -> str:
     return (
         f"Two messages an attempt, the sum and the second moment of {plan.n_features} columns' "
-        f"rows, in whole numbers, {_LEAVES[plan.protocol]}. An attempt is (ε = "
-        f"{say_number(plan.epsilon)}, δ = {say_delta(plan.delta)})-differentially private for "
-        f"every person if at least {plan.fewest} of {len(plan.sites)} sites answer."
+        f"rows, in whole numbers, {_LEAVES[plan.protocol]}. {promised(plan)}"
     )

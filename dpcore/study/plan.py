@@ -137,6 +137,11 @@ class StudyPlan:
         """SHA-256 of the plan: two parties with one digest hold the same plan."""
         return sha256(self.json().encode()).hexdigest()
 
+    def charge(self, attempt: int) -> str:
+        """What a site's ledger calls an attempt: a name that no release has, whose charge would
+        be taken for this one's."""
+        return f"{self.name}-{attempt}-{self.digest[:12]}"
+
     def unknown(self, adversary: Adversary) -> int:
         """How many sites' noises hide a person's message from an adversary, at the fewest."""
         if not self.is_masked:
@@ -242,6 +247,13 @@ class StudyPlan:
         """What holds at the plan's delta, the samplers' distance included."""
         left = self.delta - delta_of_distance(self.distance, self.epsilon)
         return gaussian_epsilon(left, 1.0, self.hiding(adversary).mu) if left > 0 else math.inf
+
+    @property
+    def epsilon_unmasked(self) -> float:
+        """What holds of one message against who knows all its masks: a hub that handed out keys
+        of its own, say."""
+        left = self.delta - delta_of_distance(self.distance, self.epsilon)
+        return gaussian_epsilon(left, 1.0, self.scales.mu) if left > 0 else math.inf
 
     def json(self) -> str:
         """The text of a file that `plan_from` reads as this plan."""

@@ -69,14 +69,17 @@ st.dataframe(
             "People": status.n_samples,
             "Features": status.n_features,
             "Ready": "a part" if status.is_part else "yes" if status.ready else "no",
-            "How to add it": "" if status.ready and not status.is_part else status.how_to_get,
         }
         for status in list_datasets()
     ],
+    column_config={
+        name: st.column_config.NumberColumn(format="localized") for name in ("People", "Features")
+    },
     hide_index=True,
     width="stretch",
 )
 st.caption(
-    "A folder named by the variable DPCORE_DATA holds official files under their official "
-    "names, which serves a classroom without internet."
+    "Choose one that is not here, and the page says how to add it. A folder named by the variable "
+    "DPCORE_DATA holds official files under their official names, which serves a classroom without "
+    "internet."
 )

@@ -46,9 +46,12 @@ FIRST: dict[str, Parameter] = {
     ),
     "delta": OneOf(
         "select_slider",
-        "δ, the chance that the promise fails",
+        "δ, a slack on every probability",
         1e-2,
         DELTAS,
+        help="What is e^ε times as likely may be likelier by δ besides. It is not the chance that "
+        "the odds move further: under Gaussian noise they do more often, and the card says how "
+        "often. Well below one over the number of people.",
         label=plain,
         words=f"a step of its slider, {DELTAS[0]:g} to {DELTAS[-1]:g}",
     ),

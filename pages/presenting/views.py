@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus
+from dpcore.data.held_tables import is_held
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.ledger.pca_charges import promised
@@ -24,8 +25,12 @@ from pages.server.frames_cache import Frame, Missing
 from pages.sidebar.selection import Selection, defaults_for, selected
 from pages.widgets import session_ledger
 from pages.widgets.energy_explorer.frames import along_epsilon, control, payload
-from pages.widgets.figure_tools.small_type import headline
+from pages.widgets.figure_tools.small_type import OPEN, headline
 
+_OWN = (
+    "A laboratory's results on somebody's own table, exact ones and a seed among them: no release, "
+    "and for nobody who may not see its rows."
+)
 # Pages that show a run along ε, and one that shows two of them.
 EXPLORED, SIDE_BY_SIDE = ("playground", "eigen_images"), "deck"
 _HERE = Path(__file__).parent
@@ -60,12 +65,14 @@ class View:
         return payload(self.spec, self.dataset, self.frames()[0], len(self.specs))
 
     def guarantees(self) -> list[str]:
-        """What each release promises at the pinned ε, those that promise the same together."""
+        """What each release promises at the pinned ε, those that promise the same together, and
+        what of the view no promise covers."""
         titles: dict[str, list[str]] = {}
         for key in self.spec.protocols:
             said = headline(promised(self.spec, key, self.dataset), self.spec.preparation)
             titles.setdefault(said, []).append(PROTOCOLS[key].title)
-        return [f"{', '.join(named)}: {said}" for said, named in titles.items()]
+        own = [_OWN] if is_held(self.dataset.name) else []
+        return [*(f"{', '.join(named)}: {said}" for said, named in titles.items()), OPEN, *own]
 
     def pay(self) -> None:
         """Enter it in the books, before it is shown.

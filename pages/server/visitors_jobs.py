@@ -13,8 +13,16 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import ProblemSource, Row
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.result_store import Store, cache_folder
-from dpcore.experiments.engine.run_cost import RunCost, cost_of_sweeps
-from dpcore.experiments.engine.sweep import Event, Grid, Points, Sweep, in_order, run_sweep
+from dpcore.experiments.engine.sweep import (
+    Event,
+    Grid,
+    Points,
+    RunCost,
+    Sweep,
+    cost_of_sweeps,
+    in_order,
+    run_sweep,
+)
 from dpcore.experiments.engine.work_units import Finished
 from dpcore.experiments.pca.problem import Problem, Problems
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec

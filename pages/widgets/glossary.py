@@ -7,7 +7,7 @@ from functools import lru_cache
 
 GLOSSARY = {
     "ε": "How much a release may give away about one person: the smaller, the more private. Odds "
-    "about anybody move by at most a factor of e to the ε.",
+    "about anybody move by at most a factor of e to the ε; where there is a δ, not always.",
     "δ": "A slack on every probability the promise speaks of; far below one over the number of "
     "people.",
     "exact PCA": "Principal component analysis without noise: the few directions along which rows "
@@ -23,7 +23,7 @@ GLOSSARY = {
     "site": "Somebody who holds the rows of some people, a hospital say, and may not hand them "
     "out.",
     "aggregator": "Whoever puts together what the sites send. It holds no rows and need not be "
-    "trusted.",
+    "trusted, but where sites hand it theirs (pooled).",
     "protocol": "Who adds noise to what, and what is sent to whom.",
     "draw": "One throw of the noise. Another draw under the same settings gives another result, "
     "and the spread over draws says how much is luck.",
@@ -35,8 +35,8 @@ GLOSSARY = {
     "ones (Chaudhuri et al. 2012).",
     "SuLQ": "One trusted holder adds noise to every entry of the matrix. MOD-SuLQ is its repaired "
     "form (Chaudhuri et al. 2012).",
-    "CAPE": "Sites add noise that cancels where all of it is added up, so that the sum has no "
-    "more than one trusted holder would add.",
+    "CAPE": "Sites add noise that cancels where all of it is added up, so that the sum has "
+    "little more than one trusted holder would add.",
     "secure sum": "Sites send numbers hidden by masks that cancel, so that only what all of them "
     "add up to can be read.",
     "calibration": "How the noise's size is worked out from ε and δ. Analytic keeps exactly what "

@@ -200,6 +200,13 @@ def forget(dataset: str) -> None:
     st.session_state.pop(_ENTERED, None)
 
 
+def same_people(before: str, now: str) -> None:
+    """A data set is another's people read in another way: what they have paid stays paid."""
+    books = st.session_state.get(_ACCOUNTS, {})
+    if (book := books.pop(before, None)) is not None:
+        books[now] = book.goes_on_as(now)
+
+
 def so_far(dataset: str, title: str, delta: float, place: DeltaGenerator | None = None) -> None:
     """One sentence at the foot of the sidebar, or at its place there."""
     _look_at_followed()

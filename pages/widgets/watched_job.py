@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.run_cost import RunCost
+from dpcore.experiments.engine.sweep import RunCost
 from dpcore.experiments.pca.sentences import counted
 from dpcore.privacy import BeyondCap
 from pages.server import visitors_jobs

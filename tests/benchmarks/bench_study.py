@@ -169,7 +169,7 @@ def check_ledgers(folder: Path, plan: StudyPlan) -> None:
         names = [path.name for path in (home / "releases").glob(f"{plan.name}-*-*")]
         names += [f"{plan.name}-{path.parent.name}" for path in folder.glob(f"hub/*/{site}.bin")]
         for name in names:
-            assert name.rsplit("-", 1)[0] in charged, (
+            assert plan.charge(int(name.split("-")[1])) in charged, (
                 f"{site} sent {name}, which it was not charged"
             )
 

@@ -93,5 +93,4 @@ def test_a_sweep_writes_none_of_its_rows_and_leaves_this_machine_for_none(tmp_pa
     sweep = Sweep(RunSpec(dataset=table.name, sites=2, repetitions=1), (("epsilon", (1.0, 2.0)),))
     result = collect(sweep, store=Store(tmp_path / "cache"), scheduler="tcp://nowhere.example:1")
     assert {row["epsilon"] for row in result.rows} == {1.0, 2.0}
-    assert list(Store(tmp_path / "cache").rows_of(table.name, ["x"], lambda: [{"row": 1}]))
     assert list(tmp_path.rglob("*")) == []

@@ -165,17 +165,6 @@ def test_a_folder_in_the_place_of_an_entry_is_computed_past(store):
     assert store.summary().entries == 0
 
 
-def test_rows_made_together_are_made_again_if_what_is_kept_is_no_rows(store):
-    def rows() -> list:
-        return list(store.rows_of("digits", ["these"], lambda: [{"a": 1}, {"a": 2}]))
-
-    assert rows() == [{"a": 1}, {"a": 2}]
-    (path,) = entries(store)
-    for wrong in (["a"], [], 3):
-        _rewrite(path, lambda document, wrong=wrong: {**document, "rows": wrong})
-        assert rows() == [{"a": 1}, {"a": 2}]
-
-
 def test_a_size_is_read_as_people_write_it(monkeypatch, store):
     for text, size in (("2 GB", 2 * 10**9), ("1.5g", 15 * 10**8), ("500MB", 5 * 10**8), ("7", 7)):
         assert size_in_bytes(text) == size

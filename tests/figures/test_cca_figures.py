@@ -11,7 +11,7 @@ from dpcore.figures.families.cca import (
     correlation_dots,
     direction_bars,
 )
-from dpcore.figures.plot_parts import PERCENT_RANGE
+from dpcore.figures.style import PERCENT_RANGE
 
 TITLES = {"pooled": "Pooled", "full": "Full"}
 

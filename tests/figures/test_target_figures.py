@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.figures.tradeoffs.energy_map import energy_map
-from dpcore.figures.tradeoffs.ranking import dots_by_protocol
+from dpcore.figures.tradeoffs.targets import dots_by_protocol, energy_map
 
 
 def test_line_and_frame_run_between_the_cells():
@@ -26,6 +25,9 @@ def test_line_and_frame_run_between_the_cells():
         assert not any(x in heat.x and y in heat.y for x, y in points)
         for start, end in zip(points[::2], points[1::2], strict=True):
             assert (start[0] == end[0]) != (start[1] == end[1])
+    # Every number is black or white, whichever can be read; Plotly's dark grey had 3 : 1 at 0.6.
+    inks = {note.text: note.font.color for note in figure.layout.annotations}
+    assert inks == {"20": "#ffffff", "50": "#000000", "80": "#000000", "90": "#000000"}
     (frame,) = figure.layout.shapes
     assert frame.x0 < np.log10(0.2) < frame.x1 and frame.y0 < np.log10(20) < frame.y1
     # Reached: ..xx, .x.x, xxxx, the cell that nobody knows counting as not. Upright sides: one,

@@ -38,7 +38,7 @@ def test_the_same_request_is_answered_by_the_same_bytes_and_paid_once(plan_with,
     first = guard.answer(request.json())
     assert guard.answer(request.json()) == first
     (charged,) = guard.project.releases()
-    assert charged.epsilon == 1.0 and charged.name == "trial-1"
+    assert charged.epsilon == 1.0 and charged.name == plan_with().charge(1)
     assert [line["bytes"] for line in guard.log()] == [len(first)] * 2
 
 
@@ -146,8 +146,9 @@ def test_what_a_kill_left_charged_is_drawn_again_and_paid_once(plan_with, guards
 
     with monkeypatch.context() as before:
         before.setattr(Project, "publish", killed)
-        with pytest.raises(Refused, match="no space"):
+        with pytest.raises(Refused, match="^one cannot answer; its own log says why$"):
             guard.answer(request.json())
+    assert "no space" in guard.log()[-1]["refused"]
     assert len(guard.project.releases()) == 1
     guard.answer(request.json())
     assert len(guard.project.releases()) == 1
@@ -200,3 +201,31 @@ def test_another_study_of_the_same_name_is_not_answered_on_the_first_one_s_charg
     with pytest.raises(ParameterError, match="name must be of no other study"):
         guard_of(plan_with(), "one")
     assert guard_of(plan_with(epsilon=0.5), "one").log() == []
+
+
+@pytest.mark.parametrize("name", ["trial-1", "Trial-1"])
+def test_a_release_of_an_attempt_s_name_does_not_pay_for_it(plan_with, guards, name):
+    """Whoever invites to a study calls it what they like, and a release is called that already."""
+    guard, request = guards["one"], requests(plan_with(), guards)
+    small = type("Costs", (), {"mu": 0.01, "distance": 0.0})
+    guard.project.charge(name, small, 0.01, 1e-6)
+    guard.answer(request.json())
+    assert guard.project.total().mu > plan_with().worst.mu
+
+
+def test_a_refusal_says_nothing_of_the_rows_or_where_they_are(plan_with, guards, monkeypatch):
+    guard, request = guards["one"], requests(plan_with(), guards)
+    for met in (OSError(2, "no such file", "/home/ada/positive.csv"), ValueError("41.5 is no age"),
+                ParameterError("data", "a table with rows", "none")):  # fmt: skip
+        with monkeypatch.context() as now:
+            now.setattr("dpcore.study.guard.sum_and_count", raising(met))
+            with pytest.raises(Refused, match="^one cannot answer; its own log says why$"):
+                guard.answer(request.json())
+        assert guard.log()[-1]["refused"] == str(met)
+
+
+def raising(error):
+    def raises(*_):
+        raise error
+
+    return raises

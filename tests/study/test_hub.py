@@ -15,6 +15,7 @@ from dpcore.pca import aggregate
 from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
+from dpcore.releases.certificate import READER_ALONE
 from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.study.frames import FrameError, frame, values_from
 from dpcore.study.hub import Hub
@@ -156,6 +157,9 @@ def test_one_that_never_answers_costs_a_new_attempt_among_the_others(plan_with, 
     assert hub.state.phase == "done" and result(hub)["sites"].tolist() == list(NAMES[:3])
     certificate = json.loads((hub.folder / "certificate.json").read_text())
     assert certificate["sites"]["answered"] == list(NAMES[:3]) and certificate["attempts"] == 2
+    # A hub sees when a message comes, and hears refusals.
+    assert READER_ALONE not in (assumed := certificate["assumptions"])
+    assert any("Nobody times the guards" in each for each in assumed)
     both = certificate["epsilon_of_all_attempts"]
     assert 1.0 < both < 2.0
     # As a site's ledger counts it: two charges of the plan's mu, composed.

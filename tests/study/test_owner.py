@@ -13,9 +13,11 @@ import pytest
 from parties import NAMES
 from PIL import Image
 
+from dpcore.privacy import gaussian_epsilon
+from dpcore.privacy.card import say_number
 from dpcore.study.frames import MOMENT, SUM, Request, values_from
 from dpcore.study.guard import Refused
-from dpcore.study.owner import Desk, attempts_left, desk_for, picture
+from dpcore.study.owner import Desk, attempts_left, desk_for, picture, promised
 from dpcore.study.owner_page import Office, owner_page, page
 from dpcore.study.plan import StudyPlan
 
@@ -117,6 +119,18 @@ def test_what_the_cap_still_admits_is_what_it_admits(plan_with, guard_of):
     assert left > 1 and "no more attempt" in page(Office(plan, "one", guard.project))
     with pytest.raises(Refused, match="cap"):
         guard.answer(replace(request, attempt=left + 1).json())
+
+
+def test_a_promise_says_who_is_a_person_and_on_whom_it_counts(plan_with):
+    """Where an invitation's dictionary names no people each of somebody's rows is another."""
+    said = promised(plan_with())
+    assert "(each row is another), if at least 3 of 4 sites answer, and 3 of all keep" in said
+    bare = gaussian_epsilon(plan_with().delta, 1.0, plan_with().scales.mu)
+    assert plan_with().epsilon_unmasked == pytest.approx(bare, rel=1e-6) and bare > 1.2
+    assert f"of its own reads a message under ε = {say_number(bare)}; with --peers" in said
+    assert "by the noise of their own site alone." in promised(plan_with(protocol="full"))
+    named = replace(plan_with().dictionary, person="patient", at_most=3)
+    assert "(whoever “patient” names)" in promised(replace(plan_with(), dictionary=named))
 
 
 def test_what_the_hub_writes_is_no_html(plan_with, guard_of):

@@ -26,10 +26,10 @@ from dpcore.experiments.analysis.ranking import (
     ways_for,
 )
 from dpcore.experiments.analysis.recommendation import Found, Recommendation, Round
-from dpcore.experiments.analysis.target_search import AXES, values_on_axis
+from dpcore.experiments.analysis.target_search import AXES, Stopped, collected, values_on_axis
 from dpcore.experiments.engine.control_ranges import EPSILONS, PEOPLE_PER_SITE
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import Points, RunOptions, Sweep, collect
+from dpcore.experiments.engine.sweep import Cell, Points, RunOptions, Sweep
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import protocol
 
@@ -76,7 +76,7 @@ def recommend(
     search = _Search(base, target, field, tuple(axis), should_stop, options)
     try:
         yield from search.run(ways)
-    except _Stopped:
+    except Stopped:
         return
 
 
@@ -87,10 +87,6 @@ def has_field(key: str, field: str) -> bool:
     """Whether a protocol has what is to be found."""
     entry = protocol(key)
     return {"intermediate_dim": entry.wants_proxies, "sites": entry.has_sites}.get(field, True)
-
-
-class _Stopped(Exception):
-    """Nobody waits for the answer any more."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,7 @@ class _Search:
             # What cannot run here may yet run further on.
             ways = [way for way, each in here.items() if each is None or each in reached]
         return [
-            Found(self.axis[high], self.at(each.way, self.axis[high]), each)
+            Found(self.axis[high], self.at(each.way, self.axis[high]).spec, each)
             for each in sorted(reaching, key=cheapness)
         ]
 
@@ -170,7 +166,7 @@ class _Search:
         for way in ways:
             if (value, way) not in self.known:
                 self.known[value, way] = None
-                (cell,) = Sweep(way.spec(self.base), ((self.field, (value,)),)).cells()
+                cell = self.at(way, value)
                 if cell.spec is None:
                     self.skipped.append({"way": way.label, **cell.as_row()})
                 else:
@@ -188,9 +184,7 @@ class _Search:
         return ranked(self.rows(tuple(specs)))
 
     def rows(self, specs: tuple[RunSpec, ...]) -> tuple[Row, ...]:
-        result = collect(Points(specs), should_stop=self.should_stop, **self.options)
-        if self.should_stop():
-            raise _Stopped
+        result = collected(Points(specs), self.should_stop, self.options)
         self.skipped.extend(result.skipped)
         return result.rows
 
@@ -200,10 +194,9 @@ class _Search:
         rows = self.rows((replace(best.spec, repetitions=2 * draws),))
         return tuple(row for row in rows if row["repetition"] >= draws)
 
-    def at(self, way: Way, value: float) -> RunSpec:
+    def at(self, way: Way, value: float) -> Cell:
         (cell,) = Sweep(way.spec(self.base), ((self.field, (value,)),)).cells()
-        spec: RunSpec = cell.spec
-        return spec
+        return cell
 
     def most(self) -> Round:
         """The way and the value that come closest, or go furthest beyond."""

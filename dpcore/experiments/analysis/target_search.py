@@ -19,7 +19,7 @@ from typing import Unpack
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import RunOptions, Sweep, collect
+from dpcore.experiments.engine.sweep import Grid, RunOptions, Sweep, SweepResult, collect
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import protocol
@@ -124,14 +124,25 @@ def search(
         on_average = yield from trials.first(fmean, target)
         luckiest = yield from trials.first(max, target)
         unluckiest = yield from trials.first(min, target)
-    except _Stopped:
+    except Stopped:
         return
     tried = tuple(trials.known[value] for value in sorted(trials.known))
     yield Answer(spec, protocol, field, target, on_average, luckiest, unluckiest, tried)
 
 
-class _Stopped(Exception):
+class Stopped(Exception):
     """Nobody waits for the answer any more."""
+
+
+def collected(grid: Grid, should_stop: Callable[[], bool], options: RunOptions) -> SweepResult:
+    """All rows of a grid.
+
+    Raises `Stopped` if it was told to stop on the way.
+    """
+    result = collect(grid, should_stop=should_stop, **options)
+    if should_stop():
+        raise Stopped
+    return result
 
 
 @dataclass(frozen=True)
@@ -150,9 +161,7 @@ class _Trials:
 
     def run(self, wanted: Sequence[float]) -> list[Tried]:
         sweep = Sweep(self.base, ((self.field, tuple(wanted)),))
-        rows = collect(sweep, should_stop=self.should_stop, **self.options).rows
-        if self.should_stop():
-            raise _Stopped
+        rows = collected(sweep, self.should_stop, self.options).rows
         for value in wanted:
             own = tuple(row for row in rows if row[self.field] == value)
             self.known[value] = Tried(value, tuple(row["energy_ratio"] for row in own), own)

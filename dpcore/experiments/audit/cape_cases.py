@@ -146,6 +146,8 @@ def masked_case(
     unknown = min(counted_on, _N_SITES - 1) if is_site else counted_on
     pair = _neighbours(settings)
     weight = mean_weight(settings.mean_share or 0.0)
+    # Of the noise in an entry of the average of all means.
+    left = scales.noise_sigma / (weight * math.sqrt(_N_SITES)) if weight > 0 else 0.0
 
     def seen(found: MaskedRound) -> FloatArray:
         sent = found.messages.mean(axis=0, keepdims=True) if has_result else found.messages
@@ -155,7 +157,7 @@ def masked_case(
         if weight == 0:
             return seen(_matrices(at_sites, np.zeros(_D), scales, settings, repetition))
         means = masked_mean_round(at_sites, scales, weight=weight, repetition=repetition)
-        centre = centre_of_sphere(means.messages.mean(axis=0))
+        centre = centre_of_sphere(means.messages.mean(axis=0), sigma=left)
         matrices = _matrices(at_sites, centre, scales, settings, repetition)
         return np.concatenate([seen(matrices), seen(means)[:, :, None]], axis=2)
 
@@ -182,7 +184,7 @@ def masked_case(
         sees=_SEES[is_site, has_result],
         sampler_d=one_by_one(lambda repetition: view(pair[0], repetition)),
         sampler_d_prime=one_by_one(lambda repetition: view(pair[1], repetition)),
-        statistic=_score(pair, weight, 1 if has_result else _N_SITES, found),
+        statistic=_score(pair, weight, left, 1 if has_result else _N_SITES, found),
         is_gaussian=True,
         **_prepared(settings),
     )
@@ -212,10 +214,12 @@ def _matrices(
     return masked_round(at_sites, scales, noise=settings.noise, repetition=repetition)
 
 
-def _score(pair: tuple[Held, Held], weight: float, n_sent: int, found: Statistic) -> Statistic:
+def _score(
+    pair: tuple[Held, Held], weight: float, left: float, n_sent: int, found: Statistic
+) -> Statistic:
     """Views, by what is found in them about the first site; `n_sent` messages come first."""
     if rows := [held for held in pair if isinstance(held, SiteRows)]:
-        return partial(_score_on_sphere, (rows[0], rows[1]), n_sent, found)
+        return partial(_score_on_sphere, (rows[0], rows[1]), left, n_sent, found)
     first, second = (held for held in pair if isinstance(held, SiteMoments))
     change = first.second_moments[0] - second.second_moments[0]
     if weight > 0:
@@ -225,11 +229,12 @@ def _score(pair: tuple[Held, Held], weight: float, n_sent: int, found: Statistic
 
 
 def _score_on_sphere(
-    pair: tuple[SiteRows, SiteRows], n_sent: int, found: Statistic, views: FloatArray
+    pair: tuple[SiteRows, SiteRows], left: float, n_sent: int, found: Statistic, views: FloatArray
 ) -> FloatArray:
     """A view's own mean says what its matrices may have been."""
     means = views[:, :n_sent, :, -1].mean(axis=1)
-    middles, changes = expected(pair, np.array([centre_of_sphere(mean) for mean in means]))
+    centres = np.array([centre_of_sphere(mean, sigma=left) for mean in means])
+    middles, changes = expected(pair, centres)
     less = views.copy()
     less[:, :n_sent, :, :-1] -= middles.mean(axis=1, keepdims=True) if n_sent == 1 else middles
     known = found(less)

@@ -6,7 +6,6 @@ true data, projects people or clusters them reads people's rows, and is not priv
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.cca import CanonicalPairs, measured_correlations
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.experiments.cca.runs import CcaRow, draw_pairs, row_of
+from dpcore.experiments.cca.runs import CcaRow, pairs_and_row
 from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
 from dpcore.privacy import Guarantee
 from dpcore.streams import Purpose, stream
@@ -72,10 +71,8 @@ def find_pairs(
     spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
 ) -> tuple[FoundPairs, CcaRow]:
     """One draw of one protocol, judged, and its tidy row."""
-    started = time.perf_counter()
-    pairs = draw_pairs(spec, problem, protocol, repetition)
-    seconds = time.perf_counter() - started
-    return _judged(pairs, problem), row_of(spec, problem, protocol, repetition, pairs, seconds)
+    pairs, row = pairs_and_row(spec, problem, protocol, repetition)
+    return _judged(pairs, problem), row
 
 
 def _judged(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:

@@ -60,15 +60,19 @@ def draw_pairs(
     )
 
 
+def pairs_and_row(
+    spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
+) -> tuple[CanonicalPairs, CcaRow]:
+    """One draw of one protocol, and its tidy row."""
+    started = time.perf_counter()
+    pairs = draw_pairs(spec, problem, protocol, repetition)
+    seconds = time.perf_counter() - started
+    return pairs, row_of(spec, problem, protocol, repetition, pairs, seconds)
+
+
 def run_cca_repetition(spec: CcaSpec, problem: CcaProblem, repetition: int) -> list[CcaRow]:
     """Tidy rows of one repetition, one a protocol; every cell meets the same unit noise."""
-    rows = []
-    for protocol in spec.protocols:
-        started = time.perf_counter()
-        pairs = draw_pairs(spec, problem, protocol, repetition)
-        seconds = time.perf_counter() - started
-        rows.append(row_of(spec, problem, protocol, repetition, pairs, seconds))
-    return rows
+    return [pairs_and_row(spec, problem, key, repetition)[1] for key in spec.protocols]
 
 
 def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:

@@ -99,6 +99,20 @@ class Account:
         """From now on nothing may be paid beyond this cap; what was paid before is outside it."""
         self.cap, self.before = cap, dict(self.charges)
 
+    def goes_on_as(self, dataset: str) -> Account:
+        """The books of the same people, whose rows are read in another way from now on."""
+
+        def renamed(charges: dict[str, Charge]) -> dict[str, Charge]:
+            # What is asked in the same words of other rows is another release.
+            releases = {f"{self.dataset}|{key}": each for key, each in charges.items()}
+            return {
+                key: replace(each, release=replace(each.release, key=key, dataset=dataset))
+                for key, each in releases.items()
+            }
+
+        charges, before = renamed(self.charges), renamed(self.before)
+        return Account(dataset, charges, dict(self.uncovered), self.cap, before)
+
     def pay(self, *charges: Charge) -> bool:
         """Enter all of these charges, or none; False if they were known and nothing is added.
 

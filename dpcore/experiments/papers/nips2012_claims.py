@@ -84,8 +84,8 @@ def check_privacy_curve(rows: Sequence[Row]) -> tuple[Verdict, ...]:
     both = Verdict(
         "Both approach exact PCA as ε grows.",
         min(right.values()) > _NEAR_OPTIMUM,
-        f"At ε = {values[-1]:g} PPCA keeps {right['ppca']:.1%} and MOD-SuLQ "
-        f"{right['modsulq']:.1%}.",
+        f"At ε = {values[-1]:g} PPCA keeps {percent(right['ppca'])} and MOD-SuLQ "
+        f"{percent(right['modsulq'])}.",
     )
     return _order(series, values, "ε = {:g}"), both
 

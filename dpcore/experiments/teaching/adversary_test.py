@@ -6,7 +6,7 @@ with another row in the place of yours, and N(mu, 1) under D, with your row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -33,18 +33,6 @@ _N_POINTS = 241
 _PRIORS = np.linspace(0.002, 0.998, 250)
 
 
-@dataclass(frozen=True)
-class TestErrors:
-    """Errors of the test that cries "D" above a threshold."""
-
-    threshold: float
-    type_one: float
-    type_two: float
-
-    # pytest takes every Test… for a test class.
-    __test__ = False
-
-
 def promise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
     """What one noisy second moment promises; the number of people cancels out."""
     return gaussian_guarantee(
@@ -56,9 +44,10 @@ def promise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
     )
 
 
-def errors_at(threshold: float, mu: float) -> TestErrors:
-    """Type I and type II error of one threshold, in units of the noise."""
-    return TestErrors(threshold, float(ndtr(-threshold)), float(ndtr(threshold - mu)))
+def errors_at(threshold: float, mu: float) -> tuple[float, float]:
+    """Type I and type II error of the test that cries "D" above a threshold, in units of the
+    noise."""
+    return float(ndtr(-threshold)), float(ndtr(threshold - mu))
 
 
 def densities(mu: float) -> dict[str, FloatArray]:

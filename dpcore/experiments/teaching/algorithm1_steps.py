@@ -72,6 +72,7 @@ class Walk:
     n_kept: R.
     message: What the site sends.
     components, exact_components: shape (n_components, n_features)
+    has_mean: Whether every site has sent a noisy mean before.
     """
 
     steps: Steps
@@ -81,6 +82,7 @@ class Walk:
     message: SiteMessage
     components: FloatArray
     exact_components: FloatArray
+    has_mean: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +204,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
         in_view.message,
         subspace.components,
         problem.exact_components[:n_components],
+        draw.noisy_means is not None,
     )
 
 

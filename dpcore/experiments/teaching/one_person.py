@@ -107,26 +107,15 @@ def _unit(degrees: float | FloatArray) -> FloatArray:
     return np.array([np.cos(radians), np.sin(radians)])
 
 
-@dataclass(frozen=True)
-class Rebuilt:
-    """A row rebuilt from k components.
-
-    row: shape (n_features,)
-    error: Squared distance from the original, as a share of the original's squared length.
-    """
-
-    row: FloatArray
-    error: float
-
-
-def rebuild(row: FloatArray, components: FloatArray, k: int) -> Rebuilt:
+def rebuild(row: FloatArray, components: FloatArray, k: int) -> tuple[FloatArray, float]:
     """Project a centred row on the first k components and back.
 
     row: shape (n_features,)
     components: shape (at least k, n_features), orthonormal rows
+    Returns: (row rebuilt, squared distance from the original as a share of its squared length)
     """
     basis = components[:k]
     rebuilt = (row @ basis.T) @ basis
     length = float(row @ row)
     missed = row - rebuilt
-    return Rebuilt(rebuilt, float(missed @ missed) / length if length > 0 else 0.0)
+    return rebuilt, float(missed @ missed) / length if length > 0 else 0.0

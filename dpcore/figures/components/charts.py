@@ -8,8 +8,18 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.figures.plot_parts import add_line, legend_above, named_level, small_legend_above
-from dpcore.figures.style import GREY, PROTOCOLS, base_figure, faded, ink, look_of
+from dpcore.figures.style import (
+    GREY,
+    PROTOCOLS,
+    add_line,
+    base_figure,
+    faded,
+    ink,
+    legend_above,
+    look_of,
+    named_level,
+    small_legend_above,
+)
 
 _MOST_FEATURES = 15
 # Tol's muted colours, in the order that keeps neighbours apart; none of them means a protocol.

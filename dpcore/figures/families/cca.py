@@ -9,17 +9,22 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import (
+from dpcore.figures.style import (
+    GREY,
     PERCENT_RANGE,
     Table,
     add_line,
+    base_figure,
     exact_and_random,
+    faded,
+    ink,
     legend_above,
+    log_ticks,
+    look_of,
     present_setting,
     spread,
     values_by,
 )
-from dpcore.figures.style import GREY, base_figure, faded, ink, log_ticks, look_of
 
 _CURVE_HEIGHT = 330
 # Several numbers of people in one colour: the largest is drawn as the protocol is.

@@ -13,16 +13,20 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import (
-    ENERGY_TITLE,
-    PERCENT_RANGE,
+from dpcore.figures.style import (
+    ENERGY_AXIS,
+    GREY,
+    Look,
     Table,
     add_line,
+    base_figure,
     exact_and_random,
+    faded,
+    ink,
     legend_above,
+    look_of,
     present_setting,
 )
-from dpcore.figures.style import GREY, Look, base_figure, faded, ink, look_of
 
 _BOUNDS = {
     "theorem 3": ("PPCA: enough (theorem 3)", "ppca", "dash"),
@@ -52,7 +56,7 @@ def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
         figure.add_annotation(
             x=level, y=1, yref="paper", text=name, showarrow=False, yshift=12, font={"size": 12}
         )
-    figure.update_xaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
+    figure.update_xaxes(**ENERGY_AXIS)
     figure.update_layout(margin={"t": 26})
     return figure
 
@@ -233,7 +237,7 @@ def energy_traces(
     exact_and_random(figure, random_share, dark=dark)
     present_setting(figure, None if stopped is None else stopped + 1, dark=dark)
     figure.update_xaxes(title="sweeps, the start counted as 1", **_log_axis(len(sweeps)))
-    figure.update_yaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
+    figure.update_yaxes(**ENERGY_AXIS)
     return legend_above(figure)
 
 

@@ -9,16 +9,22 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.figures.plot_parts import (
+from dpcore.figures.style import (
+    GREY,
+    Look,
     Table,
+    base_figure,
     error_range,
+    faded,
+    ink,
     legend_above,
+    log_axis,
+    look_of,
     named_level,
     present_setting,
     spread,
     values_by,
 )
-from dpcore.figures.style import GREY, Look, base_figure, faded, ink, log_axis, look_of
 
 # Colour says how the subspace was found, the line whether the classifier is private too.
 _PIPELINES = {

@@ -8,8 +8,18 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import AnyArray, FloatArray
-from dpcore.figures.plot_parts import Table, add_line, legend_above, named_level, present_setting
-from dpcore.figures.style import GREY, base_figure, faded, ink, log_axis
+from dpcore.figures.style import (
+    GREY,
+    Table,
+    add_line,
+    base_figure,
+    faded,
+    ink,
+    legend_above,
+    log_axis,
+    named_level,
+    present_setting,
+)
 
 PRIVATE_COLOUR = "#D55E00"
 NOISE_COLOUR = "#0072B2"

@@ -8,8 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import Table, add_line, small_legend_above
-from dpcore.figures.style import GREY, base_figure, faded, ink
+from dpcore.figures.style import GREY, Table, add_line, base_figure, faded, ink, small_legend_above
 
 WITH_YOU, WITHOUT_YOU = "#0072B2", GREY
 MISS, FALSE_ALARM = "#0072B2", "#D55E00"

@@ -8,9 +8,16 @@ from xml.sax.saxutils import escape, quoteattr
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import Table, named_level, small_legend_above
 from dpcore.figures.privacy.adversary_test import WITH_YOU, WITHOUT_YOU
-from dpcore.figures.style import GREY, base_figure, faded, ink
+from dpcore.figures.style import (
+    GREY,
+    Table,
+    base_figure,
+    faded,
+    ink,
+    named_level,
+    small_legend_above,
+)
 
 _ATTACK = "#D55E00"
 

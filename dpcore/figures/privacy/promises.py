@@ -7,8 +7,17 @@ import math
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.plot_parts import Table, add_line, legend_above, small_legend_above
-from dpcore.figures.style import GREY, base_figure, faded, ink, look_of
+from dpcore.figures.style import (
+    GREY,
+    Table,
+    add_line,
+    base_figure,
+    faded,
+    ink,
+    legend_above,
+    look_of,
+    small_legend_above,
+)
 
 _HEIGHT = 380
 _MOVED = "#D55E00"

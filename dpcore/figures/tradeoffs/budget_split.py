@@ -8,8 +8,7 @@ from statistics import fmean
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpcore.figures.plot_parts import Table, error_range, values_by
-from dpcore.figures.style import base_figure, ink, look_of
+from dpcore.figures.style import Table, base_figure, error_range, ink, look_of, values_by
 
 
 def share_multiples(

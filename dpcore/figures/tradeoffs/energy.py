@@ -8,15 +8,18 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import ENERGY_TITLE, LEGEND_ABOVE, PERCENT_RANGE, Table, values_by
 from dpcore.figures.style import (
+    ENERGY_AXIS,
     GREY,
+    LEGEND_ABOVE,
+    Table,
     assembled,
     faded,
     horizontal,
     ink,
     log_axis,
     look_of,
+    values_by,
     vertical,
 )
 
@@ -74,7 +77,7 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
             vertical(floor, colour=GREY, dash="dot", width=2),
         ],
         annotations=[_above(floor, "random"), _above(1, "exact")],
-        xaxis=_energy_axis(),
+        xaxis=ENERGY_AXIS,
         yaxis={
             "tickvals": list(range(len(order))),
             "ticktext": [look.label for look in looks],
@@ -82,10 +85,6 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
             "zeroline": False,
         },
     )
-
-
-def _energy_axis() -> dict[str, Any]:
-    return {"range": list(PERCENT_RANGE), "tickformat": ".0%", "title": ENERGY_TITLE}
 
 
 def _above(x: float, text: str) -> dict[str, Any]:
@@ -142,7 +141,7 @@ def energy_curves(
         shapes=shapes,
         annotations=annotations,
         xaxis={"title": axis_title, "range": _with_margin(low, high, logarithmic)} | ticks,
-        yaxis=_energy_axis(),
+        yaxis=ENERGY_AXIS,
         showlegend=True,
         legend=LEGEND_ABOVE,
     )

@@ -8,15 +8,17 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import (
-    ENERGY_TITLE,
-    PERCENT_RANGE,
+from dpcore.figures.style import (
+    ENERGY_AXIS,
     Table,
     add_line,
+    base_figure,
     exact_and_random,
+    faded,
+    ink,
     legend_above,
+    look_of,
 )
-from dpcore.figures.style import base_figure, faded, ink, look_of
 
 _PRECISIONS = {
     "float64": ("square", "dot"),
@@ -76,7 +78,7 @@ def energy_frontier(
         title="← cheaper     bytes a site sends     dearer →",
     )
     exact_and_random(figure, floor, dark=dark)
-    figure.update_yaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
+    figure.update_yaxes(**ENERGY_AXIS)
     return legend_above(figure)
 
 
@@ -136,6 +138,6 @@ def knowledge_cost_curves(
         look: dict[str, Any] = {"mode": "lines+markers", "marker": {"symbol": symbol, "size": 9}}
         add_line(figure, *shares, name, said, colour=colour, dash=dash, **look)
     figure.update_xaxes(range=[0, 1.02], tickformat=".0%", title="share of the directions kept")
-    figure.update_yaxes(range=PERCENT_RANGE, tickformat=".0%", title=ENERGY_TITLE)
+    figure.update_yaxes(**ENERGY_AXIS)
     figure.update_layout(font={"color": ink(dark)}, showlegend=True)
     return legend_above(figure)

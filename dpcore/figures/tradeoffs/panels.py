@@ -9,8 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpcore.figures.plot_parts import Table, values_by
-from dpcore.figures.style import ink, look_of
+from dpcore.figures.style import Table, ink, look_of, values_by
 from dpcore.figures.tradeoffs.energy import energy_curves
 
 _DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot")

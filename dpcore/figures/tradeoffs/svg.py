@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from xml.sax.saxutils import escape
 
-from dpcore.figures.plot_parts import Row, Table, values_by
-from dpcore.figures.style import GREY, INK_LIGHT, ink, log_ticks, look_of
+from dpcore.figures.style import GREY, INK_LIGHT, Row, Table, ink, log_ticks, look_of, values_by
 
 Point = tuple[str, float, float]
 """A protocol, a value on the horizontal axis, an energy ratio."""

@@ -53,7 +53,7 @@ def rebuilt_rows(
         f"ε = {say(epsilon)}": rebuild(row, subspace.components, k)
         for epsilon, subspace in found.items()
     }
-    errors = {title: result.error for title, result in rebuilt.items()}
+    errors = {title: error for title, (_, error) in rebuilt.items()}
     st.markdown(
         f"Missing from {k} components: "
         + ", ".join(
@@ -64,7 +64,7 @@ def rebuilt_rows(
     )
     if dataset.image_shape is None:
         return
-    shown = [original, *(as_measured(spec, result.row) for result in rebuilt.values())]
+    shown = [original, *(as_measured(spec, rebuilt_row) for rebuilt_row, _ in rebuilt.values())]
     st.image(
         picture_strip(np.array(shown) / original.max(), dataset.image_shape),
         alt=f"Person {person}, then rebuilt from {k} components: {', '.join(rebuilt)}.",

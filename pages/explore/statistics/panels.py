@@ -117,12 +117,13 @@ def answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None
         )
         moves = "One person moves two counts by one each"
     else:
+        error = f"{release.value - exact:+.2g}".replace("-", "−")
         words = big_number(
             f"{release.value:.4g}",
             f"is the private {spec.kind} of **{plainly(data.name)}** over {n:,} people at "
             f"**ε\u00a0=\u00a0{spec.epsilon:g}**. This is one draw; the "
             f"true one is {exact:.4g}: an error of "
-            f"{release.value - exact:+.2g}.",
+            f"{error}.",
         )
         moves = f"One person can move it by at most {release.sensitivity:.3g}"
     words.markdown(

@@ -74,6 +74,12 @@ with errors_shown():
         )
 
     step_pieces.who_knows(words, beside)
+    if found.has_mean:
+        st.caption(
+            "Before the first step each site has sent a noisy mean of its rows, and the average "
+            "came back: rows are taken around it. The aggregator knows these means at every step, "
+            "and the ε below has paid for them."
+        )
     not_private("Matrices before the noise, exact lines and energies", "read the rows themselves.")
     released = result_cache.subspaces(spec)
     guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)

@@ -43,13 +43,13 @@ WORDS = {
         "{features} features goes with each other.",
         r"A_s = \frac{1}{n_s} X_s^\top X_s",
         "Nothing.",
-        "How many people the site holds. Nothing else.",
-        "Anything about anybody. The matrix is exact, so it must not leave.",
+        "How many people the site holds.",
+        "Anything of the matrix: it is exact, so it must not leave.",
     ),
     "noise": Words(
         "It adds noise to every number, so that nobody's row can be read out of them.",
         "The site draws symmetric Gaussian noise with **σ = {sigma:.3g}** and adds it. In size "
-        "the noise is **{noise_share}** of the matrix. All privacy is made here.",
+        "the noise is **{noise_share}** of the matrix. All privacy of what follows is made here.",
         r"\hat A_s = A_s + E_s",
         "Nothing yet, though from here on everything could.",
         "σ, which is public. Not the noise: whoever knew $E_s$ could take it off again.",

@@ -36,8 +36,8 @@ def own_digit(
         right.markdown("Draw a digit. Nothing of it is kept; it takes no part in any component.")
         return
     rebuilt = {title: rebuild(as_row(drawn), each, len(each)) for title, each in components.items()}
-    pictures = [drawn, *(as_picture(each.row) for each in rebuilt.values())]
-    told = ", ".join(f"{title}: {percent(each.error)}" for title, each in rebuilt.items())
+    pictures = [drawn, *(as_picture(row) for row, _ in rebuilt.values())]
+    told = ", ".join(f"{title}: {percent(error)}" for title, (_, error) in rebuilt.items())
     right.image(
         picture_strip(np.array(pictures) / _MOST, _SHAPE),
         width="stretch",

@@ -69,9 +69,10 @@ def on_phone(here: Here, student: Student, activity: Guess) -> None:
     room = here.room
     st.markdown(_letters(activity.question))
     st.caption(
-        f"{_rule(len(activity.choices), activity.epsilon)} What yours says does not give you away, "
-        "not to the teacher either. (This lab's server rolls the dice for your phone; in a real "
-        "study the phone would, and nobody else would ever have your answer.)"
+        f"{_rule(len(activity.choices), activity.epsilon)} Whoever goes by what yours says, the "
+        "teacher too, is right about you that often; who guesses blind, "
+        f"{100 / len(activity.choices):.0f} times. (This lab's server rolls the dice for your "
+        "phone; in a real study the phone would, and nobody else would ever have your answer.)"
     )
     if student.seat in activity.answers:
         _after(here, student, activity)

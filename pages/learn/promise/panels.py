@@ -84,10 +84,10 @@ def test(promised: Guarantee, asked: PrivacyBudget) -> None:
     # The range moves with mu, and with it the threshold goes back to the best one.
     reach = math.ceil(mu + adversary_test.REACH)
     threshold = ask("promise_threshold", left, max_value=float(reach), value=round(mu / 2, 1))
-    errors = adversary_test.errors_at(threshold, mu)
+    wrongly, missed = adversary_test.errors_at(threshold, mu)
     right.markdown(
-        f"With this threshold the adversary accuses wrongly **{percent(errors.type_one)}** of "
-        f"the time (type I) and misses you **{percent(errors.type_two)}** of the time (type II). "
+        f"With this threshold the adversary accuses wrongly **{percent(wrongly)}** of "
+        f"the time (type I) and misses you **{percent(missed)}** of the time (type II). "
         "Whoever lowers one raises the other, and no test gets below the solid curve."
     )
     chart(
@@ -106,13 +106,13 @@ def test(promised: Guarantee, asked: PrivacyBudget) -> None:
         trade_off_plot(
             adversary_test.trade_off_rows(promised),
             labels,
-            (errors.type_one, errors.type_two),
+            (wrongly, missed),
             dark=is_dark(),
         ),
         key="promise_trade_off",
         place=right,
-        alt=f"Missed against false alarms: {percent(errors.type_two)} at "
-        f"{percent(errors.type_one)}, on the exact curve of the noise.",
+        alt=f"Missed against false alarms: {percent(missed)} at "
+        f"{percent(wrongly)}, on the exact curve of the noise.",
     )
     if not promised.keeps_asked:
         right.markdown(

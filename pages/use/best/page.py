@@ -36,9 +36,12 @@ with errors_shown():
         leader.spec(question.base),
         selection.dataset,
         (leader.protocol,),
-        f"Of {leader.label}. Every other way promises the same ε, to whoever its row says.",
+        f"Of {leader.label}. Every other way promises that ε or less, to whoever its row says.",
     )
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, [row for each in found for row in each.rows], commands=[question.command])
-not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
+not_private(
+    "The 100 % line, every share and the order of ways",
+    "are measured on the rows, without any noise: what is best for a table tells of its rows.",
+)
 how_computed("best")

@@ -22,7 +22,7 @@ from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.ranking import dots_by_protocol
+from dpcore.figures.tradeoffs.targets import dots_by_protocol
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.tradeoffs.sweep_controls import open_row
@@ -116,7 +116,7 @@ def ranking_of(progress: Progress) -> tuple[Ranked, ...]:
 def _say_best(question: Question, found: tuple[Ranked, ...]) -> None:
     best = found[0]
     sentence = f"is kept by **{best.way.label}**, the most of {counted(len(found), 'way')}"
-    more = f"All are private from the first row, at ε = {question.base.epsilon:g} exactly. "
+    more = f"All are private from the first row, at ε = {question.base.epsilon:g} or less. "
     more += f"Here {_must_be_trusted(best.trusted)}."
     untrusting = _first_trusting(found, Trusted.NOBODY)
     if untrusting is not None and untrusting is not best:

@@ -91,14 +91,17 @@ def cap_controls(delta: float) -> None:
     chosen = session_ledger.cap()
     with st.container(border=True):
         if chosen is None:
-            st.markdown("**Set a cap beforehand.** Every page then refuses what would exceed it.")
+            st.markdown(
+                "**Set a cap beforehand.** Every page whose draws are entered here then refuses "
+                "what would exceed it."
+            )
         else:
             st.markdown(
                 f"**Cap: ε = {plain(chosen.epsilon)} at δ = {say_delta(chosen.delta)}** "
                 f"({one_in(chosen.delta)}) for each person of any one data set, whenever you stop. "
-                "It counts what has been released since it was set, in this visit, and takes the "
-                "noise of each release as fresh. Exact lines and whatever else has a red badge are "
-                "beyond it."
+                "It counts what has been released since it was set, in this visit, but for what "
+                "was forgotten, and takes the noise of each release as fresh. Exact lines and "
+                "whatever else has a red badge are beyond it."
             )
         if session_ledger.is_going_on():
             st.caption("A run goes on beside the pages; a cap can be set once it has ended.")

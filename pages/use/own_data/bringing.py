@@ -18,6 +18,7 @@ from pages.sidebar import own_table
 from pages.sidebar.navigation import PAGES, page_path
 from pages.sidebar.own_table import OwnTable
 from pages.use.own_data import limits
+from pages.widgets import session_ledger
 from pages.widgets.plain_text import plainly, said
 
 _FILE, _TROUBLE = "own_file", "_own_trouble"
@@ -162,10 +163,13 @@ def _about(own: OwnTable, dictionary: Dictionary) -> None:
 
 def _use(own: OwnTable, dictionary: Dictionary) -> None:
     # Before the run, as nothing can move a control that is drawn.
+    before = own.held
     try:
         own_table.use(own, dictionary)
     except ParameterError as error:
         st.session_state[_USE_TROUBLE] = str(error)
+    if before is not None and own.held is not None and own.held is not before:
+        session_ledger.same_people(before.name, own.held.name)
 
 
 def _in_use(own: OwnTable, dictionary: Dictionary) -> None:

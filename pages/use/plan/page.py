@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from dpcore.experiments.pca.sentences import percent
 from pages.server.background_jobs import Progress
 from pages.sidebar.controls import current
 from pages.use.plan import panels
@@ -43,9 +44,9 @@ def draw(question: Question, progress: Progress) -> None:
             st.markdown("## Every ε and number of people")
             people_map(around, question.target, progress.rows("map"))
             st.caption(
-                f"Percent kept in the answer's way. White line: {question.target:.0%} is reached "
-                "to its right. Frame: the answer. Other numbers of people are other people, so "
-                f"every cell is run: the mean of at most {MAP_DRAWS} draws."
+                f"Percent kept in the answer's way. White line: {percent(question.target)} is "
+                "reached to its right. Frame: the answer. Other numbers of people are other "
+                f"people, so every cell is run: the mean of at most {MAP_DRAWS} draws."
             )
     with right:
         if "curve" in progress.arrived:
@@ -79,7 +80,7 @@ with errors_shown():
         promising,
         selection.dataset,
         promising.protocols,
-        "Of the sidebar's ε, until there is an answer." if answer is None else "Of the answer.",
+        "Of the answer." if answer else f"Of ε = {promising.epsilon:g}, until there is an answer.",
     )
     session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
     take_away(PAGE, rows)

@@ -201,7 +201,7 @@ def found_so_far(page: str, question: Question) -> tuple[Recommendation | None, 
 
 
 def _short(field: str, value: float) -> str:
-    return f"{value:,.3g}" if field == "epsilon" else f"{value:,}"
+    return f"ε = {value:,.3g}" if field == "epsilon" else f"{value:,}"
 
 
 _PAGE = (Path(__file__).parent / "summary.html").read_text(encoding="utf-8")

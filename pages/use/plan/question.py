@@ -17,11 +17,10 @@ from dpcore.experiments.analysis.recommendation import Recommendation
 from dpcore.experiments.analysis.target_search import iso_energy_sweep
 from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS, PEOPLE_PER_SITE
 from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.run_cost import RunCost, cost_of_spec
-from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.engine.sweep import RunCost, Sweep, cost_of_spec
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.energy_map import energy_map
+from dpcore.figures.tradeoffs.targets import energy_map
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.parameters.table import ask
 from pages.parameters.use import EVERY_PROTOCOL, WANTED
@@ -96,7 +95,9 @@ def question_of(spec: RunSpec, target: float, field: str, chosen: str) -> Questi
         )
         chosen = EVERY_PROTOCOL
     protocols = None if chosen == EVERY_PROTOCOL else (chosen,)
-    # What is looked for is no part of the question.
+    # What is looked for is no part of the question; moving the slider on top asks nothing anew.
+    if field == "epsilon":
+        spec = replace(spec, epsilon=RunSpec().epsilon)
     base = ways_for(spec.dataset, protocols)[0].spec(spec)
     return Question(base, field, target, protocols)
 

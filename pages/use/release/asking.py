@@ -16,6 +16,7 @@ from tempfile import mkdtemp
 import streamlit as st
 
 from dpcore.errors import ParameterError
+from dpcore.experiments.pca.sentences import counted
 from dpcore.privacy import composed_mu
 from dpcore.privacy.card import one_in, say_delta, say_number
 from dpcore.privacy.filter import spoken_down
@@ -101,6 +102,12 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
     exact = scales.epsilon(wish.delta, wish.epsilon)
     st.markdown(f"**{promise(exact, wish.delta, scales.rows_per_person)}**")
     _spent(wish, scales)
+    if beside := _others(wish.project):
+        st.caption(
+            f":orange-badge[counted apart] {counted(beside, 'other project')} here, each with a "
+            "ledger of its own. Whoever is in two has paid for both, which no ledger and no "
+            "certificate adds up."
+        )
     st.caption(
         f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. Limits, ε, δ and K are "
         "taken to be chosen from what is public, by the plan say: if what the laboratory showed of "
@@ -143,8 +150,8 @@ def _spent(wish: Wish, scales: Scales) -> None:
     project = wish.there
     if project is None:
         st.markdown(
-            f"Nothing is spent yet. The project's cap would be **ε = {say_delta(wish.cap[0])}** at "
-            f"δ = {say_delta(wish.cap[1])}, for good."
+            "Nothing is spent yet in this project. Its cap would be "
+            f"**ε = {say_delta(wish.cap[0])}** at δ = {say_delta(wish.cap[1])}, for good."
         )
         return
     cap, total = project.cap, project.total()
@@ -183,6 +190,11 @@ def _folder_of(name: str) -> Path:
     Raises `ParameterError` if it is no name for a folder.
     """
     return _place() / folder_name("project", name)
+
+
+def _others(name: str) -> int:
+    """How many projects there are beside the one of this name."""
+    return sum(ledger.parent.name != name for ledger in _place().glob(f"*/{LEDGER}"))
 
 
 def _place() -> Path:

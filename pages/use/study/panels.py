@@ -156,8 +156,11 @@ def _promise(plan: StudyPlan, n_attempts: int = 0) -> None:
         f"| {_WHO[who]} | {say_number(plan.epsilon_against(who))} | {plan.unknown(who)} |"
         for who in Adversary
     ]
+    counted_on = (
+        f", counting on {plan.honest} of {len(plan.sites)} hospitals, if {plan.fewest} answer"
+    )
     st.markdown(
-        f"## What holds at δ = {say_delta(plan.delta)}, if {plan.fewest} hospitals answer",
+        f"## What holds at δ = {say_delta(plan.delta)}{counted_on if plan.is_masked else ''}",
         help="An attempt is charged to each hospital's ledger before its noise is drawn; a second "
         "attempt is drawn and charged anew.",
     )

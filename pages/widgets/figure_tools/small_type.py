@@ -13,7 +13,7 @@ from pages.sidebar.navigation import Place
 _PROMISES = "_promises_of_figures"
 # A figure shows many releases: its points at other settings promise something else.
 _OF_ONE = "Each private result at these settings, taken alone:"
-_OPEN = "Exact results, and every share or error measured against them, are not private."
+OPEN = "Exact results, and every share or error measured against them, are not private."
 
 
 def forget_promises() -> None:
@@ -43,7 +43,7 @@ def promises() -> list[str]:
         f"{', '.join(filter(None, titles))}: {said}".removeprefix(": ")
         for said, titles in st.session_state.get(_PROMISES, {}).items()
     ]
-    return [f"{_OF_ONE} {told[0]}", *told[1:], _OPEN] if told else []
+    return [f"{_OF_ONE} {told[0]}", *told[1:], OPEN] if told else []
 
 
 def settings(place: Place) -> str:

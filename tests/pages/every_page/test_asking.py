@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.experiments.engine.control_ranges import MOST_REPETITIONS
-from dpcore.experiments.engine.run_cost import RunCost, cost_of_spec, cost_of_sweeps
-from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.engine.sweep import RunCost, Sweep, cost_of_spec, cost_of_sweeps
 from dpcore.experiments.pca.spec import RunSpec
 from pages.widgets import watched_job
 

@@ -36,6 +36,15 @@ def test_every_step_fills_in_its_words(open_page, key):
     assert len(at.get("image")) >= 1
 
 
+def test_a_mean_that_was_sent_before_is_not_kept_quiet(open_page):
+    def said(**asked):
+        at = open_page("learn/algorithm", **asked)
+        assert not at.exception
+        return any("sent a noisy mean of its rows" in each.value for each in at.caption)
+
+    assert said() and not said(preparation="published")
+
+
 def test_the_site_in_view_can_be_another_or_the_only_one(open_page):
     at = open_page("learn/algorithm", sites="3")
     at.number_input(key="step_site").set_value(3).run()

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from dpcore.privacy import ASSUMED, STATED
+from dpcore.privacy import ASSUMED, STATED, PrivacyBudget, gaussian_mu
+from dpcore.privacy.meaning import gaussian_exceedance
 
 
 def spoken(at) -> str:
@@ -31,6 +32,15 @@ def test_it_answers_first_and_keeps_its_figures(open_page):
         "this noise, μ = 0.53",
         "this threshold",
     ]
+
+
+def test_delta_is_not_said_to_be_the_chance_that_odds_move_further(open_page):
+    """That chance is seven times as large where the controls begin."""
+    at = open_page("learn/promise")
+    asked = PrivacyBudget(1.0, 0.01)
+    assert gaussian_exceedance(1.0, gaussian_mu(asked)) > 0.069
+    (delta,) = (each for each in at.select_slider if each.key == "delta")
+    assert "slack" in delta.label and "chance" not in delta.label and "not the chance" in delta.help
 
 
 def test_the_threshold_moves_the_point(open_page):

@@ -14,19 +14,22 @@ from hypothesis import strategies as st
 from pptx import Presentation
 from pptx.enum.shapes import MSO_SHAPE_TYPE
 
+from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.engine.run_cost import RunCost
+from dpcore.experiments.engine.sweep import RunCost
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from pages.presenting.pins import Pin, from_file, reordered, to_file
+from pages.presenting.views import View
 from pages.use.deck import running
 from pages.use.deck.asked import Asked
 from pages.use.deck.one_file import one_file
 from pages.use.deck.powerpoint import powerpoint
 from pages.use.deck.told import Told
 from pages.widgets.energy_explorer import component
+from pages.widgets.figure_tools.small_type import OPEN
 from pages.widgets.watched_job import Request
 from tests.pages.looking import gone
 
@@ -137,6 +140,8 @@ def test_files_hold_the_numbers_of_the_runs_their_settings_and_promises(open_pag
     (frame,) = (frame for frame in view["frames"] if frame["epsilon"] == 2)
     assert fmean(frame["energies"]["dpdis"]) == pytest.approx(kept, abs=1e-4)
     assert "Seed: 1041" in handed["settings"] and "times as likely" in handed["promises"][0]
+    # What stands beside the promise and is not covered by it goes along with it.
+    assert OPEN in handed["promises"] and page.count(OPEN) == 2
     assert promise["views"] == [] and "guesses about you can be right at ε = 2" in page
 
     first, second = Presentation(BytesIO(powerpoint(deck))).slides
@@ -145,6 +150,7 @@ def test_files_hold_the_numbers_of_the_runs_their_settings_and_promises(open_pag
     assert series["DPdisPCA"][EPSILONS.index(2.0)] == pytest.approx(kept)
     assert series["Exact PCA"] == [1, 1] and len(series) == 3
     assert sum(shape.shape_type == MSO_SHAPE_TYPE.PICTURE for shape in first.shapes) == 2
+    assert any(OPEN in shape.text for shape in first.shapes if shape.has_text_frame)
     notes = first.notes_slide.notes_text_frame.text
     assert "Seed: 1041" in notes and "times as likely" in notes and "seed=1041" in notes
     (guesses,) = (shape.chart for shape in second.shapes if shape.has_chart)
@@ -235,5 +241,8 @@ def test_a_board_s_story_runs_on_named_features_or_on_what_was_brought(open_page
     assert len(pins) == 6 and not at.exception and from_file(to_file(pins).encode()) == pins
     gone(at, "learn/start")
     own = at.session_state["_own_table"]
+    status = dataset_status(own.held.name)
+    said = View(RunSpec(dataset=status.name, sites=12), (), status, "", "").guarantees()
+    assert OPEN in said and said[-1].startswith("A laboratory's results on somebody's own table")
     gone(at, "use/deck").button(key="board").click().run()
     assert at.session_state["_own_table"] is own

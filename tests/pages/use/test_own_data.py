@@ -136,6 +136,23 @@ def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
     assert caches and not any(held_name(key) for cache in caches for key in cache._results)
 
 
+def test_other_limits_are_of_the_same_people_who_have_paid(open_page):
+    at = gone(brought(open_page, "SECRET"), "explore/playground")
+    books, before = at.session_state["_spent"], own_of(at).held.name
+    spent = books[before].spent_by_person().mu
+    at = gone(at, PAGE)
+    (chooser,) = (each for each in at.file_uploader if each.key.startswith("own_dictionary"))
+    wider = marked("SECRET")[1].replace("80", "90")
+    chooser.upload("d.toml", wider.encode(), "application/toml").run()
+    (use,) = (each for each in at.button if each.label == "Use it on every page")
+    use.click().run()
+    books, now = at.session_state["_spent"], own_of(at).held.name
+    assert before not in books and books[now].spent_by_person().mu == pytest.approx(spent)
+    at = gone(at, "explore/playground")
+    assert not at.exception
+    assert books[now].spent_by_person().mu == pytest.approx(2**0.5 * spent)
+
+
 def test_it_is_gone_with_its_session(open_page):
     at = gone(brought(open_page, "SECRET"), "explore/playground")
     table: weakref.ref[HeldTable] = weakref.ref(own_of(at).held)
@@ -227,7 +244,8 @@ def test_a_plan_needs_a_dictionary_alone(open_page, monkeypatch):
 
 def test_a_release_from_a_table_to_a_folder_that_verifies(open_page, tmp_path):
     at = gone(brought(open_page, "SECRET"), RELEASE)
-    assert "Nothing is spent yet" in "".join(texts(at))
+    told = "".join(texts(at))
+    assert "Nothing is spent yet in this project" in told and "counted apart" not in told
     at.button(key="release_now").click().run()
     assert not at.exception and not at.error
     told = "".join(texts(at))
@@ -241,6 +259,9 @@ def test_a_release_from_a_table_to_a_folder_that_verifies(open_page, tmp_path):
     with zipfile.ZipFile(io.BytesIO(zipped(releases[0]))) as archive:
         archive.extractall(tmp_path)
     assert verify(tmp_path / "release-1").holds
+    # Under another name nobody's ledger knows what these people have paid.
+    at.text_input(key="release_project").set_value("others").run()
+    assert "1 other project here, each with a ledger of its own" in "".join(texts(at))
     del at
     gc.collect()
     assert not folder.exists()

@@ -18,6 +18,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import describe
 from pages.use.plan import panels
 from pages.use.plan.panels import how_sure
+from pages.use.plan.question import question_of
 
 
 def find_best(*question, **options):
@@ -107,6 +108,14 @@ def test_what_has_no_r_does_not_blank_the_page(open_page, few_protocols):
     assert not at.error
     assert "CAPE sends no leading directions" in at.warning[0].value
     assert "is the smallest R that keeps 60 %" in texts(at)
+
+
+def test_moving_what_is_looked_for_asks_nothing_anew():
+    asked = [
+        [question_of(RunSpec(epsilon=epsilon), 0.7, field, "every") for epsilon in (1.0, 2.0)]
+        for field in ("epsilon", "sites")
+    ]
+    assert asked[0][0] == asked[0][1] and asked[1][0] != asked[1][1]
 
 
 def test_larger_data_wait_to_be_asked(open_page):
