@@ -24,7 +24,8 @@ from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.kept_moments import keeping, kept_or_made
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
-from dpcore.experiments.pca.runs import Assessed, PcaRow, assessed, draw_subspaces, run_repetitions
+from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
+from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES

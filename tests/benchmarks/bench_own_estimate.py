@@ -29,7 +29,7 @@ from dpcore.arrays import FloatArray
 from dpcore.data import list_datasets
 from dpcore.experiments.pca import self_assessed
 from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.runs import Assessed, assessed
+from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.self_assessment import Estimate
 from dpcore.spectra import SiteRows

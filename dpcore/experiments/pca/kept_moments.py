@@ -51,9 +51,8 @@ def kept_or_made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
         made = site_data(key, read)
         # A file that was exchanged while it was read would be kept under the other one's name.
         rows.are_these = _digests(key.dataset) == digests
-        if rows.are_these and (arrays := _packed(made)) is not None:
-            np.savez(packed := BytesIO(), allow_pickle=False, **arrays)
-            store.keep_content(identity, packed.getvalue())
+        if rows.are_these:
+            _keep(store, identity, _packed(made))
     else:
         made = _unpacked(content, rows)
     if not isinstance(made.moments, SiteRows):
@@ -143,6 +142,12 @@ def _packed(data: SiteData) -> dict[str, AnyArray] | None:
     triangles = [_triangle(own) for own in moments.second_moments]
     whole = [each for each in triangles if each is not None]
     return arrays | {"triangles": np.stack(whole)} if len(whole) == len(triangles) else None
+
+
+def _keep(store: Store, identity: list[object], arrays: dict[str, AnyArray] | None) -> None:
+    if arrays is not None:
+        np.savez(packed := BytesIO(), allow_pickle=False, **arrays)
+        store.keep_content(identity, packed.getvalue())
 
 
 def _unpacked(content: bytes, read: Callable[[], FloatArray]) -> SiteData:

@@ -1,14 +1,11 @@
-"""Running a spec: tidy rows, one a (protocol, repetition), and what releases say of themselves."""
+"""Running a spec: tidy rows, one a (protocol, repetition)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypedDict
-
-import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.engine.experiment import row_from
@@ -17,13 +14,11 @@ from dpcore.experiments.engine.work_units import one_blas_thread
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
-from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.draw import THREADED_FROM_FEATURES
-from dpcore.pca.protocols.entry import Protocol, raw_row_bytes, whole_matrix_bytes
+from dpcore.pca.protocols.entry import raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
-from dpcore.pca.self_assessment import Assessment
 from dpcore.pca.site import SiteAtWork
-from dpcore.spectra import SiteRows, captured_energy, cumulative_energy, leading_eigenpairs
+from dpcore.spectra import captured_energy
 from dpcore.streams import Repetition
 
 
@@ -222,79 +217,3 @@ def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaR
     for repetition in range(spec.repetitions):
         problem = problems(spec.problem_key(repetition))
         yield from run_repetitions([spec], problem, repetition)[0]
-
-
-@dataclass(frozen=True, eq=False)
-class Assessed:
-    """One release: its own assessment, and the truth, which is not private.
-
-    own: None where the release cannot tell.
-    variances: shape (n_components,). v_i^T A v_i on the second moment of the rows it was made from:
-        those of the first site for a site alone, of everybody else.
-    total: tr A.
-    optimum: Of the best subspace of this dimension.
-    """
-
-    own: Assessment | None
-    variances: FloatArray
-    total: float
-    optimum: float
-
-    @property
-    def energy(self) -> float:
-        return float(self.variances.sum())
-
-    @property
-    def energy_ratio(self) -> float:
-        return self.energy / self.optimum
-
-
-def assessed(
-    spec: RunSpec, problem: Problem, repetition: int = 0, **options: Any
-) -> dict[str, Assessed]:
-    """What each protocol's release in one repetition says of itself, and the truth.
-
-    The noise is that of `draw_subspaces`; options are as `Draw` takes them. Nothing is drawn but
-    for protocols whose release can tell.
-    """
-    entries = [protocol(key) for key in spec.protocols]
-    settings = spec.settings(problem.n_features, problem.default_components)
-    draw = Draw(
-        problem.moments,
-        settings,
-        Repetition(spec.seed, repetition),
-        proxies=any(each.wants_proxies for each in entries if each.average is not None),
-        average=any(each.wants_average for each in entries),
-        **options,
-    )
-    found = {}
-    with one_blas_thread():
-        for each in entries:
-            if each.average is not None:
-                found[each.key] = _assessed(each, each.average(draw), draw)
-    return found
-
-
-def _assessed(entry: Protocol, average: NoisyAverage, draw: Draw) -> Assessed:
-    exact = _exact(entry, average, draw)
-    n_components = draw.settings.n_components
-    energies = cumulative_energy(average.subspace(draw.settings).components, exact)
-    return Assessed(
-        own=entry.assess(draw),
-        variances=np.diff(energies, prepend=0.0),
-        total=float(exact.trace()),
-        optimum=float(leading_eigenpairs(exact, n_components)[0].sum()),
-    )
-
-
-def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
-    """What the noise was added to, around what it is centred around."""
-    if draw.settings.on_sphere and average.centre is not None:
-        exact = draw.moment_around(average.centre, 0 if entry.is_alone else None)
-        return exact.astype(np.float64)
-    rows = draw.moments
-    moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
-    moments = moments.at((0,)) if entry.is_alone else moments
-    mean = moments.weights @ moments.means
-    pooled = moments.pooled()
-    return pooled if average.centre is None else pooled - np.outer(mean, mean)

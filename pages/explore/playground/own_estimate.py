@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.pca.runs import Assessed
+from dpcore.experiments.pca.self_assessed import Assessed
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.components.variances import variances_svg

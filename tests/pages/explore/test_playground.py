@@ -15,7 +15,7 @@ from dpcore.data.catalog import CATALOG
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.runs import assessed
+from dpcore.experiments.pca.self_assessed import assessed
 from dpcore.experiments.pca.sentences import percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec
 from pages.explore.playground.limits_table import edited
