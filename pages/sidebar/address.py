@@ -148,7 +148,7 @@ def corrected() -> Asked:
     _respell(known, taken)
     # Kept before the page runs: a page that starts over has no such address any more.
     st.session_state.setdefault(_REFUSED, {}).update(
-        {name: (sentence, _NOT_LOOKED) for name, sentence in refused.items()}
+        {name: (sentence, _NOT_LOOKED, _page()) for name, sentence in refused.items()}
     )
     return Asked(
         {name: written for name, written in taken.items() if name not in st.session_state},
@@ -201,10 +201,10 @@ def _respell(asked: Written, taken: Written) -> None:
         address.set_initial_query_params_from_current()
 
 
-def _refused_by_controls(new: Written) -> dict[str, tuple[str, object]]:
+def _refused_by_controls(new: Written) -> dict[str, tuple[str, object, str]]:
     """What is right by the table, and beyond what the present data or settings have."""
     return {
-        name: (_sentence(name, written), st.session_state[name])
+        name: (_sentence(name, written), st.session_state[name], _page())
         for name, written in new.items()
         if name in st.session_state and known(name).spelled(st.session_state[name]) != written
     }
@@ -219,21 +219,27 @@ def _sentence(name: str, written: list[str]) -> str:
 
 def _say_refused() -> None:
     refused = st.session_state[_REFUSED]
-    for name, (sentence, shown) in list(refused.items()):
+    for name, (sentence, shown, page) in list(refused.items()):
         if shown is _NOT_LOOKED:
             # A control that the page is yet to draw will stand at its default.
             default = known(name).default
-            refused[name] = (sentence, st.session_state.get(name, default))
-        elif name not in st.session_state or st.session_state[name] != shown:
+            refused[name] = (sentence, st.session_state.get(name, default), page)
+        # Of a control that this page does not draw, there is nothing to move.
+        elif st.session_state[name] != shown if name in st.session_state else page != _page():
             del refused[name]
             continue
         _say_one(name)
 
 
 def _say_one(name: str) -> None:
-    sentence, shown = st.session_state[_REFUSED][name]
+    sentence, shown, _ = st.session_state[_REFUSED][name]
     value = "" if shown is None else ", ".join(known(name).spelled(shown))
     st.warning(f"{sentence}: {f'showing {plainly(value)}' if value else 'its default is used'}.")
+
+
+def _page() -> str:
+    context = get_script_run_ctx()
+    return "" if context is None else context.page_script_hash
 
 
 def _say_unknown(names: tuple[str, ...]) -> None:

@@ -71,12 +71,12 @@ def promised_by_first_site(
 
 def dpdis(draw: Draw) -> Subspace:
     """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
-    return average_of_proxies(draw).subspace(draw.settings)
+    return average_of_sites(draw, draw.proxies()).subspace(draw.settings)
 
 
 def full(draw: Draw) -> Subspace:
     """Every site sends its whole noisy second moment: no truncation error, more to send."""
-    return average_of_matrices(draw).subspace(draw.settings)
+    return average_of_sites(draw, draw.whole_matrices()).subspace(draw.settings)
 
 
 def local(draw: Draw) -> Subspace:

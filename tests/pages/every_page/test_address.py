@@ -45,6 +45,14 @@ def test_a_page_s_own_controls_are_watched_too(open_page):
     )
 
 
+def test_what_a_page_does_not_draw_is_told_as_long_as_one_is_there(open_page):
+    at = open_page("explore/statistics", stat_bins="1_000")
+    for _ in range(2):
+        assert any("stat_bins must be" in warning.value for warning in at.warning)
+        at.run()
+    assert not gone(at, "learn/start").warning
+
+
 def test_a_good_address_is_not_commented_on(open_page):
     assert not open_page(
         "explore/playground", epsilon="0.5", dataset="digits", repetitions="2", sites="5"
