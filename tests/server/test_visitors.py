@@ -151,8 +151,10 @@ def test_a_released_slider_draws_what_follows_it_and_not_the_rest(server):
     assert opened.kinds.count("slider") > released.kinds.count("slider") == 1
     assert len(released.kinds) < 0.6 * len(opened.kinds)
     for told in (released, moved):
-        assert json.loads(told.handed["energy_slider"])["epsilon"] == 5.0
-        assert "epsilon=5" in json.loads(told.handed["foot_history"])["query"]
+        [slider] = json.loads(told.handed["energy_slider"])
+        assert slider["epsilon"] == 5.0
+        [foot] = json.loads(told.handed["foot_history"])
+        assert "epsilon=5" in foot["query"]
     # What the control out of sight says is what a browser sends with the next move.
     assert released.set_to == {"epsilon": "5"}
     # Paid, beside what was shown before.
