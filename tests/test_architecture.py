@@ -9,23 +9,15 @@ import ast
 import re
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-
-# The most there may be, in lines, files and names.
-LONGEST_FILE = 300
-LONGEST_PAGE = 100
-LONGEST_FUNCTION = 80
-MEDIAN_FUNCTION = 8
-FULLEST_FOLDER = 15
 
 LEAVES = {"arrays", "blocks", "errors", "streams"}
 FOUNDATIONS = {"privacy", "data"}
@@ -267,41 +259,6 @@ def caches_have_one_home_and_no_visitor_can_empty_them() -> Breaches:
 
 
 @rule
-def files_are_short() -> Breaches:
-    """A file is read in one sitting; a page is controls, one cached call and figures."""
-    for source in FILES:
-        is_page = source.parts[0] == "pages" and source.parts[-1] in ("page", "start", "tutorials")
-        n_lines, most = source.text.count("\n"), LONGEST_PAGE if is_page else LONGEST_FILE
-        if n_lines > most:
-            yield f"{source.name}:{n_lines} is longer than {most} lines"
-
-
-@rule
-def functions_are_short() -> Breaches:
-    """One screen each, docstring included; half of them at most eight lines."""
-    lengths = []
-    for source in FILES:
-        for node in source.functions:
-            lengths.append(int(node.end_lineno or 0) - node.lineno + 1)
-            if lengths[-1] > LONGEST_FUNCTION:
-                yield f"{source.name}:{node.lineno} {node.name} has {lengths[-1]} lines"
-    if median(lengths) > MEDIAN_FUNCTION:
-        yield f"the median function has {median(lengths)} lines, not {MEDIAN_FUNCTION}"
-
-
-@rule
-def folders_are_rooms_and_neither_halls_nor_boxes() -> Breaches:
-    """A reader takes in some fifteen names; a folder of one file is a file."""
-    held = Counter(source.path.parent for source in FILES if source.parts[-1] != "__init__")
-    inside = {parent for folder in held for parent in folder.parents}
-    for folder, count in held.items():
-        if count > FULLEST_FOLDER:
-            yield f"{folder.relative_to(REPOSITORY)}: {count} files, not {FULLEST_FOLDER}"
-        if count == 1 and folder not in inside:
-            yield f"{folder.relative_to(REPOSITORY)}: a folder of one file"
-
-
-@rule
 def names_are_not_used_twice() -> Breaches:
     """A file is called what is inside; what a room computes, another may draw by the same name."""
     places = defaultdict(list)
@@ -421,9 +378,6 @@ BREAKING = {
         "pages/x.py",
         "st.cache_data.clear()",
     ),
-    "files_are_short": ("dpcore/x.py", "x = 1\n" * 1000),
-    "functions_are_short": ("dpcore/x.py", "def f():\n" + "    x = 1\n" * 200),
-    "folders_are_rooms_and_neither_halls_nor_boxes": ("dpcore/new/x.py", ""),
     "names_are_not_used_twice": ("dpcore/pca/protocols/draw.py", ""),
     "there_are_no_grab_bags": ("dpcore/pca/utils.py", ""),
     "nothing_is_executed_from_text": ("dpcore/pca/x.py", "exec('f()')"),
