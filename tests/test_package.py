@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from servers import running_server
+from visitors import Shown, visitor
 
 import dpcore
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+RECORD = f"dp_pca_lab-{dpcore.__version__}.dist-info/RECORD"
 # The others are named alike.
 DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-pptx"}
 # Where a library may be imported that `pip install .` does not bring, and the extra that does.
@@ -96,14 +100,8 @@ def test_the_declared_dependencies_are_what_is_imported():
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy: a build leaves folders behind."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(REPOSITORY / name, folder)
-    shutil.copytree(
-        REPOSITORY / "dpcore", folder / "dpcore", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", folder, folder)
+    pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", folder, REPOSITORY)
     (built,) = folder.glob("*.whl")
     return built
 
@@ -114,18 +112,25 @@ def pip(*arguments: object) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.fixture(scope="session")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of an environment's programs: the wheel, and of what is here only what it declares."""
-    home = tmp_path_factory.mktemp("environment")
+def environment_with(wheel: Path, requirements: list[str], home: Path) -> Path:
+    """Folder of an environment's programs: the wheel, and of what is here what it declares."""
     venv.create(home, symlinks=True)
     (libraries,) = home.glob("lib/python*/site-packages")
-    for name in needed_by(PROJECT["dependencies"]):
-        files = distribution(name).files or ()
+    for name in needed_by(requirements):
+        try:
+            files = distribution(name).files or ()
+        except PackageNotFoundError:
+            continue  # of another system
         for part in {file.parts[0] for file in files} - {"..", "__pycache__"}:
-            (libraries / part).symlink_to(Path(str(distribution(name).locate_file(part))))
+            if not (libraries / part).exists():
+                (libraries / part).symlink_to(Path(str(distribution(name).locate_file(part))))
     pip("--python", home / "bin" / "python", "install", "--no-deps", "--no-index", wheel)
     return home / "bin"
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environment_with(wheel, PROJECT["dependencies"], tmp_path_factory.mktemp("core"))
 
 
 @pytest.fixture
@@ -150,15 +155,67 @@ def call(installed: Path, tmp_path: Path):
     return call
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel):
-    names = zipfile.ZipFile(wheel).namelist()
-    tops = {name.split("/")[0] for name in names}
-    assert tops == {"dpcore", f"dp_pca_lab-{dpcore.__version__}.dist-info"}
-    assert "dpcore/py.typed" in names
-    sources = {
-        path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "dpcore").rglob("*.py")
+def test_the_wheel_holds_the_package_the_dashboard_and_nothing_else(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name.split("/")[0] for name in names} == {
+        "dpcore", "dp_pca_lab", f"dp_pca_lab-{dpcore.__version__}.dist-info",
+    }  # fmt: skip
+    assert wheel.stat().st_size <= 6_000_000
+    listed = ("git", "ls-files", "dpcore", "pages", "app.py", "assets", ".streamlit")
+    tracked = subprocess.run(listed, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    expected = {
+        name if name.startswith("dpcore/") else f"dp_pca_lab/{name}"
+        for name in tracked.stdout.splitlines()
+        if (REPOSITORY / name).exists()
     }
-    assert sources <= set(names)
+    assert {name for name in names if ".dist-info/" not in name} >= expected
+
+
+def test_a_source_distribution_builds_the_same_wheel(wheel, tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "-d", str(tmp_path)]
+    done = subprocess.run(build, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (source,) = tmp_path.glob("*.tar.gz")
+    pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", tmp_path, source)
+    (again,) = tmp_path.glob("*.whl")
+    # RECORD lists every file with its hash.
+    assert zipfile.ZipFile(again).read(f"{RECORD}") == zipfile.ZipFile(wheel).read(f"{RECORD}")
+
+
+def test_the_extra_pins_is_what_requirements_txt_says():
+    pinned = (REPOSITORY / "requirements.txt").read_text().splitlines()
+    assert EXTRAS["pins"] == [line for line in pinned if line and not line.startswith("#")]
+
+
+def test_without_its_extra_the_dashboard_says_what_to_install(installed, tmp_path):
+    done = subprocess.run(
+        [installed / "dp-pca-lab"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "without streamlit, plotly" in done.stderr
+    assert "pip install 'dp-pca-lab[dashboard]'" in done.stderr
+
+
+def test_the_dashboard_opens_from_the_wheel_in_an_empty_folder_and_home(wheel, tmp_path):
+    needs = [*PROJECT["dependencies"], *EXTRAS["dashboard"]]
+    programs = environment_with(wheel, needs, tmp_path / "environment")
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    command = [programs / "dp-pca-lab", "--server.headless", "true"]
+    environment = {"HOME": str(folder), "PATH": os.environ["PATH"]}
+
+    async def first_page(address: str) -> Shown:
+        async with visitor(address) as tab:
+            return await tab.run()
+
+    with (
+        running_server(command, cwd=folder, env=environment) as (address, _),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        shown = pool.submit(asyncio.run, first_page(address)).result()
+    assert shown.is_whole
+    assert shown.is_answered
 
 
 # One line a command; the figures bring every path out of the package that there is.

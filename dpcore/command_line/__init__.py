@@ -12,6 +12,7 @@ from dpcore.command_line import reproduce, sweep
 from dpcore.command_line.audit import add_audit_command
 from dpcore.command_line.best import add_best_command
 from dpcore.command_line.cca import add_cca_command
+from dpcore.command_line.dashboard import add_dashboard_command
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.command_line.output import (
     ASIDE,
@@ -50,6 +51,7 @@ examples:
     --epsilon 1 --delta 1e-6 --components 3 --project survey/project --name first --cap 3 1e-6
   python -m dpcore run --data survey/table.csv --dictionary survey/dictionary.toml
   python -m dpcore study demo
+  python -m dpcore dashboard
   python -m dpcore verify survey/project/releases/first
 
 exit status:
@@ -139,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     add_cca_command(commands)
     add_release_commands(commands)
     add_study_command(commands)
+    add_dashboard_command(commands)
     return parser
 
 

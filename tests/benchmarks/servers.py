@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -18,18 +18,31 @@ from typing import IO
 def running_app(
     script: Path, *, log: IO[bytes] | None = None, **environment: str
 ) -> Iterator[tuple[str, subprocess.Popen]]:
+    """(address, process) of a script of this checkout, run by this Python's Streamlit."""
+    command = (sys.executable, "-m", "streamlit", "run", str(script))
+    with running_server(
+        (*command, "--server.headless", "true", "--browser.gatherUsageStats", "false"),
+        log=log, cwd=script.parent, env=os.environ | environment,
+    ) as running:  # fmt: skip
+        yield running
+
+
+@contextmanager
+def running_server(
+    command: Sequence[str | Path],
+    *,
+    log: IO[bytes] | None = None,
+    cwd: Path,
+    env: Mapping[str, str],
+) -> Iterator[tuple[str, subprocess.Popen]]:
     """(address, process) of a server that answers its health check; what it says goes to a log."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "streamlit", "run", str(script)),
-            *("--server.headless", "true", "--browser.gatherUsageStats", "false"),
-            *("--server.address", "127.0.0.1", "--server.port", str(port)),
-        ],
-        cwd=script.parent,
-        env=os.environ | environment,
+        [*command, "--server.address", "127.0.0.1", "--server.port", str(port)],
+        cwd=cwd,
+        env=env,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL if log is None else log,
     )
