@@ -20,6 +20,7 @@ from dpcore.data.readers import (
     kddcup,
     localization,
     mfeat,
+    mnist_small,
     pictures,
     synthetic,
 )
@@ -79,6 +80,16 @@ class Entry:
 # A byte of grey over 255, by the format of the files.
 _GREY = (ColumnRange("pixels", 784, 0.0, 1.0),)
 _ENTRIES = (
+    Entry(
+        "mnist-small",
+        "MNIST 14 × 14",
+        mnist_small.N_ROWS,
+        mnist_small.SIDE**2,
+        20,
+        (Source(mnist_small.load_mnist_small),),
+        image_shape=(mnist_small.SIDE, mnist_small.SIDE),
+        ranges=(ColumnRange("pixels", mnist_small.SIDE**2, 0.0, 1.0),),
+    ),
     Entry(
         "digits",
         "Digits 8 × 8",

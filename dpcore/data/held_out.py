@@ -11,8 +11,9 @@ from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.data.catalog import entry_of
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.loading import load_dataset
-from dpcore.data.official import OfficialFile, find_data_home, read_idx
+from dpcore.data.official import find_data_home, read_idx
 from dpcore.data.preparation import prepare
+from dpcore.data.readers.pictures import TEST_FILES
 from dpcore.data.row_norms import shorten
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
@@ -20,26 +21,6 @@ from dpcore.streams import Purpose, stream
 _TEST_SHARE = 0.25
 _MOST_TESTED = 10_000
 _HELD_OUT = 10
-
-# Pictures and labels of the official test halves, which nobody trains on.
-_TEST_FILES = {
-    name: tuple(
-        OfficialFile(f"t10k-{part}-ubyte.gz", content_sha256=content_sha256, name_is_shared=True)
-        for part, content_sha256 in (("images-idx3", pictures), ("labels-idx1", labels))
-    )
-    for name, pictures, labels in (
-        (
-            "mnist",
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        ),
-        (
-            "fashion-mnist",
-            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-        ),
-    )
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +146,7 @@ def _official_test_half(
     name: str, data_home: str | os.PathLike[str] | None
 ) -> tuple[FloatArray, IntArray] | None:
     home = find_data_home(data_home)
-    wanted = _TEST_FILES.get(name, ())
+    wanted = TEST_FILES.get(name, ())
     located = (entry_of(name).locate(file, home) for file in wanted)
     files = [file for file in located if file is not None]
     if not wanted or len(files) < len(wanted):

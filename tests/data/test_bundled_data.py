@@ -5,12 +5,13 @@ import pytest
 from scipy import stats
 
 from dpcore.data import list_datasets, load_dataset
-from dpcore.data.readers import bundled, synthetic
+from dpcore.data.readers import bundled, mnist_small, synthetic
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 
 # Name, rows, columns, default K.
 CATALOGUE = (
+    ("mnist-small", 10_000, 196, 20),
     ("digits", 1_797, 64, 10),
     ("patches", 60_000, 784, 50),
     ("synthetic", 60_000, 200, 50),
@@ -24,7 +25,7 @@ CATALOGUE = (
     ("census", 199_523, 513, 8),
     ("mfeat", 2_000, 649, None),
 )
-BUNDLED = ("digits", "patches", "synthetic", "synthetic-2012")
+BUNDLED = ("mnist-small", "digits", "patches", "synthetic", "synthetic-2012")
 
 
 def test_the_catalogue_is_the_designs(tmp_path):
@@ -67,9 +68,29 @@ def assert_agrees_with_the_catalogue(dataset, status):
     else:
         assert dataset.column_limits is None
     # Chosen from the domain, so rows may be longer; but it is to be a bound for most of them.
-    norms = np.linalg.norm(dataset.X[:5_000].astype(np.float64), axis=1)
-    assert np.mean(norms <= dataset.public_norm_bound) > 0.8
-    assert np.median(norms) > dataset.public_norm_bound / 3
+    centre, radius = dataset.public_ball
+    norms = np.linalg.norm(dataset.X[:5_000] - centre, axis=1)
+    assert np.mean(norms <= radius) > 0.8
+    assert np.median(norms) > radius / 3
+
+
+def test_mnist_small_has_every_numeral_and_a_bound_that_no_picture_can_exceed():
+    dataset = load_dataset("mnist-small")
+    assert dataset.X.dtype == np.float32
+    # The counts of MNIST's test half, as published.
+    assert np.bincount(dataset.labels).tolist() == [
+        980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009,
+    ]  # fmt: skip
+    assert dataset.public_norm_bound == np.linalg.norm(np.ones(196))
+    # By the pixels' limits half as much, about their middle; still of any picture.
+    centre, radius = dataset.public_ball
+    assert np.array_equal(centre, np.full(196, 0.5)) and radius == pytest.approx(7.0)
+    assert "CC BY-SA 3.0" in dataset.provenance
+
+
+def test_means_of_blocks_are_rounded_half_up():
+    pictures = np.array([[[0, 1, 255, 255], [0, 1, 255, 254], [0, 0, 1, 1], [0, 1, 0, 0]]])
+    assert mnist_small.halved(pictures.astype(np.uint8)).tolist() == [[[1, 255], [0, 1]]]
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -179,7 +200,7 @@ def test_n_samples_draws_rows_of_the_data_set():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (dict(name="imagenet"), "dataset must be one of digits, .*, mfeat, got 'imagenet'"),
+        (dict(name="imagenet"), "dataset must be one of mnist-small, .*, mfeat, got 'imagenet'"),
         (dict(name="digits", n_samples=1798), "n_samples must be at most 1797"),
         (dict(name="synthetic", n_samples=1), "n_samples must be at least 2, got 1"),
         (dict(name="synthetic", n_samples=0), "n_samples must be at least 2, got 0"),

@@ -13,7 +13,8 @@ from test_bundled_data import assert_agrees_with_the_catalogue
 
 from dpcore.data import list_datasets, load_dataset, official, prepare
 from dpcore.data.catalog import CATALOG
-from dpcore.data.readers import pictures
+from dpcore.data.official import LocalFile, read_idx
+from dpcore.data.readers import mnist_small, pictures
 from dpcore.errors import DataUnavailable
 
 PARTS = {"covtype": 20_000, "localization": 16_486, "census": 99_762}
@@ -53,6 +54,21 @@ def _load_and_check(name, home):
         prepared = prepare(dataset, mode=mode)
         assert np.linalg.norm(prepared.X[:5_000].astype(np.float64), axis=1).max() <= 1.0
     return dataset
+
+
+def test_mnist_small_is_made_again_from_the_official_files(shared_datasets, tmp_path):
+    bundled = load_dataset("mnist-small")
+    means, labels = mnist_small.read_official(shared_datasets)
+    assert np.array_equal(bundled.X, means.reshape(10_000, 196) / np.float32(255))
+    assert np.array_equal(bundled.labels, labels)
+    mnist_small.write_bundle(shared_datasets, tmp_path)
+    for file in mnist_small.BUNDLED:
+        assert read_idx(LocalFile(tmp_path / file.name, file)).size
+
+
+def test_mnist_small_cannot_be_made_from_other_files(tmp_path):
+    with pytest.raises(DataUnavailable, match="t10k-images-idx3-ubyte.gz, t10k-labels"):
+        mnist_small.write_bundle(tmp_path, tmp_path)
 
 
 def test_mnist_pixels_and_labels(shared_datasets):

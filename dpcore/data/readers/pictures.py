@@ -65,6 +65,26 @@ FASHION_FILES = (
     ),
 )
 
+# Pictures and labels of the official test halves, which nobody trains on.
+TEST_FILES = {
+    name: tuple(
+        OfficialFile(f"t10k-{part}-ubyte.gz", content_sha256=content_sha256, name_is_shared=True)
+        for part, content_sha256 in (("images-idx3", pictures), ("labels-idx1", labels))
+    )
+    for name, pictures, labels in (
+        (
+            "mnist",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ),
+        (
+            "fashion-mnist",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ),
+    )
+}
+
 _FASHION_LABELS = tuple(
     "T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot".split(",")
 )
