@@ -1,5 +1,6 @@
-"""Second moments, leading eigenpairs, captured energy, principal angles."""
+"""Second moments, denoising, leading eigenpairs, captured energy, principal angles."""
 
+from dpcore.spectra.denoise import COLUMNS, PublicBasis, cosine_basis, denoise
 from dpcore.spectra.eigen import (
     few_of_many,
     leading_eigenpairs,
@@ -19,14 +20,18 @@ from dpcore.spectra.site_rows import SiteRows
 from dpcore.spectra.spectrum import CRITERIA, Spectrum
 
 __all__ = [
+    "COLUMNS",
     "CRITERIA",
+    "PublicBasis",
     "RunningMoments",
     "SiteMoments",
     "SiteRows",
     "Spectrum",
     "align_signs",
     "captured_energy",
+    "cosine_basis",
     "cumulative_energy",
+    "denoise",
     "few_of_many",
     "leading_eigenpairs",
     "leading_eigenpairs_of_many",

@@ -1,0 +1,207 @@
+"""Denoising: what it gains where its model holds, what it leaves alone, and what it reads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.spectra import COLUMNS, PublicBasis, captured_energy, cosine_basis, denoise
+from dpcore.spectra.eigen import leading_eigenpairs
+
+SHAPES = ["isometric", "triangle"]
+
+
+def second_moment(rng, variances, n_samples=60):
+    """Of rows whose columns have these variances: the law that the model writes down."""
+    rows = rng.normal(size=(n_samples, len(variances))) * np.sqrt(variances)
+    return rows.T @ rows / n_samples
+
+
+def smooth_pictures(rng, shape, n_samples=400):
+    """Second moment of pictures that are smooth, as their cosines fall with frequency."""
+    basis = cosine_basis(shape)
+    scale = (1 + basis.frequencies) ** -1.5
+    moment = second_moment(rng, scale**2, n_samples)
+    moment /= np.trace(moment)
+    pixels = basis.back(moment)
+    return (pixels + pixels.T) / 2
+
+
+def error(estimate, exact):
+    return float(np.linalg.norm(estimate - exact))
+
+
+def noisy(rng, exact, sigma, shape="isometric"):
+    return exact + symmetric_gaussian_noise(len(exact), sigma, shape=shape, rng=rng)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_columns_of_different_variance_are_told_from_noise(rng, shape):
+    exact = second_moment(rng, np.geomspace(1, 1e-3, 80))
+    before = noisy(rng, exact, 0.1, shape)
+    after = denoise(before, 0.1, noise=shape)
+    # The noise is 8 long over all entries; what is left is in the few columns that are large.
+    assert error(after, exact) < 0.5 * error(before, exact)
+    pairs = (leading_eigenpairs(matrix, 5)[1] for matrix in (before, after))
+    kept = [captured_energy(components, exact) for components in pairs]
+    assert kept[1] > kept[0]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_smooth_pictures_are_told_from_noise_by_their_frequencies(rng, shape):
+    exact = smooth_pictures(rng, (10, 12))
+    before = noisy(rng, exact, 0.02, shape)
+    alone = denoise(before, 0.02, noise=shape)
+    cosines = denoise(before, 0.02, bases=[cosine_basis((10, 12))], noise=shape)
+    assert error(cosines, exact) < 0.5 * error(before, exact)
+    assert error(cosines, exact) < error(alone, exact) < error(before, exact)
+
+
+def test_nothing_is_lost_where_no_column_differs(rng):
+    """Rotation invariance: columns hold no knowledge, and the directions are those of before."""
+    rows = rng.normal(size=(30, 60))
+    exact = rows.T @ rows / 30
+    before = noisy(rng, exact, 0.5)
+    after = denoise(before, 0.5)
+    assert error(after, exact) < error(before, exact)
+    kept = [captured_energy(leading_eigenpairs(matrix, 5)[1], exact) for matrix in (before, after)]
+    assert kept[1] > 0.9 * kept[0]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("bases", [[COLUMNS], [cosine_basis((6, 7))]])
+def test_less_noise_is_changed_less_and_none_not_at_all(rng, shape, bases):
+    exact = smooth_pictures(rng, (6, 7))
+    changes = [
+        error(denoise(noisy(np.random.default_rng(1), exact, sigma, shape), sigma, bases=bases,
+                      noise=shape), noisy(np.random.default_rng(1), exact, sigma, shape)) / sigma
+        for sigma in (1e-1, 1e-7)
+    ]  # fmt: skip
+    assert changes[1] < 0.05 * changes[0]
+    assert denoise(exact, 0.0, bases=bases, noise=shape) is exact
+
+
+@pytest.mark.parametrize("bases", [[COLUMNS], [COLUMNS, cosine_basis((4, 5))]])
+def test_units_do_not_matter(rng, bases):
+    exact = smooth_pictures(rng, (4, 5))
+    before = noisy(rng, exact, 0.05)
+    small = denoise(before, 0.05, bases=bases)
+    large = denoise(1024 * before, 1024 * 0.05, bases=bases)
+    np.testing.assert_allclose(large, 1024 * small, rtol=1e-9, atol=1e-12)
+
+
+def test_the_order_and_the_sign_of_columns_do_not_matter(rng):
+    before = noisy(rng, second_moment(rng, np.geomspace(1, 0.01, 30)), 0.2)
+    order, signs = rng.permutation(30), rng.choice([-1.0, 1.0], 30)
+    moved = before[np.ix_(order, order)] * np.outer(signs, signs)
+    expected = denoise(before, 0.2)[np.ix_(order, order)] * np.outer(signs, signs)
+    np.testing.assert_allclose(denoise(moved, 0.2), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_basis_of_ones_own_is_the_columns_of_what_it_turns_into(rng):
+    turn = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+    before = noisy(rng, second_moment(rng, np.geomspace(1, 0.01, 20)), 0.1)
+    own = PublicBasis("turned", (turn,))
+    there = denoise(turn @ before @ turn.T, 0.1)
+    np.testing.assert_allclose(
+        denoise(before, 0.1, bases=[own]), turn.T @ there @ turn, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_several_bases_give_the_mean_of_their_answers(rng):
+    before = noisy(rng, smooth_pictures(rng, (5, 5)), 0.05)
+    bases = [COLUMNS, cosine_basis((5, 5))]
+    one_by_one = [denoise(before, 0.05, bases=[basis]) for basis in bases]
+    np.testing.assert_allclose(denoise(before, 0.05, bases=bases), sum(one_by_one) / 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("number", [1, 2])
+def test_symmetric_in_its_precision_and_the_arguments_are_left_as_they_are(rng, dtype, number):
+    bases = [COLUMNS, cosine_basis((6, 6))][:number]
+    before = noisy(rng, smooth_pictures(rng, (6, 6)), 0.05).astype(dtype)
+    copy = before.copy()
+    after = denoise(before, 0.05, bases=bases)
+    assert after.dtype == dtype
+    np.testing.assert_array_equal(after, after.T)
+    np.testing.assert_array_equal(before, copy)
+
+
+def test_sites_at_once_or_one_by_one(rng):
+    sigmas = np.array([0.1, 0.3, 0.0])
+    exact = [second_moment(rng, np.geomspace(1, 0.01, 12)) for _ in sigmas]
+    before = np.stack([noisy(rng, *each) for each in zip(exact, sigmas, strict=True)])
+    one_by_one = [denoise(*each) for each in zip(before, sigmas, strict=True)]
+    np.testing.assert_array_equal(denoise(before, sigmas), one_by_one)
+
+
+def test_where_noise_drowns_everything_the_answer_is_finite_and_small(rng):
+    for bases in ([COLUMNS], [cosine_basis((8, 8))]):
+        exact = smooth_pictures(rng, (8, 8))
+        before = noisy(rng, exact, 1e3)
+        after = denoise(before, 1e3, bases=bases)
+        assert np.isfinite(after).all()
+        assert error(after, exact) < 0.5 * error(before, exact)
+
+
+@pytest.mark.parametrize("noise", SHAPES)
+@pytest.mark.parametrize("basis", [cosine_basis((3, 4)), "turned"])
+def test_the_noise_on_a_turned_diagonal_is_what_is_reckoned_with(rng, noise, basis, false_alarm):
+    if basis == "turned":
+        basis = PublicBasis("turned", (np.linalg.qr(rng.normal(size=(12, 12)))[0],))
+    draws = 4000
+    samples = symmetric_gaussian_noise(12, 0.7, shape=noise, rng=rng, size=draws)
+    found = np.array([np.diagonal(basis.into(sample)) for sample in samples]).var(axis=0)
+    # The variance of a variance of n normals is 2 / n; one bound for twelve of them.
+    reach = np.sqrt(2 / draws) * np.sqrt(2 * np.log(2 * 12 / false_alarm))
+    expected = basis.diagonal_noise(0.7, noise, 12)
+    np.testing.assert_allclose(found / expected, 1, atol=reach * 1.1)
+
+
+def test_there_and_back(rng):
+    matrix = second_moment(rng, np.ones(20))
+    turn = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+    for basis in (cosine_basis((4, 5)), PublicBasis("turned", (turn,))):
+        np.testing.assert_allclose(basis.back(basis.into(matrix)), matrix, atol=1e-12)
+        vectors = np.eye(1)
+        for factor in basis.factors:
+            vectors = np.kron(vectors, factor)
+        np.testing.assert_allclose(basis.into(matrix), vectors @ matrix @ vectors.T, atol=1e-12)
+
+
+def test_cosines_are_those_of_scipy():
+    from scipy.fft import dct
+
+    basis = cosine_basis((4, 7))
+    np.testing.assert_allclose(basis.factors[1], dct(np.eye(7), norm="ortho", axis=0), atol=1e-12)
+    assert basis.frequencies[0] == 0
+    assert basis.frequencies[-1] == pytest.approx(np.hypot(3, 6))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameter"),
+    [
+        ({"noisy": np.eye(3)[:2]}, "noisy"),
+        ({"sigma": -1.0}, "sigma"),
+        ({"sigma": np.inf}, "sigma"),
+        ({"bases": ()}, "bases"),
+        ({"bases": [cosine_basis((2, 2))]}, "bases"),
+        ({"noise": "round"}, "noise"),
+    ],
+)
+def test_what_is_refused(arguments, parameter):
+    given = {"noisy": np.eye(3), "sigma": 1.0} | arguments
+    with pytest.raises(ParameterError) as raised:
+        denoise(given.pop("noisy"), given.pop("sigma"), **given)
+    assert raised.value.parameter == parameter
+
+
+def test_a_basis_that_is_none_is_refused():
+    with pytest.raises(ParameterError, match="orthonormal"):
+        PublicBasis("skew", (np.array([[1.0, 0.0], [1.0, 1.0]]),))
+    with pytest.raises(ParameterError, match="square"):
+        PublicBasis("flat", (np.ones((1, 2)),))
+    with pytest.raises(ParameterError, match="frequencies"):
+        PublicBasis("short", (np.eye(2),), np.zeros(3))
