@@ -43,6 +43,14 @@ PROMISE = {
         whole=False,
         words="a number its slider reaches",
     ),
+    "promise_false_alarms": Number(
+        "slider",
+        "Of 100 people who are not in the data, the attacker wrongly accuses",
+        5,
+        low=1,
+        high=50,
+        help="An attacker who accuses more readily catches more people, and wrongs more.",
+    ),
     "promise_prior": Number(
         "slider", "Belief before that it is you, in percent", 10, low=1, high=99
     ),
@@ -52,8 +60,8 @@ PROMISE = {
         70,
         low=-90,
         high=90,
-        step=5,
-        help="They started at 0°, at the right.",
+        step=2,
+        help="She started at 0°, at the right.",
     ),
 }
 ALGORITHM = {

@@ -23,7 +23,7 @@ from dpcore.figures.privacy.audit import (
     bound_growth,
     score_histogram,
 )
-from dpcore.figures.privacy.promises import direction_laws, plane, running_total
+from dpcore.figures.privacy.promises import running_total
 
 
 def test_a_matrix_is_its_entries_magnified():
@@ -118,15 +118,6 @@ def test_histogram_bars_are_the_shares():
     other, you = score_histogram(columns, 1.0).data
     assert list(you.y) == [0.2, 0.8]
     assert list(other.y) == [0.7, 0.3]
-
-
-def test_directions_run_through_the_origin():
-    figure = plane(np.zeros((3, 2)), np.array([1.0, 0]), np.array([0, 1.0]), 0.0, 90.0)
-    before, now = figure.data[:2]
-    np.testing.assert_allclose(now.y, [-1, 1])
-    np.testing.assert_allclose(before.x, [-1, 1])
-    laws = direction_laws(np.array([-90.0, 90.0]), np.ones(2), np.ones(2) / 2, 0.0, 90.0)
-    assert laws.layout.yaxis.range[1] > 1
 
 
 def test_totals_step_with_the_releases():

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtr
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import BoolArray, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.pca.protocols.guarantees import HOLDER, gaussian_guarantee
@@ -125,3 +125,15 @@ def _normal_density(z: FloatArray) -> FloatArray:
 def single_draw(mu: float, *, with_you: bool, rng: np.random.Generator) -> float:
     """One release as an adversary sees it, in units of the noise; she is in or she is not."""
     return mu * with_you + float(rng.normal())
+
+
+def rounds_of_game(
+    mu: float, n_rounds: int, rng: np.random.Generator
+) -> tuple[BoolArray, FloatArray]:
+    """(whether she is in, release) of each round; a fair coin decides, as in the adversary's test.
+
+    Releases are in units of the noise. The best attacker accuses above mu / 2 and is right with
+    probability Phi(mu / 2), which is `best_guess`.
+    """
+    is_in = rng.integers(0, 2, n_rounds).astype(bool)
+    return is_in, mu * is_in + rng.normal(size=n_rounds)

@@ -49,6 +49,17 @@ class Turn:
         apart = abs(self.exact_after - self.exact_before) % 180
         return min(apart, 180 - apart)
 
+    def private_directions(self, count: int) -> FloatArray:
+        """Quantiles, in degrees, of the private direction's law once she has moved: shape (count,).
+
+        A picture of them shows the law itself: equally many lie where it is equally likely.
+        """
+        below = np.concatenate(([0.0], np.cumsum(self.law_after[1:] + self.law_after[:-1])))
+        quantiles: FloatArray = np.interp(
+            (np.arange(count) + 0.5) / count, below / below[-1], ANGLES
+        )
+        return quantiles
+
     @property
     def private_shift(self) -> float:
         """Total variation: the most by which the chance of any conclusion moves."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -160,22 +160,32 @@ def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
 
     right, blind: Guesses that are right with the release, and with a coin; of `n_icons`.
     """
+    told = f"{right} of {n_icons} guesses right, {blind} by luck alone"
+    return _dots_svg([(blind, GREY), (right - blind, FALSE_ALARM)], n_icons, told)
+
+
+def accused_svg(accusing: int, told: str, *, is_in: bool, n_icons: int = 100) -> str:
+    """SVG of attackers as dots; so many say that she is in the data. `told` is the alt text."""
+    return _dots_svg([(accusing, FALSE_ALARM if is_in else MISS)], n_icons, told)
+
+
+def _dots_svg(groups: Sequence[tuple[int, str]], n_icons: int, told: str) -> str:
     columns, step = 20, 22
     rows = -(-n_icons // columns)
+    fills = [colour for count, colour in groups for _ in range(count)]
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * step} {rows * step}" '
-        f'role="img" aria-label="{right} of {n_icons} guesses right, {blind} by luck alone">'
+        f'role="img" aria-label="{told}">'
     )
     parts = [opening]
     for icon in range(n_icons):
         row, column = divmod(icon, columns)
         x, y = column * step + step / 2, row * step + step / 2
-        if icon < blind:
-            style = f'fill="{GREY}"'
-        elif icon < right:
-            style = f'fill="{FALSE_ALARM}"'
-        else:
-            style = f'fill="none" stroke="{GREY}" stroke-width="1.5"'
+        style = (
+            f'fill="{fills[icon]}"'
+            if icon < len(fills)
+            else f'fill="none" stroke="{GREY}" stroke-width="1.5"'
+        )
         parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="7.5" {style}/>')
     return "".join((*parts, "</svg>"))
 

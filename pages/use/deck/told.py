@@ -23,7 +23,7 @@ from pages.explore.tradeoffs.sweep_controls import (
     name_of,
     rows_by_dataset,
 )
-from pages.learn.promise.panels import BEST_GUESS
+from pages.learn.promise.adversary import BEST_GUESS
 from pages.parameters.words import plain
 from pages.presenting.pins import Pin
 from pages.presenting.views import View, run_of, views_of

@@ -1,30 +1,34 @@
-"""Sections of the page about what ε promises."""
+"""The attacker's side of a promise: the game, the two hundred attackers, the test, beliefs, and one
+person who moves."""
 
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.teaching import adversary_test
-from dpcore.experiments.teaching.one_person import ANGLES, N_PEOPLE, turned
+from dpcore.experiments.teaching.one_person import turned
 from dpcore.figures.privacy.adversary_test import (
+    accused_svg,
     beliefs,
-    icon_array_svg,
     trade_off_plot,
     two_densities,
 )
-from dpcore.figures.privacy.promises import direction_laws, plane
 from dpcore.privacy import (
     Explained,
     Guarantee,
     PrivacyBudget,
     best_guess,
     gaussian_posterior,
+    gaussian_trade_off,
     guarantee_mu,
     icon_counts,
     posterior_bounds,
@@ -32,13 +36,25 @@ from dpcore.privacy import (
 from dpcore.privacy.card import say_number
 from pages.parameters.table import ask
 from pages.parameters.words import plain
+from pages.sidebar.parts import in_browser
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.messages import big_number
 
 BEST_GUESS = (
-    "Somebody who knows every other row, and that yours is one of two, sees the private result and "
-    "guesses which. No strategy does better."
+    "An attacker who knows every other record, and that yours is one of two, sees the private "
+    "result and guesses which. No strategy does better."
 )
+# Rounds of the present game and of which promise; it is no part of the address.
+_GAME = "_promise_game"
+_ROUNDS = 100
+_ANGLES = tuple(range(-90, 91, 2))
+_NEEDLES = 25
+_KEY = (
+    "<p class=key><i class=exactly></i>exact first direction<br><i class=privately></i>private: "
+    f"{_NEEDLES} equally likely directions</p>"
+)
+_HERE = Path(__file__).parent
+_game = in_browser("promise_game", *_HERE.glob("game.*"))
+_circle = in_browser("promise_circle", *_HERE.glob("circle.*"))
 
 
 def explanations(title: str, told: Iterable[Explained]) -> None:
@@ -60,21 +76,54 @@ def mu_of(promised: Guarantee) -> float:
     return mu
 
 
-def best_guesses(promised: Guarantee, asked: PrivacyBudget) -> None:
-    """How often the best guess about somebody is right, as a number and as a hundred dots."""
-    right, blind = icon_counts(promised)
-    words = big_number(
-        f"{right} of 100",
-        f"guesses about you can be right at ε\u00a0=\u00a0{plain(asked.epsilon)}, "
-        f"δ\u00a0=\u00a0{plain(asked.delta)}; a coin is right {blind} times.",
-        BEST_GUESS,
+def game(promised: Guarantee, asked: PrivacyBudget) -> None:
+    """Ten rounds of "was she in it?", drawn live, against the bound that no attacker beats."""
+    state, mu = st.session_state, mu_of(promised)
+    key = f"{asked.epsilon:g} {asked.delta:g} {mu:.6g}"
+    if state.get(_GAME, (None,))[0] != key:
+        entropy = secrets.randbits(128)
+        rng = np.random.default_rng(entropy)
+        is_in, releases = adversary_test.rounds_of_game(mu, _ROUNDS, rng)
+        state[_GAME] = key, f"{entropy:x}", is_in.tolist(), releases.round(3).tolist()
+    _, name, is_in, releases = state[_GAME]
+    _game(
+        key="promise_game",
+        data={
+            "game": name,
+            "isIn": is_in,
+            "releases": releases,
+            "mu": mu,
+            "epsilon": plain(asked.epsilon),
+            "bound": best_guess(promised),
+            "boundSaid": icon_counts(promised)[0],
+        },
+        on_again_change=_new_game,
     )
-    words.image(
-        icon_array_svg(right, blind),
-        width="stretch",
-        alt=f"{right} of 100 guesses right with the release, {blind} by luck.",
+
+
+def _new_game() -> None:
+    st.session_state.pop(_GAME, None)
+
+
+def with_her_and_without(promised: Guarantee, asked: PrivacyBudget) -> None:
+    """A hundred attackers where she is in the data and a hundred where she is not."""
+    mu = mu_of(promised)
+    st.markdown("## A hundred attackers, with her and without her")
+    strictness = ask("promise_false_alarms")
+    accused = math.ceil(100 * (1 - gaussian_trade_off(strictness / 100, mu)) - 1e-6)
+    st.markdown(
+        f"An attacker who wrongly accuses **{strictness:.0f} in 100** people who are not in the "
+        f"data catches at most **{accused} in 100** who are, at "
+        f"ε\u00a0=\u00a0{plain(asked.epsilon)}."
     )
-    words.caption("Grey: right by luck alone. Orange: right because of the release. Hollow: wrong.")
+    left, right = st.columns(2, gap="large")
+    for place, title, count, is_in in (
+        (left, "She is in the data", accused, True),
+        (right, "She is not in the data", round(strictness), False),
+    ):
+        told = f"{count} of 100 attackers accuse her"
+        place.markdown(f"**{title}**: {told}.")
+        place.image(accused_svg(count, told, is_in=is_in), width="stretch", alt=f"{title}: {told}.")
 
 
 def test(promised: Guarantee, asked: PrivacyBudget) -> None:
@@ -151,40 +200,43 @@ def beliefs_shown(promised: Guarantee, asked: PrivacyBudget) -> None:
 
 
 def one_person(promised: Guarantee) -> None:
-    """Twenty-five people in the plane, one of whom can be moved."""
-    degrees = ask("promise_angle")
-    turn = turned(degrees, promised)
-    st.markdown(
-        f"One of {N_PEOPLE} people moves and the exact first direction turns by "
-        f"**{turn.exact_turn:.0f}°**: it gives them away. The chance of anything one could "
-        f"conclude from the private direction moves by at most "
-        f"**{100 * turn.private_shift:.0f} points**; the promise allows "
-        f"{math.ceil(100 * (2 * best_guess(promised) - 1) - 1e-6)}."
+    """Twenty-five people in the plane, one of whom is dragged round the circle."""
+    allowed = math.ceil(100 * (2 * best_guess(promised) - 1) - 1e-6)
+    # Out of sight: the address keeps where she was let go.
+    with st.container(key="promise_angle_out_of_sight"):
+        begins = ask("promise_angle")
+    frames = []
+    for degrees in _ANGLES:
+        turn = turned(degrees, promised)
+        shift = 100 * turn.private_shift
+        frames.append(
+            {
+                "degrees": degrees,
+                "exact": round(turn.exact_after, 1),
+                "fan": turn.private_directions(_NEEDLES).round(1).tolist(),
+                "told": f"<p><strong>{turn.exact_turn:.0f}°</strong>is how far the exact direction "
+                "turns when she moves. It gives her away.</p>"
+                f"<p><strong>{shift:.0f} points</strong>is the most by which the chance of any "
+                f"conclusion from the private direction moves. The promise allows {allowed}.</p>"
+                + _KEY,
+                "alt": f"She stands at {degrees}°. The exact first direction turns by "
+                f"{turn.exact_turn:.0f}°; private directions spread as before, but for "
+                f"{shift:.0f} percentage points.",
+            }
+        )
+    _circle(
+        key="promise_circle",
+        data={
+            "key": f"{promised.sigma} {promised.l2_sensitivity}",
+            "people": turn.people.round(3).tolist(),
+            "frames": frames,
+            "begins": begins,
+        },
+        on_moved_change=_moved,
     )
-    left, right = st.columns(2, gap="large")
-    chart(
-        plane(
-            turn.people,
-            turn.before,
-            turn.after,
-            turn.exact_before,
-            turn.exact_after,
-            dark=is_dark(),
-        ),
-        key="promise_plane",
-        place=left,
-        alt=f"Moving one person turns the exact first direction by {turn.exact_turn:.0f} degrees.",
-    )
-    chart(
-        direction_laws(
-            ANGLES,
-            turn.law_before,
-            turn.law_after,
-            turn.exact_before,
-            turn.exact_after,
-            dark=is_dark(),
-        ),
-        key="promise_laws",
-        place=right,
-        alt="The law of the private first direction before and after: they hardly differ.",
-    )
+
+
+def _moved() -> None:
+    degrees = st.session_state["promise_circle"].moved
+    if degrees in _ANGLES:
+        st.session_state["promise_angle"] = degrees
