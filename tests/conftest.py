@@ -55,3 +55,26 @@ def datasets_home() -> Path:
     if not home.is_dir():
         pytest.skip(f"official data files are absent: neither DPCORE_DATA nor {home} is a folder")
     return home
+
+
+@pytest.fixture(scope="session")
+def delta_of_best_stopping():
+    """Function: (mus of Gaussian releases, epsilon shown after each) -> the delta that it takes.
+
+    That of who looks at each release and stops where it suits best: the largest expectation of
+    (1 - e^(shown - loss))+ over all stopping rules, by backward induction on a grid of losses.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights = weights / weights.sum()
+
+    def delta(mus, shown) -> float:
+        reach = sum(mu**2 for mu in mus) / 2 + 9 * sum(mu**2 for mu in mus) ** 0.5
+        losses = np.linspace(-reach, reach, 4001)
+        worth = np.zeros_like(losses)
+        for mu, epsilon in list(zip(mus, shown, strict=True))[::-1]:
+            worth = np.maximum(worth, -np.expm1(np.minimum(epsilon - losses, 0.0)))
+            later = losses[:, None] + mu**2 / 2 + mu * nodes
+            worth = np.interp(later, losses, worth) @ weights
+        return float(np.interp(0.0, losses, worth))
+
+    return delta

@@ -6,6 +6,7 @@ The same as a page for people: one HTML file that loads nothing, with room to si
 from __future__ import annotations
 
 import json
+import math
 import platform
 import subprocess
 from dataclasses import asdict, fields
@@ -29,7 +30,9 @@ from dpcore.releases.exact.integer_rows import GRID
 from dpcore.releases.measurement import TOLD, Measured, told_of
 from dpcore.releases.project import Total
 
-FORM = "dp-pca-lab/certificate/1"
+FORM = "dp-pca-lab/certificate/2"
+# Its total gave an epsilon of all releases so far, which held of a plan fixed beforehand alone.
+FORM_OF_PLANS = "dp-pca-lab/certificate/1"
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -229,11 +232,29 @@ def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
         f"δ = {say_delta(certificate['delta'])}",
         "Asked": f"ε = {say_delta(asked['epsilon'])} at δ = {say_delta(asked['delta'])}",
         "A person": who_is_one(certificate["dictionary"]["rows"].get("person")),
-        "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
-        f"δ = {say_delta(total['delta'])}",
-        "Most that the project may ever spend": f"ε = {say_delta(total['cap_epsilon'])} at "
-        f"δ = {say_delta(total['cap_delta'])}",
+        **_of_project(certificate["form"], total),
     }
+
+
+def _of_project(form: str, total: dict[str, Any]) -> dict[str, Any]:
+    cap = f"ε = {say_delta(total['cap_epsilon'])} at δ = {say_delta(total['cap_delta'])}"
+    if form == FORM_OF_PLANS:
+        return {
+            "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
+            f"δ = {say_delta(total['delta'])}",
+            "Most that the project may ever spend": cap,
+        }
+    return {
+        "All releases of the project together": f"{cap}: its cap, fixed before the first, which "
+        "holds whatever is chosen after seeing some of them",
+        "Used of the cap, with this release": f"{share_in_words(total['share'])} (of μ²)",
+    }
+
+
+def share_in_words(share: float) -> str:
+    """A part of a cap in percent, rounded up."""
+    # What was asked to fill the cap shall say 100 %.
+    return f"{math.ceil(1000 * share - 1e-6) / 10:g} %"
 
 
 def _result(certificate: dict[str, Any]) -> dict[str, Any]:

@@ -72,19 +72,23 @@ class Charged:
 class Total:
     """Several releases about the same people, composed.
 
+    There is no epsilon of those made so far among the fields. Of a plan fixed beforehand it would
+    be that of mu; but each release is chosen, and the last one stopped at, after looking at the
+    others, and then only the cap holds (`dpcore.privacy.filter`).
+
     Parameters
     ----------
     mu, distance : float
         Of all of them together.
-    epsilon, delta : float
-        What holds of them together, at the cap's delta.
+    share : float
+        Part of the cap that is used, in mu squared: equal releases use equal parts.
     cap_epsilon, cap_delta : float
+        What holds of everything that the project ever releases.
     """
 
     mu: float
     distance: float
-    epsilon: float
-    delta: float
+    share: float
     cap_epsilon: float
     cap_delta: float
 
@@ -120,7 +124,7 @@ class Project:
     def __init__(self, folder: Path | str, cap: tuple[float, float] | None = None) -> None:
         self.folder = Path(folder)
         if cap is not None:
-            _cap(*cap)
+            cap_of_project(*cap)
             (self.folder / "releases").mkdir(parents=True, exist_ok=True)
         elif not (self.folder / LEDGER).is_file():
             raise ParameterError(
@@ -134,7 +138,7 @@ class Project:
             raise ParameterError("project", "a folder whose ledger has a cap", str(folder))
         if cap is not None and kept != tuple(map(float, cap)):
             raise ParameterError("cap", f"as it was set for this project, {kept}", cap)
-        self.cap = _cap(*kept)
+        self.cap = cap_of_project(*kept)
 
     def path_of(self, name: str) -> Path:
         """Where a release of this name is, or will be.
@@ -221,8 +225,7 @@ class Project:
     def _total(self, charged: tuple[Charged, ...]) -> Total:
         bound = _bound(self.cap, *charged)
         distance = sum(each.distance for each in charged)
-        epsilon, delta = self.cap.epsilon, self.cap.delta
-        return Total(bound.mu, distance, self.cap.epsilon_of(bound.mu), delta, epsilon, delta)
+        return Total(bound.mu, distance, self.cap.share(bound), self.cap.epsilon, self.cap.delta)
 
     def _read(self, ledger: sqlite3.Connection) -> tuple[Charged, ...]:
         names = ", ".join(each.name for each in fields(Charged)[:-1])
@@ -271,7 +274,7 @@ def require_room_to_begin(cap: tuple[float, float], costs: Costs) -> None:
 
     Raises `ParameterError` if it is no cap, `BeyondCap` if it does not.
     """
-    _require_admitted(_cap(*cap), (), costs)
+    _require_admitted(cap_of_project(*cap), (), costs)
 
 
 def _require_admitted(cap: Cap, spent: Sequence[Costs], costs: Costs) -> None:
@@ -291,5 +294,6 @@ def _bound(cap: Cap, *spent: Costs) -> Bound:
     return Bound(mu, delta_of_distance(distance, cap.epsilon), float("inf"))
 
 
-def _cap(epsilon: float, delta: float) -> Cap:
+def cap_of_project(epsilon: float, delta: float) -> Cap:
+    """The filter that a project with these has: a part of its delta is the samplers'."""
     return Cap(epsilon, delta, reserve=SAMPLER_SHARE * delta)

@@ -19,9 +19,9 @@ from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.messages import symmetric_from
 from dpcore.pca.site import SiteMessage
-from dpcore.privacy import Adversary, gaussian_epsilon
+from dpcore.privacy import Adversary
 from dpcore.privacy.card import say_delta, say_number
-from dpcore.releases.calibration import delta_of_distance
+from dpcore.privacy.odometer import counted_epsilon
 from dpcore.releases.certificate import ASSUMPTIONS, READER_ALONE, relation, software, who_is_one
 from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.releases.measurement import Measured, centre_of, leading_of
@@ -29,7 +29,13 @@ from dpcore.spectra import leading_eigenpairs
 from dpcore.study.masks import added_up
 from dpcore.study.plan import StudyPlan
 
-FORM = "dp-pca-lab/study-certificate/1"
+FORM = "dp-pca-lab/study-certificate/2"
+OF_ALL_ATTEMPTS = (
+    "Nobody plans how many attempts it takes. At whatever number they stop, for whatever was seen, "
+    "epsilon_of_all_attempts holds of all of them at delta: an odometer's number, larger than that "
+    "of a plan. Beside it each site's ledger keeps the cap that it was given beforehand, for all "
+    "attempts and all else released about its people."
+)
 OF_SITES = tuple(
     """\
 Each site's rows lie at that site alone, and its guard is this program, unchanged.
@@ -164,6 +170,7 @@ def study_certificate(
     """
     scales, n_attempts = plan.scales, max(n_attempts, 1)
     worst = max(plan.epsilon_against(who) for who in Adversary)
+    together = of_attempts(plan, n_attempts)
     components = np.ascontiguousarray(result["components"], "<f8")
     return {
         "form": FORM,
@@ -181,7 +188,8 @@ def study_certificate(
             for who in Adversary
         },
         "attempts": n_attempts,
-        "epsilon_of_all_attempts": of_attempts(plan, n_attempts),
+        "epsilon_of_all_attempts": together if math.isfinite(together) else None,
+        "all_attempts": OF_ALL_ATTEMPTS,
         "sites": {"answered": [str(site) for site in result["sites"]], "of": list(plan.sites),
                   "fewest": plan.fewest, "honest": plan.honest},
         "noise_of_a_site": {each.name: getattr(scales, each.name) for each in fields(scales)},
@@ -199,9 +207,10 @@ def study_certificate(
 
 
 def of_attempts(plan: StudyPlan, number: int) -> float:
-    """Epsilon, at the plan's delta, for people whose site has answered so many attempts."""
-    one = max(plan.epsilon_against(who) for who in Adversary)
-    # An upper end, at which the samplers' distance is counted: epsilons and deltas add up.
-    left = plan.delta - delta_of_distance(number * plan.distance, number * one)
-    mu = math.sqrt(number) * plan.worst.mu
-    return gaussian_epsilon(left, 1.0, mu) if left > 0 else math.inf
+    """Epsilon, at the plan's delta, for people whose site has answered so many attempts.
+
+    How many there are is decided while messages are seen, by whoever falls silent and by a hub
+    that begins anew, and no plan of so many was ever fixed: it is an odometer's number. Infinite
+    where the samplers' distance leaves too little of delta.
+    """
+    return counted_epsilon(plan.worst.mu, number, plan.delta, distance=plan.distance)

@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from dpcore.privacy.card import say_delta, say_number
+from dpcore.releases.certificate import share_in_words
 from dpcore.releases.project import Project
 from dpcore.study.frames import request_from, values_from
 from dpcore.study.guard import kept_message, log_of
@@ -197,11 +198,11 @@ def _budget(office: Office) -> str:
     total, plan = office.project.total(), office.plan
     left = attempts_left(plan, office.project)
     more = "no more attempt" if not left else f"{left} more attempt{'s' if left > 1 else ''}"
-    return f"""<meter min="0" max="{total.cap_epsilon}" value="{total.epsilon}"
- aria-label="spent of the cap"></meter>
-<p>ε = {say_number(total.epsilon)} of {say_number(total.cap_epsilon)} is spent, at
-δ = {say_delta(total.delta)}: everything that was ever released about these people, together.
-The cap admits {more} of this study (ε = {say_number(plan.epsilon)} each, alone).</p>"""
+    return f"""<meter min="0" max="1" value="{total.share}" aria-label="used of the cap"></meter>
+<p>{share_in_words(total.share)} of the cap is used (of μ²: equal attempts use equal parts).
+The cap, ε = {say_delta(total.cap_epsilon)} at δ = {say_delta(total.cap_delta)}, was fixed
+beforehand and holds for everything that is ever released about these people, together, whenever it
+stops. It admits {more} of this study (ε = {say_number(plan.epsilon)} each, alone).</p>"""
 
 
 def _account(office: Office) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, odometer_epsilon
+from dpcore.privacy.odometer import counted_epsilon
 
 DELTA, MOST_DRAWS, N_PEOPLE = 0.01, 400, 20_000
 MU = gaussian_mu(PrivacyBudget(1.0, DELTA))
@@ -51,6 +52,18 @@ def test_the_odometer_is_not_broken_at_any_time(losses):
     shown = np.array([odometer_epsilon(mu, DELTA) for mu in MUS])
     # Chances up to DELTA: at most 254 of 20,000 but with probability 1e-4 (binomial tail).
     assert (losses > shown).any(axis=1).sum() <= 254
+
+
+def test_a_count_of_equal_releases_is_an_odometer(delta_of_best_stopping):
+    shown = [counted_epsilon(MU, count, DELTA) for count in range(1, 41)]
+    assert 0.3 * DELTA < delta_of_best_stopping([MU] * 40, shown) <= DELTA
+    assert 1.0 < shown[0] < 1.2 and shown[19] < odometer_epsilon(MUS[19], DELTA)
+    # A sampler's distance takes a part of delta, and at most half of it.
+    assert counted_epsilon(MU, 1, DELTA, distance=1e-4) > shown[0]
+    assert math.isinf(counted_epsilon(MU, 20, DELTA, distance=1e-7))
+    for wrong in ((-1.0, 1, DELTA), (MU, 0, DELTA), (MU, 1, 0.0), (MU, 1, 1.0)):
+        with pytest.raises(ParameterError):
+            counted_epsilon(*wrong)
 
 
 def test_nor_by_who_steers_the_noise_by_what_they_saw():

@@ -6,7 +6,9 @@ import json
 import math
 import re
 import runpy
+import shutil
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from dpcore.command_line import main
 from dpcore.errors import ParameterError
 from dpcore.privacy import gaussian_delta
 from dpcore.releases import Column, Dictionary, Table, calibrated, load_release
+from dpcore.releases.certificate import as_json
 from dpcore.releases.encoding import grid_blocks
 from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
 from dpcore.releases.exact.rounded_normal import DISTANCE
@@ -94,7 +97,7 @@ CHANGES = {
     "stated as less": lambda c: c["mechanism"].update(mu=0.01),
     "less than this release alone": lambda c: c["total"].update(mu=0.01),
     "beyond its cap": lambda c: c["total"].update(cap_epsilon=0.1),
-    "the project's ε": lambda c: c["total"].update(epsilon=0.1),
+    "the cap's share": lambda c: c["total"].update(share=0.01),
     "breaks its schema": lambda c: c["result"].update(n_rows=300),
     "$.epsilon": lambda c: c.update(epsilon=-1),
     "not of the form": lambda c: c.update(form="other"),
@@ -117,6 +120,36 @@ def test_a_changed_release_does_not_verify(make, said):
     (folder / "certificate.json").write_text(json.dumps(certificate), encoding="utf-8")
     verdict = verify(folder)
     assert not verdict.holds and said in verdict.sentence and "\n" not in verdict.sentence
+
+
+@pytest.fixture
+def of_plans(tmp_path):
+    """The second release of a project, made by the version that certified plans."""
+    shutil.unpack_archive(Path(__file__).with_name("form_1.zip"), tmp_path / "of_plans")
+    return tmp_path / "of_plans"
+
+
+def test_an_earlier_certificate_verifies_and_its_total_is_told_to_be_a_plan_s(of_plans):
+    verdict = verify(of_plans)
+    assert verdict.holds and "ε = 1, δ = 10⁻⁵" in verdict.sentence
+    assert "whose ε = 1.47 for all releases of the project so far holds only if" in verdict.sentence
+    assert verdict.sentence.endswith("the project's cap holds: ε = 2 at δ = 10⁻⁵.")
+    certificate = _certified(of_plans)
+    for total in ({"epsilon": 1.0}, {"share": 0.5}, {"delta": 1e-6}):
+        changed = certificate | {"total": certificate["total"] | total}
+        (of_plans / "certificate.json").write_bytes(as_json(changed))
+        assert not verify(of_plans).holds
+
+
+def test_no_epsilon_is_said_of_the_releases_so_far(make):
+    make("first")
+    folder = make("second").folder
+    assert set(_certified(folder)["total"]) == {
+        "mu", "distance", "share", "cap_epsilon", "cap_delta"
+    }  # fmt: skip
+    page = (folder / "certificate.html").read_text(encoding="utf-8")
+    assert "together</th><td>ε = 2 at δ = 10⁻⁵: its cap" in page and "so far" not in page
+    assert re.search(r"with this release</th><td>5\d(\.\d)? % \(of μ²\)", page)
 
 
 def test_other_components_under_the_same_certificate_do_not_verify(make):

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -160,8 +161,26 @@ def test_a_filled_cap_admits_nothing_more_and_charges_nothing(make, tmp_path):
     with pytest.raises(BeyondCap, match="is left of the cap"):
         make("c", epsilon=1.2)
     assert [each.name for each in project.releases()] == ["a", "b"]
-    assert project.total().epsilon <= 2.0 and keeps(project)
+    assert project.total().share <= 1.0 and keeps(project)
     assert project.total("a").mu == project.releases()[0].mu
+
+
+def test_what_is_said_of_all_releases_holds_for_who_stops_when_it_suits(
+    tmp_path, delta_of_best_stopping
+):
+    """Whatever ε stands beside each of twenty releases, together with the cap's δ.
+
+    The ε of a plan of those made so far would need three times the δ.
+    """
+    cap, shown = (5.0, 1e-3), []
+    project = Project(tmp_path, cap)
+    unit = calibrated(SMALL, epsilon=0.8, delta=1e-3)
+    for number in range(20):
+        total = asdict(project.charge(str(number), unit, 0.8, 1e-3))
+        shown.append(total.get("epsilon", total["cap_epsilon"]))
+    assert delta_of_best_stopping([unit.mu] * 20, shown) <= cap[1]
+    planned = [project.cap.epsilon_of(unit.mu * count**0.5) for count in range(1, 21)]
+    assert delta_of_best_stopping([unit.mu] * 20, planned) > 2.3 * cap[1]
 
 
 @pytest.mark.parametrize("changed", [
@@ -225,7 +244,7 @@ def test_a_project_begins_with_a_cap(tmp_path):
     assert not (tmp_path / "none").exists()
     Project(tmp_path / "none", CAP)
     assert Project(tmp_path / "none").cap == Cap(*CAP, reserve=1e-8)
-    assert Project(tmp_path / "none").total().epsilon == 0
+    assert Project(tmp_path / "none").total().share == 0
 
 
 def test_a_damaged_ledger_is_one_sentence(tmp_path):

@@ -11,7 +11,8 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
-from dpcore.privacy import Adversary, CapeScales, cape_mu
+from dpcore.privacy import Adversary, CapeScales, cape_mu, gaussian_epsilon
+from dpcore.study.aggregation import of_attempts
 from dpcore.study.identity import hub_identity, read_peers
 from dpcore.study.plan import PROTOCOLS, plan_from
 
@@ -38,6 +39,21 @@ def test_the_worst_adversary_holds_what_was_asked(plan_with, fewest, honest, pro
         hidden = plan.hiding(who).mu
         assert hidden == pytest.approx(exposed * plan.scales.mu, rel=1e-6)  # whole sigmas
     assert plan.worst.mu == max(plan.hiding(who).mu for who in Adversary)
+
+
+def test_all_attempts_together_hold_for_who_stops_them_when_it_suits(
+    plan_with, delta_of_best_stopping
+):
+    """A hub sees what came before it lets the next attempt begin."""
+    plan = plan_with()
+    mus, shown = [plan.worst.mu] * 20, [of_attempts(plan, count) for count in range(1, 21)]
+    assert delta_of_best_stopping(mus, shown) <= plan.delta
+    # A little more than a plan's, which needs more than twice the delta.
+    planned = [gaussian_epsilon(plan.delta, 1.0, mus[0] * count**0.5) for count in range(1, 21)]
+    assert delta_of_best_stopping(mus, planned) > 2.3 * plan.delta
+    assert all(e < each < 1.3 * e for each, e in zip(shown, planned, strict=True))
+    # Where the samplers' distance leaves nothing of delta, no number is told.
+    assert math.isinf(of_attempts(plan_with(epsilon=12.0), 99))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from dpcore.privacy import composed_mu
 from dpcore.privacy.card import one_in, say_delta, say_number
 from dpcore.privacy.filter import spoken_down
 from dpcore.releases.calibration import Scales, calibrated
-from dpcore.releases.certificate import promise, relation
+from dpcore.releases.certificate import promise, relation, share_in_words
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.project import LEDGER, Project, folder_name
 from dpcore.releases.releasing import release
@@ -155,17 +155,19 @@ def _spent(wish: Wish, scales: Scales) -> None:
         )
         return
     cap, total = project.cap, project.total()
-    with_it = cap.epsilon_of(composed_mu(total.mu, scales.mu))
+    with_it = (composed_mu(total.mu, scales.mu) / cap.mu) ** 2
     st.markdown(
-        f"Spent so far: **ε = {say_number(total.epsilon)}** of the project's cap of "
-        f"ε = {say_delta(cap.epsilon)} at δ = {say_delta(cap.delta)}."
+        f"Used so far: **{share_in_words(total.share)}** of the project's cap, "
+        f"ε = {say_delta(cap.epsilon)} at δ = {say_delta(cap.delta)}. The cap holds for all its "
+        "releases together, whatever you choose after seeing some of them.",
+        help="Counted in μ²: two equal releases use twice as much of the cap as one.",
     )
-    if with_it > cap.epsilon * (1 + 1e-9):
+    if with_it > 1 + 1e-9:
         st.markdown(":red-badge[beyond the cap] This release would be refused, and not charged.")
     else:
         left = max(0.0, cap.mu**2 - total.mu**2 - scales.mu**2) ** 0.5
         st.markdown(
-            f"With it: **ε = {say_number(with_it)}** together. One more could then have "
+            f"With it: **{share_in_words(with_it)}**. One more could then have "
             f"ε = {spoken_down(cap.epsilon_of(left))} at most."
         )
 

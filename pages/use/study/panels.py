@@ -169,7 +169,9 @@ def _promise(plan: StudyPlan, n_attempts: int = 0) -> None:
         together = say_number(of_attempts(plan, n_attempts))
         st.markdown(
             f"**{n_attempts} attempts were drawn**: for people whose hospital answered them all, "
-            f"ε = {together} in all against the strongest of these."
+            f"ε = {together} in all against the strongest of these.",
+            help="An odometer's number: it holds whenever attempts stop, for whatever was seen, "
+            "and is larger than the ε of a plan. The cap of each hospital's ledger holds too.",
         )
 
 
