@@ -226,6 +226,31 @@ BUGS: tuple[PlantedBug, ...] = (
         "return self.epsilon > self.case.epsilon",
         ("tests/privacy/test_audit.py",),
     ),
+    # What an adversary with a clone found.
+    PlantedBug(
+        "one-mask-for-all-rounds",
+        "of one purpose a pair of sites has one mask, and it serves one message",
+        "dpcore/study/guard.py",
+        'purpose = f"{plan.digest} {request.id}"',
+        "purpose = plan.digest",
+        ("tests/study/test_masks.py",),
+    ),
+    PlantedBug(
+        "cape-masks-without-the-sites",
+        "CAPE's masks hide as much as its promise counts on",
+        "dpcore/study/plan.py",
+        "_root_above(Fraction(len(self.sites) * sigma**2, self._counted_on))",
+        "_root_above(Fraction(sigma**2, self._counted_on))",
+        ("tests/study/test_masks.py",),
+    ),
+    PlantedBug(
+        "cape-masks-count-on-everybody",
+        "masks shared with sites in league with the hub hide nothing",
+        "dpcore/study/plan.py",
+        "_root_above(Fraction(len(self.sites) * sigma**2, self._counted_on))",
+        "_root_above(Fraction(len(self.sites) * sigma**2, len(self.sites)))",
+        ("tests/study/test_masks.py",),
+    ),
     # New ones.
     PlantedBug(
         "zero-out-sensitivity",

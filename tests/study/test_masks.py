@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import secrets
@@ -17,10 +18,15 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import linalg, stats
 from vectors import PROTOCOLS, vectors
 
+from dpcore.releases.dictionary import Column, Dictionary
+from dpcore.releases.project import Project
+from dpcore.study.frames import MOMENT, SUM, Request, values_from
+from dpcore.study.guard import Guard
 from dpcore.study.masks import added_up, masked, public_key
+from dpcore.study.plan import StudyPlan
 
 NAMES = ("a", "b", "c", "d")
 OWN = {name: X25519PrivateKey.generate() for name in NAMES}
@@ -74,6 +80,66 @@ def test_gaussian_masks_are_those_of_cape(false_alarm):
     assert stats.kstest(masks[1] / (math.sqrt(3) * sigma), "norm").pvalue > false_alarm
     # Of a sum of two the variance is 4 sigma^2: 3 + 3 - 2.
     assert stats.kstest((masks[0] + masks[2]) / (2 * sigma), "norm").pvalue > false_alarm
+
+
+@pytest.fixture
+def masks_sent(tmp_path, monkeypatch):
+    """What the guards of a plan send where rows and noises are zero: their masks, by request."""
+    names = [f"c{number}" for number in range(40)]
+    columns = Dictionary(tuple(Column(name, -1, 1) for name in names))
+    row = dict.fromkeys(names, np.zeros(1))
+    for noise in ("noisy_sum", "noisy_second_moment"):
+        monkeypatch.setattr(f"dpcore.study.guard.{noise}", lambda exact, _: 0 * exact)
+
+    def send(**settings) -> tuple[StudyPlan, dict[tuple[int, str], np.ndarray]]:
+        plan = StudyPlan("masks", columns, NAMES, 0.1, 1e-6, 2, **settings)
+        guards = [Guard(plan, n, row, Project(tmp_path / n, (9.0, 1e-3))) for n in NAMES]
+        keys = dict(zip(NAMES, (guard.public_key for guard in guards), strict=True))
+        sent = {}
+        for attempt, round_ in ((1, SUM), (1, MOMENT), (2, SUM), (2, MOMENT)):
+            centre = (0,) * 40 if round_ == MOMENT else ()
+            asked = Request(plan.digest, attempt, round_, NAMES, keys, centre=centre)
+            raw = [(guard.site, guard.answer(asked.json())) for guard in guards]
+            values = [values_from(answer, plan, asked, site) for site, answer in raw]
+            sent[attempt, round_] = np.array(values, dtype=np.int64)
+        return plan, sent
+
+    return send
+
+
+@pytest.mark.parametrize("protocol", ["securesum", "cape"])
+def test_no_two_rounds_of_a_site_share_a_mask(masks_sent, protocol):
+    """Else whoever reads both takes one message from the other, and is left with what they hid.
+
+    CAPE's masks of the two rounds differ in scale, so that proportional ones are shared ones.
+    """
+    _, sent = masks_sent(protocol=protocol)
+    for masks in sent.values():
+        assert not added_up(list(masks)).any() and masks.all()
+    for one, other in itertools.combinations(sent.values(), 2):
+        size = min(one.shape[1], other.shape[1])
+        ratios = one[:, :size] / other[:, :size]
+        assert (np.ptp(ratios / ratios[:, :1], axis=1) > 0.01).all()
+
+
+@pytest.mark.parametrize("n_honest", [3, 4])
+def test_cape_s_sites_mask_as_widely_as_its_promise_counts_on(masks_sent, false_alarm, n_honest):
+    """h honest sites of S: what their friends do not know of their masks has S times the variance
+    of one noise in every direction but that of the sum, where the promise puts a^2 = S b^2.
+
+    Pairs of equal sigma give all S sites the covariance sigma^2 (S I - 1 1^T), and the h sites
+    sigma^2 (h I - 1 1^T) once the masks shared with others are known. So what is sent varies by
+    S / h times what has to stay hidden.
+    """
+    plan, sent = masks_sent(protocol="cape", honest=n_honest, fewest=4)
+    scales, n_sites = plan.scales, len(NAMES)
+    for round_, own in ((SUM, scales.sum_sigma), (MOMENT, scales.diagonal_sigma)):
+        masks = np.hstack([sent[attempt, round_] for attempt in (1, 2)])
+        across = linalg.null_space(np.ones((1, n_sites))).T @ masks
+        sigma = math.sqrt(n_sites * n_sites / n_honest) * own
+        assert stats.kstest(across.ravel() / sigma, "norm").pvalue > false_alarm
+        law, squares = stats.chi2(across.size), ((across / sigma) ** 2).sum()
+        assert 2 * min(law.cdf(squares), law.sf(squares)) > false_alarm
 
 
 def test_the_vectors_that_others_write_a_site_by_are_true():
