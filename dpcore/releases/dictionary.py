@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import ParameterError
+from dpcore.releases.cells import name_of_text
 
 # Integer rows of more features would leave the range in which their lengths are exact.
 MOST_FEATURES = 10_000
@@ -71,8 +72,12 @@ class Column:
     def _check_levels(self) -> None:
         if not all(map(math.isnan, (self.lower, self.upper, self.middle))):
             raise ParameterError(f"column {self.name!r}", "given limits or levels", "both")
-        if len(set(self.levels)) < len(self.levels):
-            raise ParameterError(f"levels of {self.name!r}", "all different", self.levels)
+        names = [name_of_text(level) for level in self.levels]
+        if len(set(names)) < len(names):
+            raise ParameterError(
+                f"levels of {self.name!r}", "all different as cells (1, 1.0 and True are one)",
+                self.levels,
+            )  # fmt: skip
 
     def _check_limits(self) -> None:
         for key in ("lower", "upper"):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from dpcore.errors import ParameterError
+from dpcore.releases.cells import name_of_text, names_as_written, names_of, numbers_of
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact.integer_moments import exact_sum
 from dpcore.releases.exact.integer_rows import are_within, on_grid
@@ -31,15 +31,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Then: TypeAlias = Callable[[FloatArray], FloatArray]
 
-# What is read as a number; anything else in such a column is missing.
-_NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
-
 # What is worked on together stays in a processor's cache.
 _CELLS_IN_CACHE = 1 << 16
 # Each has a block of its own, of 16 MB.
 _MOST_THREADS = 4
-
-_NOTHING = {"None", "nan", "NaT", "<NA>"}
 
 
 @dataclass
@@ -115,7 +110,7 @@ def _kept_values(
         values = _values(block, dictionary)
         kept = np.ones(len(values), dtype=bool)
         if dictionary.person is not None:
-            people = texts(block[dictionary.person], dictionary.person)
+            people = people_of(block, dictionary.person)
             kept = _kept(people, rows_of, dictionary.at_most)
         if reading is not None and len(values):
             _count(reading, values, kept, dictionary, limits)
@@ -181,11 +176,12 @@ def _values(block: Block, dictionary: Dictionary) -> AnyArray:
 def _features(column: Column, cells: Cells) -> AnyArray:
     """A column's features side by side, of shape (rows, 1) or (rows, levels)."""
     if not column.levels:
-        return numbers(cells, column.name)[:, None]
+        return numbers_of(cells, column.name)[:, None]
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    level = pc.index_in(texts(cells, column.name), value_set=pa.array(column.levels))
+    levels = pa.array(map(name_of_text, column.levels), pa.string())
+    level = pc.index_in(names_of(cells, column.name), value_set=levels, skip_nulls=True)
     position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
     on: AnyArray = position[:, None] == np.arange(len(column.levels))
     return on
@@ -215,73 +211,12 @@ def _count(
         start += len(column.features)
 
 
-def numbers(cells: Cells, name: str) -> FloatArray:
-    """Cells as numbers, not a number where there is none."""
-    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
-        return cells
-    # What holds nothing but arrays of numbers goes without its 40 MB.
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    array = _decoded(cells, name)
-    if array.null_count == 0 and pa.types.is_primitive(array.type):
-        plain: FloatArray = array.to_numpy(zero_copy_only=False)
-        return plain
-    if pa.types.is_string(array.type):
-        trimmed = pc.utf8_trim_whitespace(array)
-        is_number = pc.match_substring_regex(trimmed, _NUMBER)
-        array = pc.if_else(is_number, trimmed, pa.scalar(None, pa.string()))
-    floats = pc.fill_null(pc.cast(array, pa.float64(), safe=False), np.nan)
-    found: FloatArray = floats.to_numpy(zero_copy_only=False)
-    return found
-
-
-def texts(cells: Cells, name: str) -> pa.Array:
-    """Cells as trimmed strings, nothing where there is none; numbers as they print."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    array = _decoded(cells, name)
-    if pa.types.is_string(array.type):
-        trimmed = pc.utf8_trim_whitespace(array)
-        return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
-    if pa.types.is_integer(array.type):
-        return array.cast(pa.string())
-    floats = np.asarray(numbers(cells, name), dtype=np.float64)
-    values, place = np.unique(floats, return_inverse=True)
-    names = [None if np.isnan(value) else f"{value:.17g}" for value in values]
-    return pa.array(names, pa.string()).take(pa.array(place))
-
-
-def _decoded(cells: Cells, name: str) -> pa.Array:
-    """Numbers as they are, any text as plain strings, nothing at all as missing text."""
-    import pyarrow as pa
-
-    array = _arrow(cells) if isinstance(cells, np.ndarray) else cells
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        array = array.dictionary_decode()
-        kind = array.type
-    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
-    if any(test(kind) for test in is_number) or pa.types.is_string(kind):
-        return array
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
-        return array.cast(pa.string())
-    if pa.types.is_decimal(kind):
-        return array.cast(pa.float64())
-    raise ParameterError(f"column {name!r}", "of numbers or texts", str(kind))
-
-
-def _arrow(cells: AnyArray) -> pa.Array:
-    import pyarrow as pa
-
-    if cells.dtype.kind == "f":
-        return pa.array(cells.astype(np.float64))
-    if cells.dtype.kind in "iubU":
-        return pa.array(cells.astype(cells.dtype.newbyteorder("=")))
-    # Of mixed types, each cell as it prints: how one is read shall not depend on others.
-    printed = map(str, cells)
-    return pa.array([None if text in _NOTHING else text for text in printed], pa.string())
+def people_of(block: Block, person: str) -> pa.Array:
+    """The name of each row's person, null where there is none."""
+    cells = block[person]
+    if block.are_texts and not isinstance(cells, np.ndarray):
+        return names_as_written(cells)
+    return names_of(cells, person)
 
 
 def _kept(people: pa.Array, rows_of: Counter[str], at_most: int) -> BoolArray:

@@ -24,10 +24,11 @@ from dpcore.data import Dataset
 from dpcore.data.sites import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.releases.calibration import bound_of
+from dpcore.releases.cells import names_of, numbers_of
 from dpcore.releases.dictionary import MOST_FEATURES, Column, Dictionary
-from dpcore.releases.encoding import Reading, grid_blocks, numbers, texts
+from dpcore.releases.encoding import Reading, grid_blocks, people_of
 from dpcore.releases.exact.integer_rows import GRID
-from dpcore.releases.tables import DAMAGED, Cells, Table, unpacked_npz
+from dpcore.releases.tables import DAMAGED, Block, Cells, Table, unpacked_npz
 
 MOST_CELLS = 1 << 26
 MOST_CLASSES = 100
@@ -103,7 +104,7 @@ def _column_of_levels(data: Any, parameter: str, name: str | None, most: int) ->
         return None
     found: set[str] = set()
     for block in Table(data, [name]).blocks():
-        found.update(pc.unique(texts(block[name], name)).drop_null().to_pylist())
+        found.update(pc.unique(names_of(block[name], name)).drop_null().to_pylist())
         if len(found) > most:
             kinds = "sites" if parameter == "site" else "classes"
             raise ParameterError(parameter, f"a column of at most {most} {kinds}", len(found))
@@ -117,8 +118,9 @@ def _require_one_site(data: Any, dictionary: Dictionary) -> None:
     where: dict[str, str] = {}
     at_several: set[str] = set()
     for block in Table(data, [dictionary.person, dictionary.site]).blocks():
-        cells = (texts(block[name], name).to_pylist() for name in block)
-        for person, site in zip(*cells, strict=True):
+        people = people_of(block, dictionary.person).to_pylist()
+        sites = names_of(block[dictionary.site], dictionary.site).to_pylist()
+        for person, site in zip(people, sites, strict=True):
             if person and site and where.setdefault(person, site) != site:
                 at_several.add(person)
     if at_several:
@@ -156,8 +158,8 @@ class Upload:
     def is_numeric(self, column: str) -> bool:
         """Whether the first thousand cells are numbers, where there are any; for the holder."""
         first = self.columns[column][:_LOOKED_AT]
-        are_there = pc.is_valid(texts(first, column)).to_numpy(zero_copy_only=False)
-        return bool(np.isfinite(numbers(first, column))[are_there].all())
+        are_there = pc.is_valid(names_of(first, column)).to_numpy(zero_copy_only=False)
+        return bool(np.isfinite(numbers_of(first, column))[are_there].all())
 
 
 def read_upload(name: str, content: bytes) -> Upload:
@@ -197,7 +199,9 @@ def _csv(content: bytes) -> dict[str, Cells]:
         names = _checked(it.schema.names)
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
     table = csv.read_csv(pa.BufferReader(content), read_options=blocks, convert_options=as_text)
-    return _whole(table)
+    columns = Block(_whole(table))
+    columns.are_texts = True
+    return columns
 
 
 def _parquet(content: bytes) -> dict[str, Cells]:

@@ -44,9 +44,14 @@ _SOUND = {
 
 
 class Block(dict[str, Cells]):
-    """Columns of some rows; `matrix` too, where they are those of one."""
+    """Columns of some rows.
+
+    matrix: Where they are those of one.
+    are_texts: Whether the source has nothing but texts, so that no cell decides another's type.
+    """
 
     matrix: np.ndarray[Any, Any] | None = None
+    are_texts: bool = False
 
 
 class Table:
@@ -112,7 +117,9 @@ class Table:
             for batch, share in read():
                 for start in range(0, batch.num_rows, self._rows):
                     part = batch.slice(start, self._rows)
-                    yield Block({key: part.column(key) for key in self._keys})
+                    block = Block({key: part.column(key) for key in self._keys})
+                    block.are_texts = self._ending == ".csv"
+                    yield block
                 self.share_read = share
         self.share_read = 1.0
 
@@ -124,6 +131,7 @@ class Table:
                 rows = slice(start, start + self._rows)
                 block = Block({key: column[rows] for key, column in columns.items()})
                 block.matrix = None if columns.matrix is None else columns.matrix[rows]
+                block.are_texts = columns.are_texts
                 yield block
                 self.share_read = (number + min(1, rows.stop / n_rows)) / len(self._parts)
                 _let_go(columns.matrix)
@@ -191,6 +199,7 @@ class Table:
         try:
             self._check([str(name) for name in data])
             columns = Block({key: _cells(data[key]) for key in self._keys})
+            columns.are_texts = isinstance(data, Block) and data.are_texts
         except ParameterError:
             raise
         except (TypeError, KeyError, ValueError) as error:
@@ -229,6 +238,9 @@ def _let_go(matrix: Any) -> None:
 def _cells(column: Any) -> Cells:
     import pyarrow as pa
 
+    if isinstance(column, list | tuple):
+        # NumPy would give all cells one type.
+        return np.fromiter(column, dtype=object, count=len(column))
     cells = column if isinstance(column, pa.Array) else np.asarray(column)
     if isinstance(cells, np.ndarray) and cells.ndim != 1:
         raise ParameterError("data", "columns of one cell a row", cells.shape)

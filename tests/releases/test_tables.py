@@ -178,8 +178,7 @@ def test_columns_of_other_types_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("data", [3, None, [1, 2], {"age": [1]}, np.zeros(3), np.zeros((2, 3)),
-                                  {"age": [1], "sex": ["f", "m"]},
-                                  {"age": [1, [2]], "sex": ["f", "m"]}])  # fmt: skip
+                                  {"age": [1], "sex": ["f", "m"]}])  # fmt: skip
 def test_what_is_no_table_in_memory_is_refused(data):
     with pytest.raises(ParameterError, match="data"):
         rows_of(data)
