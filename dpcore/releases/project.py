@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS cap (
 CREATE TABLE IF NOT EXISTS releases (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE, charged TEXT NOT NULL,
     mu REAL NOT NULL, distance REAL NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);
 """
 
 
@@ -133,6 +134,8 @@ class Project:
         with self._transaction() as ledger:
             if cap is not None:
                 ledger.execute("INSERT OR IGNORE INTO cap VALUES (1, ?, ?)", cap)
+                sync_folder(self.folder)
+                sync_folder(self.folder.parent)
             kept = ledger.execute("SELECT epsilon, delta FROM cap").fetchone()
         if kept is None:
             raise ParameterError("project", "a folder whose ledger has a cap", str(folder))
@@ -166,7 +169,9 @@ class Project:
         with self._transaction() as ledger:
             self._require_room(ledger, name, costs)
 
-    def charge(self, name: str, costs: Costs, epsilon: float, delta: float) -> Total:
+    def charge(
+        self, name: str, costs: Costs, epsilon: float, delta: float, *, answers: Sequence[str] = ()
+    ) -> Total:
         """Write a release down, for good, and say what all of them cost with it.
 
         Parameters
@@ -175,6 +180,8 @@ class Project:
         costs : Costs
         epsilon, delta : float
             What holds of this release alone.
+        answers : sequence of str
+            Names of what it pays for, where that leaves part by part: see `answers`.
 
         Raises
         ------
@@ -191,7 +198,36 @@ class Project:
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (name, now, costs.mu, costs.distance, epsilon, delta),
             )
+            ledger.executemany(
+                "INSERT OR IGNORE INTO answers VALUES (?, '')", [(each,) for each in answers]
+            )
             return self._total(self._read(ledger))
+
+    def answers(self) -> dict[str, str]:
+        """SHA-256 of every answer that may have left, by its name; empty of one that is paid for
+        and has not left."""
+        with self._transaction() as ledger:
+            return dict(ledger.execute("SELECT name, sha256 FROM answers"))
+
+    def seal(self, name: str, sha256: str) -> None:
+        """Write down an answer before it leaves, for good.
+
+        Raises
+        ------
+        ParameterError
+            If another answer of this name has left.
+        """
+        with self._transaction() as ledger:
+            ledger.execute(
+                "INSERT INTO answers VALUES (?, ?) ON CONFLICT (name) DO UPDATE"
+                " SET sha256 = excluded.sha256 WHERE sha256 = ''",
+                (name, sha256),
+            )
+            (kept,) = ledger.execute(
+                "SELECT sha256 FROM answers WHERE name = ?", (name,)
+            ).fetchone()
+        if kept != sha256:
+            raise ParameterError("answer", "the one that has left under its name", name)
 
     def publish(self, name: str, files: Mapping[str, bytes]) -> Path:
         """Put all files of a release that was charged into its folder, or none.
@@ -210,7 +246,9 @@ class Project:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+        sync_folder(partial)
         partial.rename(final)
+        sync_folder(final.parent)
         return final
 
     def _require_room(self, ledger: sqlite3.Connection, name: str, costs: Costs) -> None:
@@ -255,6 +293,17 @@ class Project:
         ledger.execute("PRAGMA synchronous = FULL")
         ledger.executescript(_SCHEMA)
         return ledger
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder onto the disk: a power cut takes files whose names are not."""
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def folder_name(parameter: str, name: str) -> str:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Lock
@@ -29,9 +30,18 @@ from dpcore.releases.encoding import Reading
 from dpcore.releases.exact.integer_moments import noisy_second_moment, noisy_sum
 from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.releases.measurement import moment_around, sum_and_count
-from dpcore.releases.project import Project
+from dpcore.releases.project import Project, sync_folder
 from dpcore.releases.tables import Table
-from dpcore.study.frames import SUM, FrameError, Request, frame, handed_on, refusal, request_from
+from dpcore.study.frames import (
+    ROUNDS,
+    SUM,
+    FrameError,
+    Request,
+    frame,
+    handed_on,
+    refusal,
+    request_from,
+)
 from dpcore.study.masks import masked, public_key
 from dpcore.study.plan import Spent, StudyPlan
 
@@ -142,20 +152,54 @@ class Guard:
         for other, key in self._peers.items():
             if request.keys.get(other, key) != key:
                 raise FrameError(f"a public key for {other} that is not the one known here")
-        name = f"{self.plan.name}-{request.id}"
-        if self.project.path_of(name).is_dir():
-            asked, message = kept_message(self.project, self.plan, request.id)
-            if asked != request.json():
-                raise FrameError(f"another request of the name {request.id}, which was answered")
+        if (message := self._kept(request)) is not None:
             return message
         if not self._approve(request):
             raise FrameError(f"{self.site}'s owner does not let this be answered")
         values = self._sum(request) if request.round == SUM else self._moment(request)
         if self.plan.is_masked:
             values = self._masked(values, request)
-        message = frame(self.plan, request, self.site, values)
+        message, name = frame(self.plan, request, self.site, values), self._name(request.id)
         self.project.publish(name, {_MESSAGE: message, _ASKED: request.json()})
+        self.project.seal(name, sha256(message).hexdigest())
         return message
+
+    def _name(self, request_id: str) -> str:
+        """Of an answer, in the ledger and as a folder."""
+        return f"{self.plan.name}-{request_id}"
+
+    def _kept(self, request: Request) -> bytes | None:
+        """The answer that was drawn to this, byte for byte; None where none can have left.
+
+        Raises `FrameError` if one has left, or may have, and is not kept: what was drawn in its
+        place would be a second answer on one charge.
+        """
+        name = self._name(request.id)
+        sealed = self.project.answers().get(name)
+        if not self.project.path_of(name).is_dir():
+            # An attempt that an earlier version charged has no line for its answers.
+            charged = {each.name for each in self.project.releases()}
+            if sealed or (sealed is None and self.plan.charge(request.attempt) in charged):
+                raise FrameError(self._lost(request.id))
+            return None
+        try:
+            asked, message = kept_message(self.project, self.plan, request.id)
+        except OSError as error:
+            raise FrameError(self._lost(request.id)) from error
+        if sealed and sha256(message).hexdigest() != sealed:
+            raise FrameError(self._lost(request.id))
+        if asked != request.json():
+            raise FrameError(f"another request of the name {request.id}, which was answered")
+        if not sealed:  # killed when it was about to leave, or drawn by an earlier version
+            self.project.seal(name, sha256(message).hexdigest())
+        return message
+
+    def _lost(self, request_id: str) -> str:
+        return (
+            f"{self.site}'s answer {request_id} is in its ledger, no longer in its project, and not "
+            f"drawn twice on one charge: put the folder {self._name(request_id)} of releases back "
+            "from a copy, or let the hub begin a new attempt, which is charged anew"
+        )
 
     def _masked(self, values: IntArray, request: Request) -> IntArray:
         plan, sigma = self.plan, None
@@ -171,17 +215,22 @@ class Guard:
         plan = self.plan
         total = sum_and_count(self._table, plan.dictionary, plan.scales, Reading())
         charge = plan.charge(request.attempt)
-        # Nothing leaves before it is in its folder: what a kill left charged can be drawn again.
+        # Nothing leaves before its hash is in the ledger: what a kill left charged without one can
+        # be drawn again.
         if charge not in {each.name for each in self.project.releases()}:
             spent = Spent(plan.worst.mu, plan.distance)
-            self.project.charge(charge, spent, plan.epsilon, plan.delta)
+            rounds = [self._name(f"{request.attempt}-{round_}") for round_ in ROUNDS]
+            self.project.charge(charge, spent, plan.epsilon, plan.delta, answers=rounds)
         return noisy_sum(total, plan.scales.sum_sigma)
 
     def _moment(self, request: Request) -> AnyArray:
         """Paid for with the sum: both noises are in the attempt's charge."""
         plan = self.plan
-        before = self.project.path_of(f"{plan.name}-{request.attempt}-{SUM}") / _ASKED
+        sum_id = f"{request.attempt}-{SUM}"
+        before = self.project.path_of(self._name(sum_id)) / _ASKED
         if not before.exists():
+            if self.project.answers().get(self._name(sum_id)):
+                raise FrameError(self._lost(sum_id))
             raise FrameError(f"a moment before the sum of attempt {request.attempt}")
         asked = request_from(before.read_bytes(), plan)
         same = asked.roster == request.roster and asked.keys == request.keys
@@ -254,4 +303,5 @@ def _first(path: Path, content: bytes) -> bytes:
         os.fsync(file.fileno())
         with suppress(FileExistsError):
             os.link(file.name, path)
+            sync_folder(path.parent)
     return path.read_bytes()

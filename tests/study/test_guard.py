@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +22,9 @@ from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact.integer_rows import GRID
 from dpcore.releases.project import Project
 from dpcore.study.frames import MOMENT, SUM, FrameError, Request, request_from, values_from
-from dpcore.study.guard import Guard, Refused
+from dpcore.study.guard import Guard, Refused, kept_message
 from dpcore.study.masks import added_up
-from dpcore.study.plan import StudyPlan
+from dpcore.study.plan import Spent, StudyPlan
 
 
 def requests(plan, guards, round_=SUM, attempt=1, **changes) -> Request:
@@ -152,6 +156,85 @@ def test_what_a_kill_left_charged_is_drawn_again_and_paid_once(plan_with, guards
     assert len(guard.project.releases()) == 1
     guard.answer(request.json())
     assert len(guard.project.releases()) == 1
+
+
+@pytest.mark.parametrize("lost", [SUM, MOMENT])
+def test_an_answer_that_is_lost_is_not_drawn_again_without_a_charge(plan_with, guards, lost):
+    """A folder that was removed, or that a power cut took: one charge, one answer."""
+    guard, plan = guards["one"], plan_with()
+    request = requests(plan, guards)
+    first = guard.answer(request.json())
+    if lost == MOMENT:
+        request = replace(request, round=MOMENT, centre=(0,) * 4)
+        first = guard.answer(request.json())
+    left = {first}
+    for _ in range(20):
+        shutil.rmtree(guard.project.path_of(f"trial-1-{lost}"), ignore_errors=True)
+        try:
+            left.add(guard.answer(request.json()))
+        except Refused as refused:
+            assert f"put the folder trial-1-{lost} of releases back" in str(refused)
+            assert "let the hub begin a new attempt, which is charged anew" in str(refused)
+    assert left == {first} and len(guard.project.releases()) == 1
+    moment = replace(request, round=MOMENT, centre=(0,) * 4)
+    with pytest.raises(Refused, match=f"put the folder trial-1-{lost} of releases back"):
+        guard.answer(moment.json())
+
+
+@pytest.mark.parametrize("damage", ["message.bin", "request.json"])
+def test_a_damaged_answer_is_refused(plan_with, guards, damage):
+    guard, request = guards["one"], requests(plan_with(), guards)
+    guard.answer(request.json())
+    path = guard.project.path_of("trial-1-sum") / damage
+    path.write_bytes(b"")
+    with pytest.raises(Refused, match="trial-1-sum|another request"):
+        guard.answer(request.json())
+    path.unlink()
+    with pytest.raises(Refused, match="put the folder trial-1-sum of releases back"):
+        guard.answer(request.json())
+
+
+def test_an_answer_is_in_the_ledger_before_it_leaves(plan_with, guards, monkeypatch):
+    """One that was kept and not sealed has not left: the same bytes are sealed, and then leave."""
+    guard, request = guards["one"], requests(plan_with(), guards)
+
+    def killed(*_):
+        raise OSError("killed")
+
+    with monkeypatch.context() as before:
+        before.setattr(Project, "seal", killed)
+        with pytest.raises(Refused):
+            guard.answer(request.json())
+    _, kept = kept_message(guard.project, guard.plan, "1-sum")
+    assert guard.project.answers() == {"trial-1-sum": "", "trial-1-moment": ""}
+    assert guard.answer(request.json()) == kept
+    sealed = sha256(kept).hexdigest()
+    assert guard.project.answers() == {"trial-1-sum": sealed, "trial-1-moment": ""}
+    with pytest.raises(ParameterError, match="the one that has left"):
+        guard.project.seal("trial-1-sum", "ab" * 32)
+
+
+def test_what_an_earlier_version_charged_and_lost_is_not_drawn_again(plan_with, guards):
+    """Its ledger does not say whether the answer has left."""
+    guard, plan = guards["one"], plan_with()
+    spent = Spent(plan.worst.mu, plan.distance)
+    guard.project.charge(plan.charge(1), spent, plan.epsilon, plan.delta)
+    with pytest.raises(Refused, match="a new attempt"):
+        guard.answer(requests(plan, guards).json())
+    guard.answer(requests(plan, guards, attempt=2).json())
+
+
+def test_a_kept_answer_is_on_the_disk_with_its_folders(plan_with, guards, monkeypatch):
+    """Files, their folder under its first name, and the folder that has got its last name."""
+    synced, fsync = [], os.fsync
+
+    def watched(descriptor):
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    guards["one"].answer(requests(plan_with(), guards).json())
+    assert synced == ["message.bin", "request.json", ".trial-1-sum.partial", "releases"]
 
 
 @pytest.mark.parametrize("protocol", ["securesum", "cape", "full"])
