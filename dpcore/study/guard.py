@@ -196,9 +196,9 @@ class Guard:
 
     def _lost(self, request_id: str) -> str:
         return (
-            f"{self.site}'s answer {request_id} is in its ledger, no longer in its project, and not "
-            f"drawn twice on one charge: put the folder {self._name(request_id)} of releases back "
-            "from a copy, or let the hub begin a new attempt, which is charged anew"
+            f"{self.site}'s answer {request_id} is in its ledger, no longer in its project, and "
+            f"not drawn twice on one charge: put the folder {self._name(request_id)} of releases "
+            "back from a copy, or let the hub begin a new attempt, which is charged anew"
         )
 
     def _masked(self, values: IntArray, request: Request) -> IntArray:
