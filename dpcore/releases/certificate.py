@@ -9,6 +9,7 @@ import json
 import math
 import platform
 import subprocess
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from functools import cache
@@ -84,7 +85,6 @@ def certificate_of(
     epsilon: What holds at the asked delta.
     total: Of the project, with this release.
     """
-    noise = {each.name: getattr(scales, each.name) for each in fields(scales)}
     return {
         "form": FORM,
         "name": name,
@@ -95,28 +95,16 @@ def certificate_of(
         "delta": asked[1],
         "asked": {"epsilon": asked[0], "delta": asked[1]},
         "relation": relation(scales.rows_per_person),
-        "mechanism": {
-            "name": "Gaussian, rounded to whole numbers",
-            "grid": GRID,
-            **noise,
-            "count_weight": scales.count_weight,
-            "diagonal_sigma": scales.diagonal_sigma,
-            "sum_sensitivity": f"2 m R = {2 * scales.rows_per_person * scales.squared_norm**0.5}",
-            "moment_sensitivity": f"√2 m L² = {2**0.5 * scales.rows_per_person * scales.length**2}",
-            "mu": scales.mu,
-            "draws": scales.n_draws,
-            "distance": scales.distance,
-        },
+        "mechanism": mechanism_of(scales),
         "preparation": {"name": preparation, "mean_share": mean_share},
         "result": {
             "components": len(measured.components),
             "noisy_rows": measured.n_rows,
-            "noisy_rows_sigma": scales.sum_sigma / scales.count_weight,
             "eigenvalues": measured.eigenvalues.tolist(),
             "trace": measured.trace,
-            # Eigenvalues of nothing but this noise would reach so far (Wigner's edge).
-            "noise_edge": 2 * scales.moment_sigma * scales.n_features**0.5 / scales.length**2,
-            **explained(measured),
+            **noise_of(scales),
+            **explained({name: told_of(measured, name) for name in TOLD}),
+            **_of_subspace(measured),
         },
         "total": asdict(total),
         "assumptions": list(ASSUMPTIONS),
@@ -125,13 +113,45 @@ def certificate_of(
     }
 
 
-def explained(measured: Measured) -> dict[str, Any]:
-    """What the release says of itself: values with both ends of their intervals, or null."""
+def mechanism_of(scales: Scales) -> dict[str, Any]:
+    """What was drawn, in whole numbers, and what follows from them."""
+    m = scales.rows_per_person
+    return {
+        "name": "Gaussian, rounded to whole numbers",
+        "grid": GRID,
+        **{each.name: getattr(scales, each.name) for each in fields(scales)},
+        "count_weight": scales.count_weight,
+        "diagonal_sigma": scales.diagonal_sigma,
+        "sum_sensitivity": f"2 m R = {2 * m * math.sqrt(scales.squared_norm)}",
+        "moment_sensitivity": f"√2 m L² = {math.sqrt(2) * m * scales.length**2}",
+        "mu": scales.mu,
+        "draws": scales.n_draws,
+        "distance": scales.distance,
+    }
+
+
+def noise_of(scales: Scales) -> dict[str, float]:
+    """How far noise alone reaches in the result."""
+    return {
+        "noisy_rows_sigma": scales.sum_sigma / scales.count_weight,
+        # Eigenvalues of nothing but this noise would reach so far (Wigner's edge).
+        "noise_edge": 2 * scales.moment_sigma * math.sqrt(scales.n_features) / scales.length**2,
+    }
+
+
+def explained(told: Mapping[str, FloatArray]) -> dict[str, Any]:
+    """What the release says of each component: values with both ends of their intervals, or null.
+
+    told: Of each of `TOLD`, shape (3, n_components).
+    """
+    columns = {name: [_json(each) for each in told[name].T] for name in TOLD}
+    return {"interval_level": LEVEL, **columns}
+
+
+def _of_subspace(measured: Measured) -> dict[str, Any]:
     told = measured.told
     shares = {} if told is None else {"captured": told.captured_share, "of_best": told.energy_ratio}
     return {
-        "interval_level": LEVEL,
-        **{name: [_json(each) for each in told_of(measured, name).T] for name in TOLD},
         **{
             name: _json(np.append(each.value, each.interval)) if each else None
             for name, each in ({"captured": None, "of_best": None} | shares).items()

@@ -6,15 +6,16 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from dpcore.arrays import AnyArray
 from dpcore.releases.certificate import as_json, certificate_page, who_is_one
-from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.dictionary import Dictionary, dictionary_from
 from dpcore.releases.exact.integer_rows import GRID
 from dpcore.releases.measurement import TOLD, Measured, told_of
 
@@ -94,46 +95,49 @@ def files_of(
 
     certificate: From `certificate_of`.
     """
-    files = {
-        COMPONENTS: _npz(dictionary, measured),
-        "components.csv": _csv(_components(dictionary, measured)),
-        "variance.csv": _csv(_variance(measured)),
-        DICTIONARY: dictionary.toml().encode(),
+    arrays: dict[str, AnyArray] = {
+        "components": measured.components,
+        "centre": measured.centre / GRID,
+        "eigenvalues": measured.eigenvalues,
+        "features": np.array(dictionary.features),
+        **{name: told_of(measured, name) for name in TOLD},
+    }
+    file = io.BytesIO()
+    np.savez(file, **cast(dict[str, Any], arrays))
+    files = {COMPONENTS: file.getvalue(), **files_beside(certificate, arrays)}
+    hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
+    return files | {CERTIFICATE: as_json(certificate | {"files": hashes})}
+
+
+def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) -> dict[str, bytes]:
+    """All files but the two that they are made of, by name.
+
+    certificate: Its hashes are not read.
+    arrays: Of the NPZ file.
+    """
+    return {
+        "components.csv": _csv(_components(arrays)),
+        "variance.csv": _csv(_variance(arrays)),
+        DICTIONARY: dictionary_from(certificate["dictionary"]).toml().encode(),
         "certificate.html": certificate_page(certificate).encode(),
         # JSON is YAML.
         "deployment.yaml": json.dumps(deployment(certificate), indent=2).encode(),
         "use.py": _SCRIPT.encode(),
         "use.ipynb": json.dumps(notebook(certificate), indent=1).encode(),
     }
-    hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
-    return files | {CERTIFICATE: as_json(certificate | {"files": hashes})}
 
 
-def _npz(dictionary: Dictionary, measured: Measured) -> bytes:
-    file = io.BytesIO()
-    told: dict[str, Any] = {name: told_of(measured, name) for name in TOLD}
-    np.savez(
-        file,
-        components=measured.components,
-        centre=measured.centre / GRID,
-        eigenvalues=measured.eigenvalues,
-        features=np.array(dictionary.features),
-        **told,
-    )
-    return file.getvalue()
-
-
-def _components(dictionary: Dictionary, measured: Measured) -> Iterator[list[Any]]:
-    yield ["row", *dictionary.features]
-    yield ["centre", *(measured.centre / GRID).tolist()]
-    for number, component in enumerate(measured.components, 1):
+def _components(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:
+    yield ["row", *arrays["features"].tolist()]
+    yield ["centre", *arrays["centre"].tolist()]
+    for number, component in enumerate(arrays["components"], 1):
         yield [f"component {number}", *component.tolist()]
 
 
-def _variance(measured: Measured) -> Iterator[list[Any]]:
+def _variance(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:
     """A cell is empty where the release cannot tell."""
     yield ["row", *(f"{name}{end}" for name in TOLD for end in ("", "_low", "_high"))]
-    columns = np.concatenate([told_of(measured, name) for name in TOLD]).T
+    columns = np.concatenate([arrays[name] for name in TOLD]).T
     for number, row in enumerate(columns.tolist(), 1):
         yield [f"component {number}", *("" if math.isnan(cell) else cell for cell in row)]
 

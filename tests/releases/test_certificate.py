@@ -104,7 +104,7 @@ CHANGES = {
     "components.npz is missing": lambda c: None,
     "components.csv is not the file": lambda c: None,
     "a release with a certificate": lambda c: c.update(delta=math.nan),
-    "not as many": lambda c: c["result"].update(components=1),
+    "certified as (1, 4)": lambda c: c["result"].update(components=1),
 }  # fmt: skip
 
 
@@ -120,6 +120,120 @@ def test_a_changed_release_does_not_verify(make, said):
     (folder / "certificate.json").write_text(json.dumps(certificate), encoding="utf-8")
     verdict = verify(folder)
     assert not verdict.holds and said in verdict.sentence and "\n" not in verdict.sentence
+
+
+def _in_text(name, old, new):
+    """Other words in a file of text."""
+
+    def alter(folder):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert old in text
+        (folder / name).write_text(text.replace(old, new), encoding="utf-8", newline="")
+
+    return alter
+
+
+def _in_arrays(change):
+    """Other numbers in the NPZ file."""
+
+    def alter(folder):
+        with np.load(folder / "components.npz") as arrays:
+            kept = dict(arrays)
+        np.savez(folder / "components.npz", **kept | change(kept))
+
+    return alter
+
+
+def _in_certificate(change):
+    def alter(folder):
+        certificate = _certified(folder)
+        change(certificate)
+        (folder / "certificate.json").write_bytes(as_json(certificate))
+
+    return alter
+
+
+def _beside(name, content=b"age,sex\r\n41,f\r\n"):
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def _twice(folder):
+    """A key that a person reads first and a program last."""
+    text = (folder / "certificate.json").read_text(encoding="utf-8")
+    (folder / "certificate.json").write_text(
+        text.replace("{", '{\n "promise": "ε = 0.01",', 1), encoding="utf-8"
+    )
+
+
+# Each altered by somebody who writes the hashes anew, so that nothing but the content tells.
+ALTERED = {
+    "certificate.html, ε = 0.01": _in_text("certificate.html", "ε = 1", "ε = 0.01"),
+    "certificate.html, a script": _in_text("certificate.html", "</html>", "<script></script>"),
+    "components.csv": _in_text("components.csv", "component 1,", "component 1,9"),
+    "variance.csv": _in_text("variance.csv", "component 1,", "component 1,9"),
+    "dictionary.toml": _in_text("dictionary.toml", "100.0", "0.0"),
+    "deployment.yaml": _in_text("deployment.yaml", '"epsilon": 0.9', '"epsilon": 0.0'),
+    "use.py": _in_text("use.py", "import sys", "import sys, shutil"),
+    "use.ipynb": _in_text("use.ipynb", "load_release", "load_other"),
+    "certificate.json, assumptions": _in_certificate(lambda c: c["assumptions"].pop(0)),
+    "certificate.json, more": _in_certificate(lambda c: c["assumptions"].append("None.")),
+    "certificate.json, eigenvalues": _in_certificate(lambda c: c["result"]["eigenvalues"].pop()),
+    "certificate.json, explained": _in_certificate(
+        lambda c: c["result"].update(explained_variance_ratio=[[0.9, 0.9, 0.9]] * 2)
+    ),
+    "certificate.json, title": _in_certificate(lambda c: c.update(title="Not these people")),
+    "certificate.json, mechanism": _in_certificate(lambda c: c["mechanism"].update(name="Exact")),
+    "certificate.json, share": _in_certificate(lambda c: c["preparation"].update(mean_share=0.2)),
+    "certificate.json, made": _in_certificate(lambda c: c.update(made="lately")),
+    "certificate.json, software": _in_certificate(lambda c: c["software"].update(rows="41,f")),
+    "certificate.json, twice": _twice,
+    "components.npz, rows": _in_arrays(lambda a: {"rows": np.ones((3, 4))}),
+    "components.npz, other components": _in_arrays(lambda a: {"components": 2 * a["components"]}),
+    "components.npz, other names": _in_arrays(lambda a: {"features": a["features"][::-1]}),
+    "components.npz, objects": _in_arrays(lambda a: {"centre": a["centre"].astype(object)}),
+    "components.npz, no archive": _beside("components.npz", b"rows"),
+    "rows.csv": _beside("rows.csv"),
+    ".rows.csv": _beside(".rows.csv"),
+}
+
+
+@pytest.mark.parametrize("is_certified", [False, True])
+@pytest.mark.parametrize("what", ALTERED)
+def test_an_altered_folder_does_not_verify_whoever_wrote_its_hashes(make, what, is_certified):
+    folder, name = make().folder, what.partition(",")[0]
+    assert verify(folder).holds
+    ALTERED[what](folder)
+    if is_certified and "twice" not in what:
+        certificate = _certified(folder)
+        for path in folder.iterdir():
+            if path.name != "certificate.json":
+                certificate["files"][path.name] = sha256(path.read_bytes()).hexdigest()
+        (folder / "certificate.json").write_bytes(as_json(certificate))
+    verdict = verify(folder)
+    assert not verdict.holds and "\n" not in verdict.sentence
+    assert name in verdict.sentence.replace(str(folder), "")
+
+
+def test_a_folder_in_the_folder_does_not_verify(make):
+    folder = make().folder
+    (folder / "rows").mkdir()
+    assert "'rows' lies in the folder and is no file of the release" in verify(folder).sentence
+
+
+def test_a_fault_in_a_folder_of_another_version_says_so(make):
+    folder = make().folder
+    _in_certificate(lambda c: c["software"].update(dpcore="0.9.9"))(folder)
+    said = verify(folder).sentence
+    assert "certificate.html does not say what" in said
+    assert said.endswith(f"(it says that dpcore 0.9.9 made it; this is {dpcore.__version__}).")
+
+
+@pytest.mark.parametrize("form", ["form_1", "form_2"])
+def test_a_published_folder_goes_on_verifying(form, tmp_path):
+    """Whoever changes what a release writes gives it a new form, and keeps the old ones checked."""
+    shutil.unpack_archive(Path(__file__).with_name(f"{form}.zip"), tmp_path / form)
+    verdict = verify(tmp_path / form)
+    assert verdict.holds, verdict.sentence
 
 
 @pytest.fixture
