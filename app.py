@@ -19,7 +19,7 @@ if __name__ == "__main__":
     from pages.presenting import mode
     from pages.server import page_lock
     from pages.sidebar import address, controls, foot
-    from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, links
+    from pages.sidebar.navigation import links, place_at
     from pages.stories import telling
     from pages.widgets.figure_tools.small_type import forget_promises
     from pages.widgets.figure_tools.under_charts import figure_tools
@@ -34,7 +34,7 @@ if __name__ == "__main__":
     with page_lock.taken():
         address.read()
         asked = address.corrected()
-        here = PAGES[page.url_path or DEFAULT_PAGE]
+        here = place_at(page.url_path)
         if not here.is_default:
             # Tables need pandas, and Plotly looks whether it is there: it must not meet it half
             # imported by another visitor's page, and waits here for it to be whole. The page that a

@@ -13,7 +13,7 @@ from dpcore.errors import ParameterError
 from pages.parameters.table import find, known
 from pages.parameters.use import MOST_PINS, PRESENTING
 from pages.sidebar import own_table
-from pages.sidebar.navigation import PAGES
+from pages.sidebar.navigation import MOVED, PAGES
 
 _DECK = "_deck"
 _FORMAT, _VERSION = "dp-pca-lab deck", 1
@@ -118,6 +118,7 @@ def _pin(number: int, read: Any) -> Pin:
     if not isinstance(read, dict):
         raise ParameterError(where, "a page, what it shows and a caption", "something else")
     page, caption, written = read.get("page"), read.get("caption"), read.get("written")
+    page = MOVED.get(page, page) if isinstance(page, str) else page
     if not isinstance(page, str) or page not in PAGES:
         raise ParameterError(where, "of a page of the lab", "an unknown one")
     if not isinstance(caption, str) or len(caption) > LONGEST_CAPTION or not caption.isprintable():

@@ -15,18 +15,21 @@ from dpcore.data import DatasetStatus
 from dpcore.data.held_tables import is_held
 from dpcore.experiments.engine.control_ranges import PEOPLE_PER_SITE
 from dpcore.experiments.pca.spec import GIVEN, SPLITS
+from dpcore.figures.style import ink
 from pages.parameters.sidebar import ADVANCED, DEFAULTS, DRAWS, FIRST
 from pages.parameters.table import ask
 from pages.parameters.words import EVERYBODY
 from pages.server import result_cache
-from pages.sidebar.navigation import Place
+from pages.sidebar.navigation import PAGES, Place, page_of, page_path
 from pages.sidebar.own_table import LABORATORY
 from pages.sidebar.parts import FOLLOWS_EPSILON, draw_again, draws, part, set_moved, take_moved
 from pages.sidebar.selection import Selection, defaults_for, selected
+from pages.widgets.charts import is_dark
 
 _UNSEEN = "controls_out_of_sight"
 _TOP = "_page_top"
 _LOOK = (Path(__file__).parent / "shell.css").read_text(encoding="utf-8")
+_MARK = (Path(__file__).parents[2] / "assets" / "mark.svg").read_text(encoding="utf-8")
 
 
 def choose(page: Place) -> Selection:
@@ -170,9 +173,15 @@ def _is_given(dataset: DatasetStatus) -> bool:
 def _page_top(place: Place) -> DeltaGenerator:
     """The page's title; the place beside it where epsilon is drawn."""
     st.html(f"<style>{_LOOK}</style>")
+    st.logo(_MARK.replace("currentColor", ink(is_dark())), size="large", link=None)
     top = st.container(key="page_top", horizontal=True, vertical_alignment="center", gap="large")
-    top.title(place.title, anchor=False, width="content")
+    page = page_of(place)
+    top.title(page.title, anchor=False, width="content")
     st.session_state[_TOP] = top
+    if len(page.parts) > 1:
+        with st.container(key="page_parts", horizontal=True, gap="small"):
+            for part_of_page in page.parts:
+                st.page_link(page_path(part_of_page), label=PAGES[part_of_page].title)
     return top
 
 

@@ -77,7 +77,7 @@ def _pin(page: Place) -> None:
     except ParameterError as error:
         st.toast(said(error), icon="⚠️")
     else:
-        st.toast(f"Pinned: view {len(pins.deck())} of your deck, on the page *Deck* under Use.")
+        st.toast(f"Pinned: view {len(pins.deck())} of your deck, on the page *Deck* under Decide.")
 
 
 def _caption(page: Place) -> str:

@@ -1,4 +1,4 @@
-"""The map of pages: where each lives, what it is called, which shared controls it shows."""
+"""The map of pages: what is linked on top, the parts of each page, the controls a part shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamlit.navigation.page import StreamlitPage
 from pages.parameters.sidebar import FIRST
 
 _ROOT = Path(__file__).parents[2]
-DEFAULT_PAGE, START_PAGE = "playground", "start"
+DEFAULT_PAGE = "playground"
 _RUN = (*FIRST, "advanced", "draws")
 
 
@@ -23,9 +23,10 @@ def _run_without(*names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Place:
-    """A page: its file's name, its title, one sentence about it, its sidebar controls; its section.
+    """A page, or one part of a page of several: an address of its own, and a file.
 
-    `controls` names shared controls, "advanced" those of the expander, "draws" the last ones.
+    `controls` names shared controls, "advanced" those of the expander, "draws" the last ones;
+    `section` is the file's folder.
     """
 
     name: str
@@ -42,11 +43,6 @@ class Place:
     @property
     def is_default(self) -> bool:
         return self.name == DEFAULT_PAGE
-
-    @property
-    def link_under(self) -> str:
-        """The section on top that its link is found in; whoever is new finds theirs at once."""
-        return "" if self.name == START_PAGE else self.section
 
     @property
     def address(self) -> str:
@@ -112,7 +108,6 @@ _EXPLORE = (
     ),
 )
 _LEARN = (
-    Place("start", "Start here", "What this is, where to go, and which data sets are ready."),
     Place(
         "promise",
         "What ε promises",
@@ -125,7 +120,16 @@ _LEARN = (
         "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
         _run_without("protocols", "draws"),
     ),
-    Place("audit", "Audit", "Attack a mechanism, sound or flawed, and watch the bound on ε grow."),
+    Place(
+        "audit",
+        "Break it",
+        "Attack a mechanism, sound or flawed, and watch the bound on ε grow.",
+    ),
+    Place(
+        "stories",
+        "Stories",
+        "Ten questions, a guess, and the answer worked out live; a path of 45 minutes.",
+    ),
     Place(
         "classroom",
         "Classroom",
@@ -201,19 +205,72 @@ PAGES: dict[str, Place] = {
 }
 
 
+@dataclass(frozen=True)
+class Page:
+    """What is linked on top: a title, the menu it stands in ("" for the bar itself), its parts."""
+
+    title: str
+    menu: str
+    parts: tuple[str, ...]
+
+
+WEBSITE = (
+    Page("Play", "", ("playground", "eigen_images", "tradeoffs", "bytes")),
+    Page("What ε promises", "Learn", ("promise",)),
+    Page("How it works", "Learn", ("algorithm",)),
+    Page("Break it", "Learn", ("audit",)),
+    Page("Stories", "Learn", ("stories",)),
+    Page("Classroom", "Learn", ("classroom",)),
+    Page("Decide", "", ("best", "plan", "deck")),
+    Page("Your data", "", ("own_data", "release", "ledger", "study")),
+    Page("Other analyses", "More", ("statistics", "classification", "cca")),
+    Page("Algorithms compared", "More", ("central", "sample_complexity", "sampler")),
+    Page("Papers and code", "More", ("reproduce", "reproduce_2012", "tutorials")),
+)
+_PAGE_OF = {part: page for page in WEBSITE for part in page.parts}
+# Addresses that pages had once, and the places that are shown there now.
+MOVED = {"start": "stories"}
+
+
+def page_of(place: Place) -> Page:
+    """The page that a place is a part of."""
+    return _PAGE_OF[place.name]
+
+
 def links() -> dict[str, list[StreamlitPage]]:
-    """The pages by what their links stand under, for one run of the script."""
-    sections: dict[str, list[StreamlitPage]] = {}
-    for place in PAGES.values():
-        # A page may be run once: each run of the script has its own.
-        sections.setdefault(place.link_under, []).append(copy(_page(place)))
-    return sections
+    """The pages by the menu their links stand in, for one run of the script.
+
+    A page is linked by its first part; the others are linked on the page itself.
+    """
+    menus: dict[str, list[StreamlitPage]] = {}
+    for page in WEBSITE:
+        for part in page.parts:
+            # A page may be run once: each run of the script has its own.
+            menus.setdefault(page.menu, []).append(copy(_streamlit_page(PAGES[part])))
+    for old, place in MOVED.items():
+        menus[""].append(
+            st.Page(PAGES[place].path, title=PAGES[place].title, url_path=old, visibility="hidden")
+        )
+    return menus
 
 
 @cache
-def _page(place: Place) -> StreamlitPage:
+def _streamlit_page(place: Place) -> StreamlitPage:
     """Made once for everybody: Streamlit looks for the file, which takes longer than a widget."""
-    return st.Page(place.path, title=place.title, url_path=place.name, default=place.is_default)
+    page = page_of(place)
+    is_first = place.name == page.parts[0]
+    return st.Page(
+        place.path,
+        title=page.title if is_first else place.title,
+        url_path=place.name,
+        default=place.is_default,
+        visibility="visible" if is_first else "hidden",
+    )
+
+
+def place_at(address: str) -> Place:
+    """The place that an address of ours shows; "" is the default page's."""
+    return PAGES[MOVED.get(address, address) or DEFAULT_PAGE]
 
 
 def page_path(name: str) -> str:

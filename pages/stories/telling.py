@@ -26,6 +26,7 @@ from pages.widgets.messages import big_number, errors_shown
 
 _KEY = "story"
 _FOLLOWED, _GUESS, _OWN = "_story_followed", "_story_guess", "_own_settings"
+_FINISHED = "_stories_finished"
 _MENU = "stories"
 
 
@@ -34,9 +35,16 @@ def told() -> Story | None:
     return STORIES.get(st.session_state.get(_KEY, NO_STORY))
 
 
+def finished() -> set[str]:
+    """Stories in which the visitor has guessed."""
+    found: set[str] = st.session_state.setdefault(_FINISHED, set())
+    return found
+
+
 def make_guess(number: int) -> None:
     """Settle on a choice, from a callback."""
     st.session_state[_GUESS] = number
+    finished().add(st.session_state[_KEY])
 
 
 def begin(name: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.data import DatasetStatus, load_dataset
+from dpcore.data import DatasetStatus, list_datasets, load_dataset
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.pca.sentences import bytes_in_words
@@ -80,6 +80,32 @@ def dataset_ready(dataset: DatasetStatus) -> bool:
             load_dataset(dataset.name, progress=arrived)
             st.rerun()
     return False
+
+
+def dataset_table() -> None:
+    """Which data sets are on this machine, and how to add the others."""
+    st.dataframe(
+        [
+            {
+                "Data set": status.title,
+                "Rows": status.n_samples,
+                "Features": status.n_features,
+                "Ready": "a part" if status.is_part else "yes" if status.ready else "no",
+            }
+            for status in list_datasets()
+        ],
+        column_config={
+            name: st.column_config.NumberColumn(format="localized") for name in ("Rows", "Features")
+        },
+        hide_index=True,
+        width="stretch",
+        height="content",
+    )
+    st.caption(
+        "Choose one that is not here, and the page says how to add it. A folder named by the "
+        "variable DPCORE_DATA holds official files under their official names, which serves a "
+        "classroom without internet."
+    )
 
 
 def formulas(name: str) -> str:

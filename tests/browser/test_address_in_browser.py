@@ -45,10 +45,12 @@ def test_back_and_forward_go_through_settings_and_pages(server, open_page):
     moved = start | {"sites": ["4"], "epsilon": ["2"]}
     assert done(page, lambda: epsilon.press("ArrowRight")) == moved
     # A page that draws neither, and one whose own control was set from the start.
-    assert done(page, page.get_by_role("link", name="Start here").first.click) == moved
+    assert done(page, page.get_by_role("link", name="Your data").first.click) == moved
+    assert done(page, page.get_by_role("link", name="Play").first.click) == moved
     assert done(page, page.get_by_role("link", name="Eigen-images").first.click) == moved
     assert page.get_by_label("Asked ε, one row each").locator("..").get_by_text("2").count()
     assert done(page, page.reload) == moved
+    assert done(page, page.go_back) == moved
     assert done(page, page.go_back) == moved
     assert done(page, page.go_back) == moved and sites(page) == "4"
     assert done(page, page.go_back) == start | {"sites": ["4"]}

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pages.sidebar.navigation import PAGES
+from pages.sidebar.navigation import PAGES, WEBSITE, page_of
 from tests.browser.conftest import pages_of, settle
 from tests.browser.reachable import faults, unseen
 
@@ -46,16 +46,30 @@ each_page = pytest.mark.parametrize("place", PAGES.values(), ids=lambda place: p
 def desk(server, browser):
     """Loading all of Streamlit again for every page takes longer than all that is looked at."""
     with pages_of(browser) as opener:
-        yield opener(f"{server}/start")
+        yield opener(f"{server}/stories")
+
+
+def test_the_bar_on_top_links_eleven_pages_and_an_old_address_leads_on(desk):
+    page, watched = desk
+    linked = [each.inner_text() for each in page.get_by_test_id("stTopNavLink").all()]
+    for menu in page.get_by_test_id("stTopNavSection").all():
+        menu.click()
+        linked += [each.inner_text() for each in page.get_by_test_id("stTopNavDropdownLink").all()]
+        page.keyboard.press("Escape")
+    assert sorted(linked) == sorted(each.title for each in WEBSITE)
+    go(page, "/start?epsilon=2")
+    assert page.get_by_role("heading", level=1).text_content() == "Stories"
+    assert page.url.endswith("?epsilon=2")
+    watched.assert_quiet()
 
 
 @each_page
 def test_is_quiet_with_every_picture_described(place, desk):
     page, watched = desk
     go(page, f"/{place.address}?{FEW}")
-    assert page.get_by_role("heading", level=1).text_content() == place.title
+    assert page.get_by_role("heading", level=1).text_content() == page_of(place).title
     assert page.locator("[data-testid=stException]").count() == 0
-    assert page.get_by_test_id("stTopNavLink").is_visible()
+    assert page.get_by_test_id("stTopNavLink").first.is_visible()
     images = page.locator("[data-testid=stImage] img")
     assert all(images.nth(index).get_attribute("alt") for index in range(images.count()))
     assert page.evaluate(CUT_OFF) == []
@@ -76,14 +90,14 @@ def test_is_quiet_with_every_picture_described(place, desk):
 @pytest.fixture(scope="module")
 def phone(server, browser):
     with pages_of(browser) as opener:
-        yield opener(f"{server}/start", width=390, dark=True)
+        yield opener(f"{server}/stories", width=390, dark=True)
 
 
 @each_page
 def test_fits_a_phone_in_the_dark(place, phone):
     page, watched = phone
     go(page, f"/{place.address}?{FEW}")
-    assert page.get_by_role("heading", level=1).text_content() == place.title
+    assert page.get_by_role("heading", level=1).text_content() == page_of(place).title
     assert page.locator("[data-testid=stException]").count() == 0
     wider = page.evaluate(
         "() => document.querySelector('[data-testid=stMain]').scrollWidth - window.innerWidth"

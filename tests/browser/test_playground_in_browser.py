@@ -40,7 +40,7 @@ def test_the_first_thing_shown_is_a_result_that_keys_and_clicks_change(server, o
 def test_a_deep_link_works_on_a_server_nobody_has_visited(fresh_server, open_page):
     page, watched = open_page(f"{fresh_server}/eigen_images?delta=0.001&sites=7")
     assert page.get_by_role("heading", name="Eigen-images").is_visible()
-    assert page.get_by_role("link", name="Start here").is_visible()
+    assert page.get_by_role("link", name="Decide").is_visible()
     assert page.get_by_text("Page not found").count() == 0
     assert page.get_by_role("slider", name="Sites").input_value() == "7"
     watched.assert_quiet()

@@ -64,7 +64,7 @@ def test_a_deck_is_presented_and_works_from_a_file_with_the_network_off(
         history.pushState({}, '', '/deck')
         dispatchEvent(new PopStateEvent('popstate'))
     }""")
-    held(page, "document.querySelector('h1').textContent == 'Deck'")
+    held(page, "document.querySelector('h1').textContent == 'Decide'")
     missing = page.get_by_role("button", name="missing")
     if missing.count():
         missing.click()

@@ -11,7 +11,7 @@ from pages.use.reproduce import panel_run
 from pages.use.reproduce.overview import overview_shown
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import promised_cards
-from pages.widgets.messages import dataset_ready, errors_shown, how_computed
+from pages.widgets.messages import dataset_ready, dataset_table, errors_shown, how_computed
 from pages.widgets.sweep_panel import started_job, watch
 
 PAGE = "reproduce"
@@ -45,4 +45,6 @@ with errors_shown():
     )
     session_ledger.so_far(dataset.name, dataset.title, current().spec.delta)
     overview_shown()
+    with st.expander("Data sets on this machine"):
+        dataset_table()
     how_computed("reproduce", "pca")

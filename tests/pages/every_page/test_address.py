@@ -50,7 +50,7 @@ def test_what_a_page_does_not_draw_is_told_as_long_as_one_is_there(open_page):
     for _ in range(2):
         assert any("stat_bins must be" in warning.value for warning in at.warning)
         at.run()
-    assert not gone(at, "learn/start").warning
+    assert not gone(at, "learn/stories").warning
 
 
 def test_a_good_address_is_not_commented_on(open_page):
@@ -84,7 +84,7 @@ EVERYWHERE = {
     "complexity_gap": "0.1", "plan_target": "60", "stat_bins": "12", "tradeoffs_published": "true",
     "epsilons": ["2", "0.1"], "promise_prior": "20",
 }  # fmt: skip
-CHEAP = ("learn/start", "learn/promise", "explore/sample_complexity", "use/ledger", "learn/audit")
+CHEAP = ("learn/stories", "learn/promise", "explore/sample_complexity", "use/ledger", "learn/audit")
 
 
 @pytest.mark.parametrize("page", CHEAP)

@@ -77,7 +77,7 @@ def paid(at: AppTest) -> int:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_what_would_exceed_the_cap_is_neither_shown_nor_paid(open_page, page):
-    at = set_cap(open_page("learn/start", **SHORT), SMALL)
+    at = set_cap(open_page("learn/stories", **SHORT), SMALL)
     visit(at, page)
     assert refusal(at), said(at)[:500]
     assert paid(at) == 0
@@ -95,7 +95,7 @@ def test_what_would_exceed_the_cap_is_neither_shown_nor_paid(open_page, page):
 
 
 def test_the_sentence_says_what_was_asked_what_is_left_and_the_cap(open_page):
-    at = set_cap(open_page("learn/start", **SHORT), 1.0)
+    at = set_cap(open_page("learn/stories", **SHORT), 1.0)
     visit(at, "explore/playground")
     # Two draws each of the sites' noise, of the first site's and of the pooled, at ε = 1 each:
     # μ = √6 · 0.5325.
@@ -105,7 +105,7 @@ def test_the_sentence_says_what_was_asked_what_is_left_and_the_cap(open_page):
 
 
 def test_what_fits_is_shown_and_counted(open_page):
-    at = set_cap(open_page("learn/start", repetitions="1", protocols="DPdisPCA"), 2.0)
+    at = set_cap(open_page("learn/stories", repetitions="1", protocols="DPdisPCA"), 2.0)
     visit(at, "explore/playground")
     assert not refusal(at)
     assert "Of the cap of ε = 2, " in "".join(each.value for each in at.sidebar.caption)
@@ -114,7 +114,7 @@ def test_what_fits_is_shown_and_counted(open_page):
 
 
 def test_what_is_paid_stays_when_nothing_is_left(open_page):
-    at = open_page("learn/start", repetitions="1", protocols="DPdisPCA", calibration="analytic")
+    at = open_page("learn/stories", repetitions="1", protocols="DPdisPCA", calibration="analytic")
     set_cap(at, 1.0)
     visit(at, "explore/playground")
     assert not refusal(at)
@@ -126,7 +126,7 @@ def test_what_is_paid_stays_when_nothing_is_left(open_page):
 
 
 def test_curves_nobody_asked_for_are_left_out_under_a_cap(open_page):
-    at = set_cap(open_page("learn/start", repetitions="1", protocols="DPdisPCA"), 5.0)
+    at = set_cap(open_page("learn/stories", repetitions="1", protocols="DPdisPCA"), 5.0)
     visit(at, "explore/playground").run()
     parts = {part.proto.component_name: part.proto for part in at.get("bidi_component")}
     handed_over = json.loads(parts["energy_frames"].json)[0]
@@ -145,7 +145,7 @@ def test_a_cap_set_late_says_that_it_counts_from_now(open_page):
 
 
 def test_what_is_left_for_pure_releases_is_said_while_all_is_pure(open_page):
-    at = set_cap(open_page("learn/start", epsilon="0.5"), 2.0)
+    at = set_cap(open_page("learn/stories", epsilon="0.5"), 2.0)
     visit(at, "explore/statistics")
     assert not refusal(at)
     visit(at, "use/ledger")
@@ -161,7 +161,7 @@ def test_a_sweep_that_fits_is_paid_before_it_begins(open_page):
         "tradeoffs_field": "components",
         "tradeoffs_values_components": "5, 10",
     }
-    at = set_cap(open_page("learn/start", **SHORT, **query), 5.0)
+    at = set_cap(open_page("learn/stories", **SHORT, **query), 5.0)
     visit(at, "explore/tradeoffs")
     assert paid(at) == 0
     button(at, "Run").click().run()
@@ -172,7 +172,7 @@ def test_a_sweep_that_fits_is_paid_before_it_begins(open_page):
 
 def test_no_cap_admits_two_releases_of_one_noise(open_page):
     """They were admitted at the sum of their costs, and gave the data away together."""
-    at = set_cap(open_page("learn/start", protocols="DPdisPCA", epsilon="0.1", **SHORT), 5.0)
+    at = set_cap(open_page("learn/stories", protocols="DPdisPCA", epsilon="0.1", **SHORT), 5.0)
     visit(at, "explore/playground")
     assert not refusal(at) and paid(at) == 2
     at.select_slider(key="epsilon").set_value(0.2).run()
@@ -180,7 +180,7 @@ def test_no_cap_admits_two_releases_of_one_noise(open_page):
 
 
 def test_a_cap_can_be_removed_and_is_the_visitors_own(open_page):
-    at = set_cap(open_page("learn/start", **SHORT), SMALL)
+    at = set_cap(open_page("learn/stories", **SHORT), SMALL)
     other = open_page("explore/playground", **SHORT)
     assert not refusal(other)
     visit(at, "explore/playground")

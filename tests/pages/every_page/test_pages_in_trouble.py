@@ -31,5 +31,5 @@ def test_damaged_files_and_an_unusable_cache_are_a_sentence_each(
 
 
 def test_a_visitor_is_not_shown_where_the_servers_files_are(open_page, tmp_path):
-    (table,) = open_page("learn/start").dataframe
+    table = open_page("use/reproduce").dataframe[-1]
     assert "no" in set(table.value["Ready"]) and str(tmp_path) not in table.value.to_csv()

@@ -339,23 +339,6 @@ def test_rebuilding_from_more_components_misses_less():
     assert missing() > everything
 
 
-def test_start_maps_every_page_and_every_data_set():
-    from pages.sidebar.navigation import PAGES
-
-    at = opened("learn/start")
-    text = words(at)
-    assert all(place.about in text for place in PAGES.values())
-    listed = at.dataframe[0].value
-    assert {"Digits 8 × 8", "MNIST"} <= set(listed["Data set"])
-
-
-def test_the_readme_names_every_page():
-    from pages.sidebar.navigation import PAGES
-
-    readme = (looking.APP.parent / "README.md").read_text()
-    assert [p.title for p in PAGES.values() if f"**{p.title}**" not in readme] == []
-
-
 def test_sites_that_drop_out_are_asked_for_in_the_address():
     at = opened(dropped_sites="2", protocols="Chain of sites", repetitions="2")
     assert not at.warning

@@ -67,7 +67,7 @@ def test_a_sweep_runs_to_its_end_and_is_there_on_coming_back(open_page):
     assert "epsilon=0.1,1,10" in command and "--calibration analytic" in command
     next(each for each in at.select_slider if each.key == "epsilon").set_value(0.1).run()
     assert "at **ε = 10**" in texts(at)
-    at.switch_page("pages/learn/start.py").run()
+    at.switch_page("pages/learn/stories.py").run()
     at.switch_page("pages/explore/tradeoffs/page.py").run()
     assert not at.exception
     assert "at **ε = 10**" in texts(at)

@@ -69,7 +69,7 @@ def test_the_ranking_is_that_of_the_runs_and_opens_in_the_playground(open_page):
              "components": 5, "intermediate": 20, "calibration": "analytic", "repetitions": 3,
              "seed": 0, "sites": 5}  # fmt: skip
     assert {name: state[name] for name in asked} == asked
-    assert at.title[0].value == "Playground"
+    assert at.title[0].value == "Play"
 
 
 def test_settings_that_cannot_run_are_listed_with_reasons(open_page):

@@ -87,7 +87,7 @@ def test_one_click_opens_the_answer(open_page, few_protocols):
     answer = find_best(RunSpec(repetitions=2, components=5, intermediate_dim=20), 0.7)
     label = f"Open {answer.runner_up.ranked.way.label}"
     next(button for button in at.button if button.label == label).click().run()
-    assert not at.exception and at.title[0].value == "Playground"
+    assert not at.exception and at.title[0].value == "Play"
     way = answer.runner_up.ranked.way
     asked = {"epsilon": answer.runner_up.value, "protocols": [way.protocol], "seed": 0,
              "preparation": way.preparation, "knowledge": way.knowledge, "components": 5,
