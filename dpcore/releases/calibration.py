@@ -11,7 +11,8 @@ replace-one of the rest of this package.
 - the second moment of rows up to L long: sqrt(2) m L^2, attained by orthogonal rows.
 
 **Delta.** What is drawn is within a total variation tau of the ideal, under both neighbours; an
-(epsilon, delta)-DP ideal is then (epsilon, delta + (1 + e^epsilon) tau)-DP.
+(epsilon, delta)-DP ideal is then (epsilon, delta + (1 + e^epsilon) tau)-DP. A millionth of delta is
+kept for that, of a release as of a project's cap: so a release fits a cap of the same numbers.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.exact.integer_moments import diagonal_sigma
 from dpcore.releases.exact.integer_rows import GRID, LENGTH, grid_norm
 from dpcore.releases.exact.rounded_normal import DISTANCE, MOST_SIGMA_BITS
+
+# Of a release's delta, and of a cap's, what is kept for the distance of the samplers.
+SAMPLER_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Scales:
         """Total variation between what is drawn and the ideal: tau."""
         return self.n_draws * DISTANCE
 
-    def epsilon(self, delta: float, at_most: float) -> float:
+    def epsilon(self, delta: float, at_most: float, *, distance: float | None = None) -> float:
         """What holds at this delta, the sampler's distance included.
 
         Parameters
@@ -93,8 +97,11 @@ class Scales:
         delta : float
         at_most : float
             An epsilon known to be at least the result, at which the distance is counted.
+        distance : float, optional
+            Of another sampler than the one there is now.
         """
-        left = delta - delta_of_distance(self.distance, at_most)
+        distance = self.distance if distance is None else distance
+        left = delta - delta_of_distance(distance, at_most)
         return gaussian_epsilon(left, 1.0, self.mu) if left > 0 else math.inf
 
 
@@ -104,6 +111,11 @@ def delta_of_distance(distance: float, epsilon: float) -> float:
     distance: tau.
     """
     return (1 + math.exp(min(epsilon, 700))) * distance * (1 + 1e-12)
+
+
+def for_gaussian(budget: PrivacyBudget) -> PrivacyBudget:
+    """What the ideal noise of a release has to keep, so that the sampler's part is left."""
+    return PrivacyBudget(budget.epsilon, (1 - SAMPLER_SHARE) * budget.delta)
 
 
 def calibrated(
@@ -127,7 +139,7 @@ def calibrated(
     ------
     ParameterError
         If a value is out of range, or so small that it would take more noise than there are bits,
-        or delta no larger than what the sampler's distance takes of it.
+        or the sampler's distance takes more than a millionth of delta.
     """
     budget = PrivacyBudget(epsilon, delta)
     if budget.is_noiseless or not budget.delta > 0:
@@ -137,11 +149,13 @@ def calibrated(
     m, squared_norm = dictionary.at_most, bound_of(dictionary)
     unit = Scales(dictionary.n_features, m, squared_norm, LENGTH, 1, 1)
     for_sampler = delta_of_distance(unit.distance, epsilon)
-    if not for_sampler <= delta / 2:
+    if not for_sampler <= SAMPLER_SHARE * delta:
         raise ParameterError(
-            "delta", f"above {2 * for_sampler:.2g} at this epsilon and number of features", delta
+            "delta",
+            f"above {for_sampler / SAMPLER_SHARE:.2g} at this epsilon and number of features",
+            delta,
         )
-    squared_mu = Fraction(gaussian_mu(PrivacyBudget(epsilon, delta - for_sampler))) ** 2
+    squared_mu = Fraction(gaussian_mu(for_gaussian(budget))) ** 2
     share = Fraction(mean_share)
     sum_sigma = _above_root(4 * m**2 * squared_norm / (squared_mu * share))
     moment_sigma = _above_root(m**2 * LENGTH**4 / (squared_mu * (1 - share)))

@@ -11,6 +11,7 @@ Several processes may use one project at once: each looks and charges within one
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -23,13 +24,12 @@ from pathlib import Path
 from typing import Protocol
 
 from dpcore.errors import ParameterError
-from dpcore.privacy import BeyondCap, Bound, Cap, composed_mu
-from dpcore.privacy.card import say_number
-from dpcore.releases.calibration import delta_of_distance
+from dpcore.privacy import BeyondCap, Bound, Cap, PrivacyBudget, composed_mu, gaussian_epsilon
+from dpcore.privacy.card import say_delta, say_number
+from dpcore.privacy.filter import spoken_down
+from dpcore.releases.calibration import SAMPLER_SHARE, delta_of_distance, for_gaussian
 
 LEDGER = "ledger.sqlite"
-# Of the cap's delta, what is kept for the distance of all samplers together.
-SAMPLER_SHARE = 0.01
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SECONDS_TO_WAIT = 60
@@ -40,7 +40,10 @@ CREATE TABLE IF NOT EXISTS releases (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE, charged TEXT NOT NULL,
     mu REAL NOT NULL, distance REAL NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS reserve (only INTEGER PRIMARY KEY CHECK (only = 1), delta REAL NOT NULL);
 """
+# Of the cap's delta, in ledgers that say nothing of a reserve: up to version 0.2.
+EARLIER_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class Total:
         Part of the cap that is used, in mu squared: equal releases use equal parts.
     cap_epsilon, cap_delta : float
         What holds of everything that the project ever releases.
+    cap_reserve : float
+        The part of that delta which is kept for the distance.
     """
 
     mu: float
@@ -92,6 +97,7 @@ class Total:
     share: float
     cap_epsilon: float
     cap_delta: float
+    cap_reserve: float
 
 
 class Costs(Protocol):
@@ -133,15 +139,20 @@ class Project:
             )
         with self._transaction() as ledger:
             if cap is not None:
-                ledger.execute("INSERT OR IGNORE INTO cap VALUES (1, ?, ?)", cap)
+                begun = ledger.execute("INSERT OR IGNORE INTO cap VALUES (1, ?, ?)", cap)
+                if begun.rowcount:
+                    of_cap = cap_of_project(*cap).reserve
+                    ledger.execute("INSERT INTO reserve VALUES (1, ?)", (of_cap,))
                 sync_folder(self.folder)
                 sync_folder(self.folder.parent)
             kept = ledger.execute("SELECT epsilon, delta FROM cap").fetchone()
+            reserve = ledger.execute("SELECT delta FROM reserve").fetchone()
         if kept is None:
             raise ParameterError("project", "a folder whose ledger has a cap", str(folder))
         if cap is not None and kept != tuple(map(float, cap)):
             raise ParameterError("cap", f"as it was set for this project, {kept}", cap)
-        self.cap = cap_of_project(*kept)
+        epsilon, delta = kept
+        self.cap = Cap(epsilon, delta, reserve[0] if reserve else EARLIER_SHARE * delta)
 
     def path_of(self, name: str) -> Path:
         """Where a release of this name is, or will be.
@@ -164,10 +175,13 @@ class Project:
         names = [each.name for each in charged]
         return self._total(charged[: names.index(up_to) + 1 if up_to else len(charged)])
 
-    def require_room(self, name: str, costs: Costs) -> None:
-        """Refuse what `charge` would refuse, and charge nothing."""
+    def require_room(self, name: str, costs: Costs, delta: float | None = None) -> None:
+        """Refuse what `charge` would refuse, and charge nothing.
+
+        delta: At which a refusal says what would pass; the cap's if not given.
+        """
         with self._transaction() as ledger:
-            self._require_room(ledger, name, costs)
+            self._require_room(ledger, name, costs, delta)
 
     def charge(
         self, name: str, costs: Costs, epsilon: float, delta: float, *, answers: Sequence[str] = ()
@@ -192,7 +206,7 @@ class Project:
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as ledger:
-            self._require_room(ledger, name, costs)
+            self._require_room(ledger, name, costs, delta)
             ledger.execute(
                 "INSERT INTO releases (name, charged, mu, distance, epsilon, delta)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
@@ -251,19 +265,23 @@ class Project:
         sync_folder(final.parent)
         return final
 
-    def _require_room(self, ledger: sqlite3.Connection, name: str, costs: Costs) -> None:
+    def _require_room(
+        self, ledger: sqlite3.Connection, name: str, costs: Costs, delta: float | None
+    ) -> None:
         before = self._read(ledger)
         folder = self.path_of(name)
         taken = {each.name.lower() for each in before}
         if name.lower() in taken or folder.exists():
             end = "" if folder.exists() else " (it was charged and never finished)"
             raise ParameterError("name", f"new to this project{end}", name)
-        _require_admitted(self.cap, before, costs)
+        _require_admitted(self.cap, before, costs, delta)
 
     def _total(self, charged: tuple[Charged, ...]) -> Total:
         bound = _bound(self.cap, *charged)
         distance = sum(each.distance for each in charged)
-        return Total(bound.mu, distance, self.cap.share(bound), self.cap.epsilon, self.cap.delta)
+        cap = self.cap
+        share = cap.share(bound)
+        return Total(bound.mu, distance, share, cap.epsilon, cap.delta, cap.reserve)
 
     def _read(self, ledger: sqlite3.Connection) -> tuple[Charged, ...]:
         names = ", ".join(each.name for each in fields(Charged)[:-1])
@@ -318,23 +336,40 @@ def folder_name(parameter: str, name: str) -> str:
     return name
 
 
-def require_room_to_begin(cap: tuple[float, float], costs: Costs) -> None:
+def require_room_to_begin(
+    cap: tuple[float, float], costs: Costs, delta: float | None = None
+) -> None:
     """Refuse the first release of a new project that its own cap does not admit.
 
+    delta: As in `Project.require_room`.
     Raises `ParameterError` if it is no cap, `BeyondCap` if it does not.
     """
-    _require_admitted(cap_of_project(*cap), (), costs)
+    _require_admitted(cap_of_project(*cap), (), costs, delta)
 
 
-def _require_admitted(cap: Cap, spent: Sequence[Costs], costs: Costs) -> None:
-    after = _bound(cap, *spent, costs)
+def _require_admitted(
+    cap: Cap, spent: Sequence[Costs], costs: Costs, delta: float | None = None
+) -> None:
+    before, after = _bound(cap, *spent), _bound(cap, *spent, costs)
     if after.delta > cap.reserve:
         raise BeyondCap(
             f"The sampler's distance would take δ = {say_number(after.delta)}, and the cap "
             f"keeps {say_number(cap.reserve)} for that: a cap of larger δ, or smaller ε, keeps "
             "more."
         )
-    cap.require(_bound(cap, *spent), after, _bound(cap, costs))
+    try:
+        cap.require(before, after, _bound(cap, costs))
+    except BeyondCap as error:
+        raise BeyondCap(f"{error} {_what_passes(cap, before, delta or cap.delta)}") from error
+
+
+def _what_passes(cap: Cap, spent: Bound, delta: float) -> str:
+    """The largest epsilon that `calibrated` can be asked for at this delta."""
+    left = math.sqrt(max(0.0, cap.mu**2 - spent.mu**2))
+    largest = gaussian_epsilon(for_gaussian(PrivacyBudget(cap.epsilon, delta)).delta, 1.0, left)
+    if left == 0 or largest == 0:
+        return "No release passes any more."
+    return f"At δ = {say_delta(delta)} the largest ε that passes is {spoken_down(largest)}."
 
 
 def _bound(cap: Cap, *spent: Costs) -> Bound:
@@ -344,5 +379,5 @@ def _bound(cap: Cap, *spent: Costs) -> Bound:
 
 
 def cap_of_project(epsilon: float, delta: float) -> Cap:
-    """The filter that a project with these has: a part of its delta is the samplers'."""
+    """The filter that a new project with these has: a part of its delta is the samplers'."""
     return Cap(epsilon, delta, reserve=SAMPLER_SHARE * delta)

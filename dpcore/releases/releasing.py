@@ -133,9 +133,9 @@ def write_release(
     # release no project begins, whose cap is for good.
     if isinstance(project, Project) or cap is None or (Path(project) / LEDGER).exists():
         project = project if isinstance(project, Project) else Project(project, cap)
-        project.require_room(name, scales)
+        project.require_room(name, scales, asked.delta)
     else:
-        require_room_to_begin(cap, scales)
+        require_room_to_begin(cap, scales, asked.delta)
     reading = Reading() if reading is None else reading
     total = sum_and_count(table, dictionary, scales, reading, partial(watch, "centre"))
     project = project if isinstance(project, Project) else Project(project, cap)

@@ -24,6 +24,7 @@ from jsonschema import Draft202012Validator
 
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError, shortened
+from dpcore.privacy import Cap
 from dpcore.privacy.card import say_delta, say_number
 from dpcore.releases.calibration import Scales, bound_of, delta_of_distance
 from dpcore.releases.certificate import (
@@ -40,9 +41,10 @@ from dpcore.releases.certificate import (
 )
 from dpcore.releases.dictionary import Dictionary, dictionary_from
 from dpcore.releases.exact.integer_rows import GRID, LENGTH
+from dpcore.releases.exact.rounded_normal import EARLIER_DISTANCE
 from dpcore.releases.folder import CERTIFICATE, COMPONENTS, files_beside
 from dpcore.releases.measurement import TOLD
-from dpcore.releases.project import cap_of_project, folder_name
+from dpcore.releases.project import EARLIER_SHARE, folder_name
 from dpcore.releases.released_pca import load_release, read_certificate
 
 SCHEMA = json.loads(Path(__file__).with_name("certificate.schema.json").read_bytes())
@@ -162,10 +164,12 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
     for what, (stated, found) in follows.items():
         if stated != found:
             yield f"the {what} is stated as {stated}, and follows as {found}"
-    yield from _wrong_promise(certificate, scales)
-    if mechanism["mu"] < scales.mu / _ROUNDING or mechanism["distance"] < scales.distance:
+    earlier = scales.n_draws * EARLIER_DISTANCE
+    distance = earlier if mechanism["distance"] == earlier else scales.distance
+    yield from _wrong_promise(certificate, scales, distance)
+    if mechanism["mu"] < scales.mu / _ROUNDING or mechanism["distance"] < distance:
         yield "mu or the sampler's distance is stated as less than it is"
-    for name, said in mechanism_of(scales).items():
+    for name, said in (mechanism_of(scales) | {"distance": distance}).items():
         if mechanism[name] != said:
             yield f"{name} is stated as {mechanism[name]}, and follows as {said}"
     for name, reach in noise_of(scales).items():
@@ -177,25 +181,26 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
         yield f"mean_share is stated as {share}, and follows as {of_sum / scales.mu**2}"
 
 
-def _wrong_promise(certificate: dict[str, Any], scales: Scales) -> Iterator[str]:
+def _wrong_promise(certificate: dict[str, Any], scales: Scales, distance: float) -> Iterator[str]:
     epsilon, delta, total = certificate["epsilon"], certificate["delta"], certificate["total"]
     asked = certificate["asked"]
     if epsilon > asked["epsilon"] * _ROUNDING or delta != asked["delta"]:
         yield "it spends more than was asked for"
-    held = scales.epsilon(delta, epsilon)
+    held = scales.epsilon(delta, epsilon, distance=distance)
     if held > epsilon * _ROUNDING:
         yield f"ε is stated as {epsilon}, and follows as {held}"
     if certificate["promise"] != promise(epsilon, delta, scales.rows_per_person):
         yield "the promise in words is not that of the numbers"
     if (certificate["form"] == FORM) != ("share" in total):
         yield f"its total is not as the form {certificate['form']} has it"
-    yield from _wrong_total(total, mu=scales.mu, distance=scales.distance)
+    yield from _wrong_total(total, mu=scales.mu, distance=distance)
 
 
 def _wrong_total(total: dict[str, float], *, mu: float, distance: float) -> Iterator[str]:
     if total["mu"] < mu / _ROUNDING or total["distance"] < distance / _ROUNDING:
         yield "the project's total is less than this release alone"
-    cap = cap_of_project(total["cap_epsilon"], total["cap_delta"])
+    reserve = total.get("cap_reserve", EARLIER_SHARE * total["cap_delta"])
+    cap = Cap(total["cap_epsilon"], total["cap_delta"], reserve)
     share = (total["mu"] / cap.mu) ** 2
     if share > _ROUNDING:
         yield "the project's total is beyond its cap"

@@ -259,7 +259,7 @@ def test_no_epsilon_is_said_of_the_releases_so_far(make):
     make("first")
     folder = make("second").folder
     assert set(_certified(folder)["total"]) == {
-        "mu", "distance", "share", "cap_epsilon", "cap_delta"
+        "mu", "distance", "share", "cap_epsilon", "cap_delta", "cap_reserve"
     }  # fmt: skip
     page = (folder / "certificate.html").read_text(encoding="utf-8")
     assert "together</th><td>ε = 2 at δ = 10⁻⁵: its cap" in page and "so far" not in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -185,7 +186,7 @@ def test_what_is_said_of_all_releases_holds_for_who_stops_when_it_suits(
 
 @pytest.mark.parametrize("changed", [
     dict(name="FIRST"), dict(name="../x"), dict(name=""), dict(name=".x"), dict(name="a/b"),
-    dict(name="second", epsilon=0), dict(name="second", delta=0), dict(name="second", delta=1e-17),
+    dict(name="second", epsilon=0), dict(name="second", delta=0), dict(name="second", delta=1e-26),
     dict(name="second", epsilon=50), dict(name="second", epsilon=1e-9, delta=1e-12),
     dict(name="second", n_components=5), dict(name="second", n_components=0),
     dict(name="second", n_components=1.0), dict(name="second", preparation="none"),
@@ -243,7 +244,7 @@ def test_a_project_begins_with_a_cap(tmp_path):
         Project(tmp_path / "none")
     assert not (tmp_path / "none").exists()
     Project(tmp_path / "none", CAP)
-    assert Project(tmp_path / "none").cap == Cap(*CAP, reserve=1e-8)
+    assert Project(tmp_path / "none").cap == Cap(*CAP, reserve=1e-12)
     assert Project(tmp_path / "none").total().share == 0
 
 
@@ -258,9 +259,63 @@ def test_a_damaged_ledger_is_one_sentence(tmp_path):
 
 
 def test_the_samplers_distances_have_a_part_of_the_cap_of_their_own(tmp_path):
-    project = Project(tmp_path, (1.0, 1e-14))
-    wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(50)))
-    scales = calibrated(wide, epsilon=0.1, delta=1e-6)
-    assert delta_of_distance(scales.distance, 1.0) > 1e-16
+    project = Project(tmp_path, (1.0, 1e-25))
+    wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(784)))
+    scales = calibrated(wide, epsilon=0.01, delta=1e-6)
+    assert delta_of_distance(scales.distance, 1.0) > 1e-31
     with pytest.raises(BeyondCap, match="of larger δ"):
         project.charge("a", scales, 0.1, 1e-6)
+
+
+@pytest.mark.parametrize("features", [1, 784])
+@pytest.mark.parametrize("asked", [(1.0, 1e-6), (0.1, 1e-5), (10.0, 1e-9)])
+def test_a_release_fits_a_cap_of_the_same_numbers(tmp_path, features, asked):
+    """The sampler's distance is inside what is asked: --epsilon 1 --delta 1e-6 --cap 1 1e-6."""
+    wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(features)))
+    epsilon, delta = asked
+    scales = calibrated(wide, epsilon=epsilon, delta=delta)
+    assert epsilon * (1 - 1e-6) <= scales.epsilon(delta, epsilon) <= epsilon
+    project = Project(tmp_path, asked)
+    project.charge("all", scales, epsilon, delta)
+    assert keeps(project)
+    # Whole sigmas leave a crumb.
+    with pytest.raises(BeyondCap, match=r"No release passes any more|that passes is 0\.00"):
+        project.charge("more", calibrated(wide, epsilon=0.01, delta=delta), 0.01, delta)
+
+
+@pytest.mark.parametrize(("features", "cap", "epsilon"), [
+    (784, (10.0, 1e-6), 0.1), (4, (20.0, 1e-5), 1.0), (784, (20.0, 1e-6), 1.0),
+])  # fmt: skip
+def test_the_samplers_distance_does_not_end_a_project(tmp_path, features, cap, epsilon):
+    """Of the first there was one release before, of the second fifteen."""
+    wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(features)))
+    one = calibrated(wide, epsilon=epsilon, delta=cap[1])
+    project = Project(tmp_path, cap)
+    for number in range(30):
+        project.charge(f"r{number}", one, epsilon, cap[1])
+    assert keeps(project)
+    # A hundred times what was drawn here is far from what is kept for it.
+    assert 100 * delta_of_distance(project.total().distance, cap[0]) < project.cap.reserve
+
+
+def test_a_refusal_names_the_largest_epsilon_that_passes(tmp_path):
+    project = Project(tmp_path, (2.0, 1e-6))
+    project.charge("a", calibrated(SMALL, epsilon=1.3, delta=1e-6), 1.3, 1e-6)
+    for delta in (1e-6, 1e-4, 1e-8):
+        with pytest.raises(BeyondCap) as refused:
+            project.charge("b", calibrated(SMALL, epsilon=5.0, delta=delta), 5.0, delta)
+        named = float(re.search(r"largest ε that passes is ([0-9.]+)\.", str(refused.value))[1])
+        project.require_room("b", calibrated(SMALL, epsilon=named, delta=delta))
+        with pytest.raises(BeyondCap):
+            project.require_room("b", calibrated(SMALL, epsilon=named * 1.01, delta=delta))
+
+
+def test_a_ledger_of_version_02_keeps_what_it_kept_for_the_sampler(tmp_path):
+    """What was fixed beforehand stays: a hundredth of delta, and the total of that filter."""
+    Project(tmp_path, CAP)
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+        ledger.execute("DROP TABLE reserve")
+    project = Project(tmp_path, CAP)
+    assert project.cap == Cap(*CAP, reserve=1e-8)
+    with pytest.raises(BeyondCap, match=r"largest ε that passes is 0\.999\."):
+        project.charge("a", calibrated(SMALL, epsilon=1.0, delta=1e-6), 1.0, 1e-6)

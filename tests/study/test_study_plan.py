@@ -66,7 +66,7 @@ def test_all_attempts_together_hold_for_who_stops_them_when_it_suits(
         ({"n_components": True}, "n_components"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 0.0}, "delta"),
-        ({"delta": 1e-18}, "delta"),
+        ({"delta": 1e-26}, "delta"),
         ({"protocol": "local"}, "protocol"),
         ({"protocol": "sequential", "intermediate_dim": 1}, "intermediate_dim"),
         ({"protocol": "dpdis", "first_view": 2}, "protocol"),

@@ -9,7 +9,8 @@ from the normal law, and is then rounded exactly:
    cell is read off a table of cumulative chances by a uniform number of 128 bits, of which the
    last 64 are drawn where the first 64 leave it open.
 2. Within a cell the position is uniform, and accepted with the chance that the density there has
-   relative to that at the cell's lower end, at least 0.99.
+   relative to that at the cell's lower end, at least 0.99. Doubles decide that but for a word in
+   2^54, which lies too near the chance; 64 more bits and 80 digits then do.
 3. The sign is a bit, and the f binary places are rounded away.
 
 How long this takes depends on the noise and not on any data: the only branch is on draws that are
@@ -17,8 +18,8 @@ made again. It is not constant, and whoever can time the drawing itself to a nan
 many those were.
 
 No floating-point number is a draw or an addend here. Those that occur are chances of acceptance,
-of additions, products and quotients of doubles, which IEEE 754 rounds to the nearest; their error
-is counted in `DISTANCE`.
+of additions, products and quotients of doubles, which IEEE 754 rounds to the nearest; where their
+error could matter they are not asked.
 """
 
 from __future__ import annotations
@@ -28,25 +29,37 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, IntArray
 from dpcore.errors import ParameterError
 
-# Total variation of one draw from its law, proven.
-DISTANCE = 2.0**-60
+# Total variation of one draw from its law, proven. A cap counts it e^epsilon times a draw.
+DISTANCE = 2.0**-110
+# Of draws until version 0.2.
+EARLIER_DISTANCE = 2.0**-60
 # So that no sum of a moment and its noise leaves 63 bits.
 MOST_SIGMA_BITS = 57
 
 # A cell is at most 2^-_CELL_BITS sigma wide, and |Z| counted in units of at most 2^-_FINE_BITS.
 _CELL_BITS = 10
 _FINE_BITS = 43
-# The normal law has 2^-68 beyond this many sigma.
-_REACH = Decimal("9.5")
+# The normal law has 2^-125 beyond this many sigma.
+_REACH = Decimal(13)
+# He_0, He_2, ..., He_8: coefficients of 1, x^2, x^4, ...
+_HERMITE = (
+    (1,),
+    (-1, 1),
+    (3, -6, 1),
+    (-15, 45, -15, 1),
+    (105, -420, 210, -28, 1),
+)
 _PLACES = 192
 _DIGITS = Context(prec=80)
+# By how much a chance of 64 bits from doubles may be wrong: below 0.01 * 2^64 * 2^-50, and the cut.
+_UNSURE = 1 << 8
 # What is drawn together stays in a processor's cache.
 _AT_ONCE = 1 << 15
 
@@ -60,6 +73,7 @@ class _Cells:
     fraction_bits: int
     width_bits: int
     squared_width: float  # of a cell, in sigma squared
+    exact_squared_width: Decimal
     cumulative: list[int]  # chance of all cells up to this one, in 2^-128
     leading: AnyArray  # its first 64 bits
 
@@ -132,8 +146,33 @@ def _is_rejected(cell: IntArray, word: AnyArray, cells: _Cells, entropy: Entropy
         series = 1 - g / order * series
     # 1 - e^-g is g times this series, to 2^-62 of itself, as g is below 0.01.
     chance = np.ldexp(g * series, 64).astype(np.uint64)
-    rejected: BoolArray = _words(len(cell), entropy) < chance
+    words = _words(len(cell), entropy)
+    rejected: BoolArray = words < chance
+    # Modulo 2^64: what wraps around is looked at once more, and decided alike.
+    for near in np.flatnonzero(words - chance + np.uint64(_UNSURE) <= np.uint64(2 * _UNSURE)):
+        whole = int(words[near]) << 64 | int(_words(1, entropy)[0])
+        position = int(_position(word[near : near + 1], cells)[0])
+        rejected[near] = whole < _chance_of_rejection(int(cell[near]), position, cells)
     return rejected
+
+
+def _chance_of_rejection(cell: int, position: int, cells: _Cells) -> int:
+    """Times 2^128, cut to a whole number: of a unit, by the mean density in it.
+
+    That is the density e^(-x^2 / 2) at its middle times 1 + s^2 (x^2 - 1) / 24 for a unit of s
+    sigma; relative to the same at the cell's lower end it is e^-g (1 + s^2 g / 12).
+    """
+    u = _DIGITS.divide(Decimal(2 * position + 1), Decimal(2 << cells.width_bits))
+    h2 = cells.exact_squared_width
+    g = _product(h2, u, _DIGITS.add(Decimal(cell), _DIGITS.divide(u, Decimal(2))))
+    s2 = _DIGITS.divide(h2, Decimal(1 << 2 * cells.width_bits))
+    in_unit = _DIGITS.add(Decimal(1), _DIGITS.divide(_product(s2, g), Decimal(12)))
+    accepted = _product(_DIGITS.exp(_DIGITS.minus(g)), in_unit)
+    return int(_product(_DIGITS.subtract(Decimal(1), accepted), Decimal(1 << 128)))
+
+
+def _product(*factors: Decimal) -> Decimal:
+    return reduce(_DIGITS.multiply, factors)
 
 
 @lru_cache(8)
@@ -148,29 +187,40 @@ def _cells_of(sigma: int) -> _Cells:
     cumulative = _cumulative(h2, n_cells)
     # The last is 2^128, with one bit too many: where the first 64 are ones, all of them decide.
     leading = np.array([each >> 64 for each in cumulative[:-1]] + [2**64 - 1], dtype=np.uint64)
-    return _Cells(fraction_bits, width_bits, width**2 / fine_sigma**2, cumulative, leading)
+    return _Cells(fraction_bits, width_bits, width**2 / fine_sigma**2, h2, cumulative, leading)
 
 
 def _cumulative(h2: Decimal, n_cells: int) -> list[int]:
     """Cumulative chances of the cells of |Z| / sigma, h wide, times 2^128; the last is 2^128.
 
-    With x the middle of a cell its mass is proportional to
-    e^(-x^2 / 2) (1 + h^2 (x^2 - 1) / 24 + h^4 (x^4 - 6 x^2 + 3) / 1920 + ...).
+    With x the middle of a cell its mass is proportional to e^(-x^2 / 2) times the sum over k of
+    h^(2k) He_2k(x) / (4^k (2k + 1)!), with Hermite's polynomials.
     """
-    one = 1 << _PLACES
     step = _fixed(h2)
     density = _fixed(_DIGITS.exp(_DIGITS.divide(h2, Decimal(-8))))
     ratio = ratio_of_ratios = _fixed(_DIGITS.exp(_DIGITS.minus(h2)))
     total, sums = 0, []
-    for cell in range(n_cells):
-        x2 = step * (2 * cell + 1) ** 2 >> 2
-        fourth = (x2 * x2 >> _PLACES) - 6 * x2 + 3 * one
-        correction = (x2 - one) // 24 + (step * fourth >> _PLACES) // 1920
-        total += density + (density * (step * correction >> _PLACES) >> _PLACES)
+    c0, c1, c2, c3, c4 = _mass_in_powers_of_x2(step)
+    for odd in range(1, 2 * n_cells, 2):
+        x2 = step * (odd * odd) >> 2
+        of_fourth = (c3 + (c4 * x2 >> _PLACES)) * x2 >> _PLACES
+        mass = c0 + ((c1 + ((c2 + of_fourth) * x2 >> _PLACES)) * x2 >> _PLACES)
+        total += density * mass >> _PLACES
         sums.append(total)
         density = density * ratio >> _PLACES
         ratio = ratio * ratio_of_ratios >> _PLACES
     return [(each << 128) // total for each in sums]
+
+
+def _mass_in_powers_of_x2(h2: int) -> list[int]:
+    """The sum over k up to 4 in `_cumulative`: coefficients of 1, x^2, x^4, ..., in fixed point."""
+    coefficients, power, divisor = [0] * len(_HERMITE), 1 << _PLACES, 1
+    for k, hermite in enumerate(_HERMITE):
+        for order, coefficient in enumerate(hermite):
+            coefficients[order] += coefficient * power // divisor
+        power = power * h2 >> _PLACES
+        divisor *= 4 * (2 * k + 2) * (2 * k + 3)
+    return coefficients
 
 
 def _fixed(value: Decimal) -> int:

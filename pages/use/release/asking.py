@@ -32,7 +32,7 @@ from pages.sidebar.own_table import OwnTable
 from pages.widgets.plain_text import plainly
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-CAPS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+CAPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 PREPARATIONS = {"sphere": "at one length (sphere)", "bounded": "as long as they are (bounded)"}
 _PLACE = "_own_projects"
@@ -80,10 +80,11 @@ def wished(dictionary: Dictionary) -> Wish:
     )
     cap = 0.0 if there is None else there.cap.epsilon
     if there is None:
-        # All of δ is the releases' but a hundredth, so that a cap of one's ε would refuse it.
-        wider = [each for each in CAPS if each > epsilon]
+        # A cap of this ε admits this release and no other.
+        caps = [each for each in CAPS if each >= epsilon]
+        usual = next(each for each in caps if each > epsilon)
         cap = right.select_slider(
-            "Cap on ε of all releases together", wider, wider[0], format_func=plain,
+            "Cap on ε of all releases together", caps, usual, format_func=plain,
             key=f"release_cap_{epsilon}", help="Fixed with a project's first release, for good.",
         )  # fmt: skip
     preparation = st.segmented_control(
