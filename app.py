@@ -13,11 +13,13 @@ from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
 from pages.server.memory import keep_flat
+from pages.server.public_demo import restrict_server
 
 if __name__ == "__main__":
     # One run of the script: the page the address asks for, under its title and its controls.
     from pages.presenting import mode
     from pages.server import page_lock
+    from pages.server.public_demo import refuses, say_closed
     from pages.sidebar import address, controls, foot
     from pages.sidebar.navigation import links, place_at
     from pages.stories import telling
@@ -48,7 +50,10 @@ if __name__ == "__main__":
         try:
             with foot.shown(here), address.checked(asked):
                 say_trouble()
-                page.run()
+                if refuses(here.name):
+                    say_closed()
+                else:
+                    page.run()
         finally:  # a page that stops has charts too
             figure_tools(here)
 else:
@@ -60,6 +65,7 @@ else:
     # machine's address. Nothing here calls outside.
     net_util.get_external_ip = net_util.get_internal_ip
     keep_flat()
+    restrict_server()
     # The first visitor's browser is busy with Streamlit itself for a second: time to import.
     threading.Thread(target=import_module, args=("pages.server.preload",), daemon=True).start()
     app = st.App(__file__)

@@ -14,6 +14,7 @@ from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.pca.sentences import bytes_in_words
 from dpcore.privacy import BeyondCap
+from pages.server.public_demo import is_public_demo
 from pages.sidebar.navigation import page_path
 from pages.widgets import glossary
 from pages.widgets.plain_text import said
@@ -69,6 +70,8 @@ def dataset_ready(dataset: DatasetStatus) -> bool:
             st.caption(f"{dataset.title}: only a part of the rows is on this machine.")
         return True
     st.info(f"**{dataset.title}** is not on this machine. {said(dataset.how_to_get)}", icon="📁")
+    if is_public_demo():
+        return False
     size = f" ({bytes_in_words(dataset.download_bytes)})" if dataset.download_bytes else ""
     if st.button(f"Download {dataset.title}{size}"):
         bar = st.progress(0.0, "Asking for the first file …")

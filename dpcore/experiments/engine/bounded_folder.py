@@ -64,7 +64,9 @@ class BoundedFolder:
         return content
 
     def write(self, path: Path, content: bytes) -> None:
-        """Put a whole file in its place, or say in `trouble` why not."""
+        """Put a whole file in its place, or say in `trouble` why not. A bound of 0 keeps none."""
+        if not self.most_bytes:
+            return
         try:
             try:
                 self._replace(path, content)

@@ -180,6 +180,8 @@ class Store:
         path = self._path(unit).with_suffix(CLAIMS)
         # Whichever thread finishes the unit gives it back.
         lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
+        if not self._files.most_bytes:  # nothing is written at all
+            return Claim(lock)
         try:
             self._files.make_folder(path.parent)
             lock.acquire(blocking=False)

@@ -19,6 +19,7 @@ from pages.presenting.pins import (
     set_deck,
     to_file,
 )
+from pages.server.public_demo import is_public_demo
 from pages.sidebar import own_table
 from pages.sidebar.address import address_of
 from pages.sidebar.navigation import PAGES
@@ -35,6 +36,8 @@ def way_in() -> None:
     """A deck from a file; what was wrong with the last one."""
     if trouble := st.session_state.pop(_TROUBLE, None):
         st.error(said(trouble), icon="⚠️")
+    if is_public_demo():
+        return
     with st.expander("Open a deck that was kept as a file"):
         st.file_uploader(
             "A deck (.json)", type=["json"], key=_FILE, on_change=_opened,
