@@ -16,6 +16,8 @@ from dpcore.command_line.output import ASIDE
 from dpcore.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpcore.study.frames import Request
     from dpcore.study.hub import Hub
     from dpcore.study.owner import Desk
@@ -92,6 +94,8 @@ def _add_hub(parser: argparse.ArgumentParser) -> None:
     add("folder", type=Path, help="made by `study init`")
     add("--host", default="127.0.0.1", help="to listen at (default: this machine alone)")
     add("--port", type=int, required=True)
+    add("--reopen", action="store_true",
+        help="wait anew for the sites of a study that failed; their files stay")  # fmt: skip
     parser.set_defaults(command=_hub)
 
 
@@ -102,20 +106,30 @@ def _hub(arguments: argparse.Namespace) -> int:
 
     identity = hub_identity(arguments.folder)
     hub = Hub(identity.plan, arguments.folder / "hub")
-    with serving(hub, identity, arguments.host, arguments.port):
-        return _watched(hub)
+    with serving(hub, identity, arguments.host, arguments.port) as is_alive:
+        if arguments.reopen:
+            hub.reopen()
+        return _watched(hub, is_alive)
 
 
-def _watched(hub: Hub) -> int:
+def _watched(hub: Hub, is_alive: Callable[[], bool] = lambda: True) -> int:
     """Say what happens until the study has ended and every site has heard of it."""
-    told = 0
+    told: tuple[float, str] | None = None
+    trouble = ""
     while True:
         events = hub.state.events
-        for at, sentence in events[told:]:
-            print(time.strftime("%H:%M:%S", time.localtime(at)), sentence, file=ASIDE)
-        told = len(events)
+        # Of very many events the oldest are dropped.
+        start = events.index(told) + 1 if told in events else 0
+        for at, sentence in events[start:]:
+            print(time.strftime("%H:%M:%S", time.localtime(at)), sentence, file=ASIDE, flush=True)
+        told = events[-1] if events else None
+        if hub.trouble != trouble and (trouble := hub.trouble):
+            print(f"dpcore: {trouble}, and is tried again", file=ASIDE, flush=True)
         if hub.state.has_ended:
             break
+        if not is_alive():
+            raise OSError("the hub's server has stopped; start the hub again, it goes on")
+        hub.tick()
         time.sleep(_LOOK)
     from dpcore.study.demo import summary
 

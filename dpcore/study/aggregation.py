@@ -23,9 +23,11 @@ from dpcore.privacy import Adversary
 from dpcore.privacy.card import say_delta, say_number
 from dpcore.privacy.odometer import counted_epsilon
 from dpcore.releases.certificate import ASSUMPTIONS, READER_ALONE, relation, software, who_is_one
+from dpcore.releases.exact.integer_moments import MOST_ROWS
 from dpcore.releases.exact.integer_rows import LENGTH
 from dpcore.releases.measurement import Measured, centre_of, leading_of
 from dpcore.spectra import leading_eigenpairs
+from dpcore.study.frames import MOMENT, SUM, FrameError, most_possible, noise_reach
 from dpcore.study.masks import added_up
 from dpcore.study.plan import StudyPlan
 
@@ -58,6 +60,62 @@ def centre_and_count(
     sigma = math.sqrt(len(sums)) * plan.scales.sum_sigma
     centre = centre_of(noisy[:-1], n_rows, sigma)
     return tuple(int(each) for each in centre), n_rows
+
+
+def require_possible_sum(plan: StudyPlan, sums: Mapping[str, IntArray]) -> None:
+    """Refuse sums that no rows add up to, under masks or not.
+
+    sums: As in `centre_and_count`.
+    Raises `FrameError` with what they would be.
+    """
+    total, n_sites = added_up(list(sums.values())).astype(float), len(sums)
+    beyond = np.abs(total) > n_sites * most_possible(plan, SUM)
+    if beyond.any() or total[-1] < -n_sites * noise_reach(plan, SUM):
+        count = total[-1] / plan.scales.count_weight
+        raise FrameError(
+            f"the sites' sums say that there are {count:,.0f} rows, and no rows add up to them: one"
+            " of the sites sent what no guard sends"
+        )
+
+
+def require_possible_moment(
+    plan: StudyPlan, moments: Mapping[str, AnyArray], n_rows: float
+) -> None:
+    """Refuse moments under masks that the counted rows, of length 1 at most, do not add up to.
+
+    moments: As in `components`.
+    n_rows: From `centre_and_count`, of these sites or more.
+    Raises `FrameError`.
+    """
+    if not plan.is_masked:  # each is bounded for itself
+        return
+    n_sites, noise = len(moments), len(moments) * noise_reach(plan, MOMENT)
+    off = len(plan.sites) * noise_reach(plan, SUM) / plan.scales.count_weight
+    rows = min(n_rows + off, n_sites * MOST_ROWS)
+    (total,) = _together(plan, list(moments.values()))
+    together = _message(plan, total).values * LENGTH**2
+    diagonal = np.diag(together)
+    if (
+        diagonal.min() < -noise
+        or diagonal.sum() > rows * LENGTH**2 + plan.n_features * noise
+        or np.abs(together).max() > rows * LENGTH**2 + noise
+    ):
+        raise FrameError(
+            f"about {n_rows:,.0f} rows do not add up to the sites' moments: one of the sites sent "
+            "what no guard sends"
+        )
+
+
+def count_in_words(plan: StudyPlan, n_rows: float, n_sites: int) -> str:
+    """The noisy number of rows with its noise, and a word where it says nothing."""
+    sigma = count_sigma(plan, n_sites)
+    said = f"{n_rows:,.0f} ± {sigma:,.0f}"
+    return said if n_rows > 2 * sigma else f"{said}, the noise hides how many"
+
+
+def count_sigma(plan: StudyPlan, n_sites: int) -> float:
+    """Of the noise on the number of rows at so many sites."""
+    return math.sqrt(n_sites) * plan.scales.sum_sigma / plan.scales.count_weight
 
 
 def components(
@@ -200,6 +258,7 @@ def study_certificate(
             "components_sha256": sha256(components.tobytes()).hexdigest(),
             "eigenvalues": np.asarray(result["eigenvalues"]).tolist(),
             "noisy_rows": float(result["n_rows"]),
+            "noisy_rows_sigma": count_sigma(plan, len(result["sites"])),
         },
         "assumptions": [*(each for each in ASSUMPTIONS if each != READER_ALONE), *OF_SITES],
         "software": software(),

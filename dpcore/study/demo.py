@@ -17,7 +17,8 @@ import numpy as np
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.study.hub import RESULT, Hub
+from dpcore.study.aggregation import count_in_words
+from dpcore.study.hub import DONE, FAILED, RESULT, Hub
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study
 from dpcore.study.plan import StudyPlan
@@ -105,9 +106,13 @@ def _free_port() -> int:
 def summary(hub: Hub) -> str:
     """Where the study is, as JSON."""
     state = hub.state
-    return json.dumps(
-        {"phase": state.phase, "why": state.why, "sites": state.answered,
-         "attempts": state.attempt, "noisy rows": round(state.n_rows),
-         "bytes": state.sent_bytes, "result": str(hub.folder / RESULT)},
-        indent=1,
-    )  # fmt: skip
+    said: dict[str, Any] = {"phase": state.phase, "attempts": state.attempt}
+    if state.phase == FAILED:
+        said |= {"why": state.why, "refused": state.refused}
+    else:
+        counted = count_in_words(hub.plan, state.n_rows, len(state.answered))
+        said |= {"sites": state.answered, "noisy rows": counted}
+    said["bytes"] = state.sent_bytes
+    if state.phase == DONE:
+        said["result"] = str(hub.folder / RESULT)
+    return json.dumps(said, indent=1, ensure_ascii=False)

@@ -8,6 +8,7 @@ Whoever reads one knows from the plan how long it has to be, and reads no furthe
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -18,7 +19,9 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
-from dpcore.releases.exact.integer_rows import GRID
+from dpcore.releases.exact.integer_moments import MOST_ROWS
+from dpcore.releases.exact.integer_rows import GRID, LENGTH
+from dpcore.releases.exact.rounded_normal import REACH
 from dpcore.study.plan import FORM, StudyPlan
 
 MARK = b"DPST\x01"
@@ -27,8 +30,8 @@ ROUNDS = (SUM, MOMENT)
 MOST_ATTEMPTS = 99
 _LENGTH = struct.Struct("<I")
 _MOST_HEADER, _DIGEST, _KEY = 1 << 12, 32, 64
-# Roots of eigenvalues of 2^27 rows of length 1 and noise of 57 bits stay far below.
-_LARGEST = 2.0**64
+# Directions travel as rounded doubles.
+_ROUNDING = 1 + 1e-9
 
 
 class FrameError(ValueError):
@@ -152,7 +155,7 @@ def handed_on(handed: str, plan: StudyPlan) -> AnyArray:
         values = np.frombuffer(bytes.fromhex(handed), dtype).reshape(shape)
     except ValueError:
         raise FrameError("something handed on that is no hexadecimal digits") from None
-    if not (np.abs(values) < _LARGEST).all():
+    if not _is_possible(values, plan, MOMENT):
         raise FrameError("something handed on that is not finite, or beyond what rows add up to")
     return values
 
@@ -178,6 +181,33 @@ def frame_length(plan: StudyPlan, round_: str) -> int:
     """The most bytes that a frame of this round may have."""
     shape, _ = shape_of(plan, round_)
     return len(MARK) + _LENGTH.size + _MOST_HEADER + int(np.prod(shape)) * 8 + _DIGEST
+
+
+def noise_reach(plan: StudyPlan, round_: str) -> float:
+    """What the noise on any of a site's numbers never exceeds."""
+    scales = plan.scales
+    sigma = scales.sum_sigma if round_ == SUM else scales.diagonal_sigma
+    return float(REACH) * sigma + 1
+
+
+def most_possible(plan: StudyPlan, round_: str) -> AnyArray:
+    """The largest magnitude of a site's numbers before masks, each or all: as many rows as there
+    may be, each as long as it may be, and the noise at its end.
+
+    An eigenvalue of a noisy moment is at most that of the moment, which is at most the number of
+    rows of length 1, and D times the largest entry of the noise.
+    """
+    scales, noise, d = plan.scales, noise_reach(plan, round_), plan.n_features
+    if round_ == SUM:
+        return np.array([MOST_ROWS * each + noise for each in [GRID] * d + [scales.count_weight]])
+    if plan.is_cut:
+        return np.array(_ROUNDING * math.sqrt(MOST_ROWS + d * noise / LENGTH**2))
+    return np.array(MOST_ROWS * LENGTH**2 + noise)
+
+
+def _is_possible(values: AnyArray, plan: StudyPlan, round_: str) -> bool:
+    """Whether rows with noise can give these numbers; NaN is beyond every bound."""
+    return bool((np.abs(values.astype(float)) <= most_possible(plan, round_)).all())
 
 
 def _header(plan: StudyPlan, request: Request, site: str) -> dict[str, Any]:
@@ -220,8 +250,8 @@ def values_from(raw: bytes, plan: StudyPlan, request: Request, site: str) -> Any
     if len(body) != int(np.prod(shape)) * 8:
         raise FrameError(f"{site} sent {len(body):,} bytes of numbers for a shape of {shape}")
     values = np.frombuffer(body, dtype).reshape(shape)
-    if dtype == "<f8" and not np.isfinite(values).all():
-        raise FrameError(f"{site} sent numbers that are not finite")
+    if not plan.is_masked and not _is_possible(values, plan, request.round):
+        raise FrameError(f"{site} sent numbers that are not finite, or beyond what rows add up to")
     return values
 
 

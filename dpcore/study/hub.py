@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
@@ -19,13 +20,17 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import AnyArray
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, shortened
 from dpcore.releases.measurement import TOLD, told_of
+from dpcore.releases.project import sync_folder
 from dpcore.study.aggregation import (
     centre_and_count,
     components,
+    count_in_words,
     energy_at_sites,
     left_out_agreement,
+    require_possible_moment,
+    require_possible_sum,
     study_certificate,
     views,
 )
@@ -42,7 +47,10 @@ from dpcore.study.frames import (
 from dpcore.study.plan import StudyPlan
 
 JOINING, DONE, FAILED = "joining", "done", "failed"
-_STATE, RESULT, CERTIFICATE = "hub.json", "result.npz", "certificate.json"
+RESULT, CERTIFICATE = "result.npz", "certificate.json"
+# What a guard is told that comes with another key than the site's: the key follows.
+OTHER_KEY = "has joined with another public key, "
+_STATE, _LOCK = "hub.json", "hub.lock"
 _MOST_EVENTS = 500
 
 
@@ -52,6 +60,7 @@ class HubState:
 
     phase: {"joining", "sum", "moment", "done", "failed"}
     keys: Public keys of the sites that have joined.
+    known: Public keys of those that had joined before the study was reopened.
     attempt: 0 before the first.
     roster: Sites of this attempt.
     answered: Those that have sent what this round asks for.
@@ -74,6 +83,7 @@ class HubState:
     n_rows: float = 0.0
     why: str = ""
     sent_bytes: dict[str, int] = field(default_factory=dict)
+    known: dict[str, str] = field(default_factory=dict)
     events: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -84,9 +94,11 @@ class HubState:
 class Hub:
     """A study's hub.
 
-    folder: path. Of its state; made if it is not there, gone on with if it is.
+    folder: path. Of its state; made if it is not there, gone on with if it is. One that comes back
+        while sites join waits for them anew: it was not there to be joined.
     now: Seconds since the epoch.
-    Raises `ParameterError` if the folder holds the state of another study.
+    trouble: What keeps it from writing to its folder, in a sentence; it goes on trying.
+    Raises `ParameterError` if the folder holds the state of another study, or a damaged one.
     Raises `OSError` if the folder cannot be written.
     """
 
@@ -96,8 +108,31 @@ class Hub:
         self.plan, self.folder, self._now = plan, Path(folder), now
         self._lock = RLock()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.state = self._kept() or HubState(JOINING, now() + plan.join_seconds)
-        self._keep(self.state)
+        self.trouble = ""
+        kept = self._kept()
+        self.state = kept or HubState(JOINING, now() + plan.join_seconds)
+        if kept is not None and kept.phase == JOINING:
+            deadline = now() + plan.join_seconds
+            self._change("the hub is back, and waits anew for sites to join", deadline=deadline)
+        else:
+            self._keep(self.state)
+
+    def reopen(self) -> None:
+        """Wait anew for the sites of a study that has failed, with the join files they have.
+
+        A new attempt is drawn and charged anew; a site comes with the key it had.
+        Raises `ParameterError` if the study has not failed.
+        """
+        with self._lock:
+            state = self.state
+            if state.phase != FAILED:
+                raise ParameterError("folder", "of a study that has failed, to reopen", state.phase)
+            self._change(
+                "the study is reopened",
+                phase=JOINING, deadline=self._now() + self.plan.join_seconds, why="",
+                known=state.known | state.keys, keys={}, roster=(), answered=(), refused={},
+                centre=(), n_rows=0.0,
+            )  # fmt: skip
 
     def join(self, site: str, key: str) -> None:
         """A site is there, with this public key. Joining again changes nothing.
@@ -109,10 +144,13 @@ class Hub:
         if not is_key(key):
             raise FrameError(f"{site} joined with something that is no public key")
         with self._lock:
-            known = self.state.keys.get(site)
-            if known not in (None, key):
-                raise FrameError(f"{site} has joined with another public key")
-            if known is None:
+            known = (self.state.known | self.state.keys).get(site, key)
+            if known != key:
+                raise FrameError(
+                    f"{site} {OTHER_KEY}{known}: start its guard with the --project folder of the "
+                    f"first time, where {self.plan.name}-key.bin holds that key"
+                )
+            if site not in self.state.keys:
                 if self.state.phase != JOINING:
                     raise FrameError(f"{site} came after the study had begun")
                 self._change(f"{site} has joined", keys=self.state.keys | {site: key})
@@ -160,9 +198,7 @@ class Hub:
                     return
                 raise FrameError(f"{site} sent {request_id[:40]!r}, which it is not asked for")
             values_from(raw, self.plan, self.request, site)
-            path = self._path(request_id, site)
-            path.parent.mkdir(exist_ok=True)
-            _write(path, raw)
+            self._write(self._path(request_id, site), raw)
             sent = self.state.sent_bytes
             self._change(
                 f"{site} sent {len(raw):,} bytes",
@@ -182,20 +218,40 @@ class Hub:
                 self.tick()
 
     def tick(self) -> None:
-        """What follows from who has answered and from the time."""
-        with self._lock:
+        """What follows from who has answered and from the time.
+
+        Nothing is raised: what cannot be written is tried again with the next tick, and what
+        arithmetic cannot do ends the study with that for a reason.
+        """
+        with self._lock, suppress(OSError):  # `_write` has said it
+            try:
+                self._advance()
+            except OSError:
+                raise
+            except FrameError as error:
+                self._fail(str(error))
+            except Exception as error:  # noqa: BLE001, a study must end, whatever was met
+                met = f"{type(error).__name__}: {shortened(str(error))}"
+                self._fail(f"what the sites sent cannot be worked with ({met})")
+
+    def _advance(self) -> None:
+        state, longest = self.state, self.plan.round_seconds
+        if state.phase == JOINING:
+            longest = self.plan.join_seconds
+        if not state.has_ended and state.deadline > self._now() + longest:
+            self._change("the clock was set back", deadline=self._now() + longest)
             state = self.state
-            if state.phase == JOINING:
-                if len(state.keys) == len(self.plan.sites) or self._now() >= state.deadline:
-                    self._begin(tuple(site for site in self.plan.sites if site in state.keys))
-            elif state.phase in (SUM, MOMENT):
-                is_late = self._now() >= state.deadline
-                if is_late and self._in_chain and len(self._waiting) > 1:
-                    late = {self._waiting[0]: "no answer in time"}
-                    sentence = f"{self._waiting[0]} did not answer in time, and the next is asked"
-                    self._change(sentence, refused=state.refused | late, **self._next_deadline())
-                elif is_late or not self._waiting:
-                    self._end_round(state)
+        if state.phase == JOINING:
+            if len(state.keys) == len(self.plan.sites) or self._now() >= state.deadline:
+                self._begin(tuple(site for site in self.plan.sites if site in state.keys))
+        elif state.phase in (SUM, MOMENT):
+            is_late = self._now() >= state.deadline
+            if is_late and self._in_chain and len(self._waiting) > 1:
+                late = {self._waiting[0]: "no answer in time"}
+                sentence = f"{self._waiting[0]} did not answer in time, and the next is asked"
+                self._change(sentence, refused=state.refused | late, **self._next_deadline())
+            elif is_late or not self._waiting:
+                self._end_round(state)
 
     def _next_deadline(self) -> dict[str, float]:
         return {"deadline": self._now() + self.plan.round_seconds} if self._in_chain else {}
@@ -225,9 +281,12 @@ class Hub:
         elif len(there) < int(self.plan.fewest or 0):
             self._fail(f"only {len(there)} sites answered of the {self.plan.fewest} agreed on")
         elif state.phase == SUM:
-            centre, n_rows = centre_and_count(self.plan, self._values(there, self.request))
+            sums = self._values(there, self.request)
+            require_possible_sum(self.plan, sums)
+            centre, n_rows = centre_and_count(self.plan, sums)
+            counted = count_in_words(self.plan, n_rows, len(there))
             self._change(
-                "the centre is known",
+                f"the centre is known, and the number of rows: {counted}",
                 phase=MOMENT, roster=there, answered=(), centre=centre, n_rows=n_rows,
                 deadline=self._now() + self.plan.round_seconds,
             )  # fmt: skip
@@ -237,6 +296,7 @@ class Hub:
     def _finish(self, there: tuple[str, ...]) -> None:
         state = self.state
         values = self._values(there, self.request)
+        require_possible_moment(self.plan, values, state.n_rows)
         found = components(self.plan, values, state.centre, state.n_rows)
         arrays: dict[str, Any] = {name: told_of(found, name) for name in TOLD} | {
             "components": found.components, "eigenvalues": found.eigenvalues,
@@ -250,19 +310,23 @@ class Hub:
             arrays |= dict(zip(names, views(self.plan, values), strict=True))
         file = BytesIO()
         np.savez(file, **arrays)
-        _write(self.folder / RESULT, file.getvalue())
         certificate = study_certificate(self.plan, state.attempt, arrays)
-        _write(self.folder / CERTIFICATE, json.dumps(certificate, indent=1).encode())
+        self._write(self.folder / RESULT, file.getvalue())
+        self._write(self.folder / CERTIFICATE, json.dumps(certificate, indent=1).encode())
         self._change(f"components from {len(there)} sites", phase=DONE, answered=there)
 
     def _fail(self, why: str) -> None:
         self._change(f"the study failed: {why}", phase=FAILED, why=why)
 
     def _values(self, sites: tuple[str, ...], request: Request) -> dict[str, AnyArray]:
-        return {
-            site: values_from(self._path(request.id, site).read_bytes(), self.plan, request, site)
-            for site in sites
-        }
+        values = {}
+        for site in sites:
+            try:
+                raw = self._path(request.id, site).read_bytes()
+            except OSError as error:
+                raise FrameError(f"what {site} sent cannot be read again ({error})") from error
+            values[site] = values_from(raw, self.plan, request, site)
+        return values
 
     def _path(self, request_id: str, site: str) -> Path:
         name = request_id if is_request_id(request_id) else "unknown"
@@ -276,13 +340,32 @@ class Hub:
 
     def _keep(self, state: HubState) -> None:
         content = {"study": self.plan.digest, **asdict(state)}
-        _write(self.folder / _STATE, json.dumps(content).encode())
+        self._write(self.folder / _STATE, json.dumps(content).encode())
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """All of it or nothing, on the disk when this returns."""
+        partial = path.with_name(f".{path.name}.partial")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with partial.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+            sync_folder(path.parent)
+        except OSError as error:
+            self.trouble = f"{path} cannot be written ({error.strerror or error})"
+            raise
+        self.trouble = ""
 
     def _kept(self) -> HubState | None:
         path = self.folder / _STATE
         if not path.exists():
             return None
-        content = json.loads(path.read_bytes())
+        try:
+            content = dict(json.loads(path.read_bytes()))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ParameterError("folder", f"one with a sound {_STATE}", str(path)) from error
         if content.pop("study", None) != self.plan.digest:
             raise ParameterError("folder", "empty, or of this very study", str(self.folder))
         tuples = {name: tuple(content[name]) for name in ("roster", "answered", "centre")}
@@ -290,11 +373,22 @@ class Hub:
         return HubState(**content | tuples | {"events": events})
 
 
-def _write(path: Path, content: bytes) -> None:
-    """All of it or nothing, on the disk when this returns."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+@contextmanager
+def only_hub(folder: Path | str) -> Iterator[None]:
+    """No other program is the hub of this folder until the context is left.
+
+    Raises `ParameterError` if one is.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on this system: nobody is kept out
+        yield
+        return
+    with (Path(folder) / _LOCK).open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ParameterError(
+                "folder", "one whose hub is not running already", str(folder)
+            ) from error
+        yield

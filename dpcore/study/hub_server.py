@@ -7,11 +7,13 @@ is asked something. Bodies are read no further than the plan says they can be.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import socket
 import ssl
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
 
@@ -23,9 +25,10 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from dpcore.errors import ParameterError
 from dpcore.study.frames import FrameError, frame_length
-from dpcore.study.hub import Hub
-from dpcore.study.identity import HubIdentity
+from dpcore.study.hub import Hub, only_hub
+from dpcore.study.identity import MOST_PORT, HubIdentity
 
 LONGEST_WAIT = 20.0
 _LONGEST_SMALL_BODY = 2048
@@ -69,7 +72,8 @@ class HubServer:
 
     async def _tick(self) -> None:
         while True:
-            await run_in_threadpool(self.hub.tick)
+            with suppress(Exception):  # time goes on, whatever is met
+                await run_in_threadpool(self.hub.tick)
             await asyncio.sleep(_TICK)
 
     async def _join(self, http: HttpRequest) -> Response:
@@ -97,8 +101,13 @@ class HubServer:
     async def _answer(self, http: HttpRequest) -> Response:
         site = self._site(http)
         longest = max(frame_length(self.hub.plan, round_) for round_ in ("sum", "moment"))
-        raw = await _body(http, longest)
-        await run_in_threadpool(self.hub.receive, site, http.path_params["request"], raw)
+        raw, request_id = await _body(http, longest), http.path_params["request"]
+        try:
+            await run_in_threadpool(self.hub.receive, site, request_id, raw)
+        except FrameError as error:
+            # Nothing damages a message within TLS: the site would send the same again.
+            await run_in_threadpool(self.hub.refuse, site, request_id, str(error))
+            raise
         return Response(status_code=204)
 
     async def _refusal(self, http: HttpRequest) -> Response:
@@ -109,7 +118,7 @@ class HubServer:
 
     async def _state(self, http: HttpRequest) -> Response:
         self._site(http)
-        return JSONResponse(asdict(self.hub.state))
+        return JSONResponse({"study": self.hub.plan.digest, **asdict(self.hub.state)})
 
     def _site(self, http: HttpRequest) -> str:
         scheme, _, token = http.headers.get("authorization", "").partition(" ")
@@ -139,15 +148,23 @@ async def _say(_: HttpRequest, error: Exception) -> Response:
 
 
 @contextmanager
-def serving(hub: Hub, identity: HubIdentity, host: str, port: int) -> Iterator[None]:
+def serving(hub: Hub, identity: HubIdentity, host: str, port: int) -> Iterator[Callable[[], bool]]:
     """The hub answers at this address, from a thread, until the context is left.
 
-    Raises `OSError` if the address cannot be listened at.
+    What the context has tells whether it still does.
+
+    Raises `ParameterError` if the address cannot be listened at, or the hub runs already.
+    Raises `OSError` if the server does not start.
     """
+    with only_hub(hub.folder), _listening(host, port) as listening:
+        yield from _served(HubServer(hub, identity).app, identity, listening)
+
+
+def _served(
+    app: Starlette, identity: HubIdentity, listening: socket.socket
+) -> Iterator[Callable[[], bool]]:
     config = uvicorn.Config(
-        HubServer(hub, identity).app,
-        host=host,
-        port=port,
+        app,
         log_level="critical",
         access_log=False,
         server_header=False,
@@ -161,15 +178,40 @@ def serving(hub: Hub, identity: HubIdentity, host: str, port: int) -> Iterator[N
     if config.ssl is not None:
         config.ssl.minimum_version = ssl.TLSVersion.TLSv1_3
     server = uvicorn.Server(config)
-    listening = config.bind_socket()
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     while thread.is_alive() and not server.started:
         time.sleep(_LOOK)
+    if not thread.is_alive():
+        raise OSError("the hub's server does not start")
     try:
-        yield
+        yield thread.is_alive
     finally:
         server.should_exit = True
         with suppress(RuntimeError):
             thread.join(5)
-        listening.close()
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens, so that a second program at the port is refused at once."""
+    if type(port) is not int or not 1 <= port <= MOST_PORT:
+        raise ParameterError("port", f"a whole number from 1 to {MOST_PORT}", port)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ParameterError("host", "an address of this machine", host) from error
+    family, _, _, _, address = found[0]
+    with socket.socket(family, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(address)
+            listening.listen(_MOST_CONNECTIONS)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                wish = f"free at {host}, where another program listens"
+                raise ParameterError("port", wish, port) from error
+            if error.errno == errno.EACCES:
+                raise ParameterError("port", "one that this user may listen at", port) from error
+            raise ParameterError("host", "an address of this machine", host) from error
+        yield listening

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import re
 import secrets
 import ssl
 import tempfile
@@ -36,6 +37,8 @@ from dpcore.study.plan import StudyPlan, plan_from
 PLAN, TOKENS = "study.json", "tokens.json"
 _AUTHORITY, _CERTIFICATE, _KEY = "authority.pem", "certificate.pem", "key.pem"
 _YEAR = timedelta(days=366)
+MOST_PORT = 65_535
+_HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_-]{1,63})*\.?")
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,39 @@ def read_join_file(path: Path | str) -> JoinFile:
         raise ParameterError("join", "a site's join file", str(path)) from error
     if not all(isinstance(getattr(join, each.name), str) for each in fields(join)):
         raise ParameterError("join", "a site's join file", str(path))
-    if urlsplit(join.hub).scheme != "https":
-        raise ParameterError("hub", "an https address", join.hub)
+    hub_address("hub", join.hub)
     return join
+
+
+def hub_address(parameter: str, address: str) -> tuple[str, int]:
+    """Host and port of a hub's address.
+
+    Raises `ParameterError` if it is not https://host:port.
+    """
+    try:
+        url = urlsplit(address)
+        host, port = url.hostname or "", url.port or 0
+    except ValueError:  # a port beyond all, or half an IPv6 address
+        host, port = "", 0
+    is_plain = address.isascii() and address.lower().startswith("https://")
+    if not (
+        is_plain
+        and port
+        and _is_host(host)
+        and url.netloc == address[len("https://") :].rstrip("/")
+    ):
+        raise ParameterError(
+            parameter, f"https://host:port, with a port from 1 to {MOST_PORT}", address
+        )
+    return host, port
+
+
+def _is_host(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return _HOST.fullmatch(host) is not None
+    return True
 
 
 def read_peers(path: Path | str, plan: StudyPlan) -> dict[str, str]:
@@ -108,16 +141,14 @@ def init_study(plan: StudyPlan, folder: Path | str, address: str) -> list[Path]:
     Raises `ParameterError` if the folder is not empty or the address not https.
     Raises `OSError` if it cannot be written.
     """
-    url, folder = urlsplit(address), Path(folder)
-    if url.scheme != "https" or not url.hostname or not url.port:
-        raise ParameterError("address", "https://host:port", address)
+    (host, _), folder = hub_address("address", address), Path(folder)
     if folder.exists() and any(folder.iterdir()):
         raise ParameterError("folder", "new or empty", str(folder))
     hub = folder / "hub"
     hub.mkdir(parents=True)
     (folder / "sites").mkdir()
     authority = _Authority(plan.name)
-    certificate, key = authority.sign("hub", url.hostname)
+    certificate, key = authority.sign("hub", host)
     (folder / PLAN).write_text(plan.json(), encoding="utf-8")
     tokens, paths = {}, []
     for site in plan.sites:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 
 import numpy as np
@@ -17,8 +18,11 @@ from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
 from dpcore.privacy.odometer import odometer_epsilon
 from dpcore.releases.certificate import READER_ALONE
-from dpcore.releases.exact.integer_rows import LENGTH
-from dpcore.study.frames import FrameError, frame, values_from
+from dpcore.releases.exact.integer_moments import MOST_ROWS
+from dpcore.releases.exact.integer_rows import GRID, LENGTH
+from dpcore.study.aggregation import count_in_words, count_sigma
+from dpcore.study.demo import summary
+from dpcore.study.frames import FrameError, frame, most_possible, values_from
 from dpcore.study.hub import Hub
 from dpcore.study.plan import PROTOCOLS
 
@@ -279,9 +283,208 @@ def test_a_folder_of_another_study(plan_with, hub_of):
 def test_a_site_has_one_key(plan_with, joined):
     hub, guards = joined(plan_with())
     hub.join("one", guards["one"].public_key)
-    with pytest.raises(FrameError, match="another public key"):
+    with pytest.raises(FrameError, match="start its guard with the --project folder") as refused:
         hub.join("one", guards["two"].public_key)
+    assert f"another public key, {guards['one'].public_key}: " in str(refused.value)
     with pytest.raises(FrameError, match="does not know"):
         hub.join("five", guards["two"].public_key)
     with pytest.raises(FrameError, match="no public key"):
         hub.join("one", None)
+
+
+def send(hub, guards, changes, sites=NAMES):
+    """Everybody answers, some other numbers than their guard's: functions of those, by site."""
+    for site in sites:
+        if (request := hub.asks(site)) is None:
+            continue
+        raw = guards[site].answer(request.json())
+        if site in changes:
+            values = changes[site](values_from(raw, hub.plan, request, site).copy())
+            raw = frame(hub.plan, request, site, values)
+        hub.receive(site, request.id, raw)
+
+
+@pytest.mark.parametrize("number", [1e300, -1e300, 2.0**40, np.inf])
+@pytest.mark.parametrize("protocol", ["dpdis", "sequential"])
+def test_directions_that_no_rows_have_are_refused(plan_with, joined, protocol, number):
+    """Finite ones too: a hub that squared 1e300 never got to an end, nor to a word."""
+    hub, guards = joined(plan_with(protocol=protocol))
+    send(hub, guards, {})
+    sites = ["one"] if protocol == "sequential" else NAMES
+    with pytest.raises(FrameError, match="one sent numbers that are not finite, or beyond what"):
+        send(hub, guards, {"one": lambda values: np.full_like(values, number)}, sites)
+    assert hub.state.phase == "moment" and "one" not in hub.state.answered
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("phase", ["sum", "moment"])
+def test_whole_numbers_that_no_rows_have_are_refused(plan_with, joined, phase, place):
+    hub, guards = joined(plan_with(protocol="full"))
+    if phase == "moment":
+        send(hub, guards, {})
+
+    def beyond(values):
+        values[place] = 1 << 62
+        return values
+
+    with pytest.raises(FrameError, match="two sent numbers that are not finite, or beyond what"):
+        send(hub, guards, {"two": beyond})
+
+
+def test_what_honest_sites_send_is_within_the_bounds(plan_with):
+    """At the ends: as many rows as there may be, each as long as it may be."""
+    for protocol in PROTOCOLS:
+        plan = plan_with(protocol=protocol)
+        most = most_possible(plan, "sum")
+        assert most[0] > MOST_ROWS * GRID
+        assert most[-1] > MOST_ROWS * plan.scales.count_weight
+        longest = math.sqrt(MOST_ROWS) if plan.is_cut else MOST_ROWS * LENGTH**2
+        assert longest < most_possible(plan, "moment") < 2.0**63
+
+
+@pytest.mark.parametrize("protocol", ["securesum", "cape"])
+def test_a_count_that_cannot_be_ends_the_study_with_it_for_a_reason(plan_with, joined, protocol):
+    """Under masks no message by itself is anything; their sum would have been -8 billion rows."""
+    hub, guards = joined(plan_with(protocol=protocol))
+    weight = hub.plan.scales.count_weight
+
+    def fewer(values):
+        values[-1] -= 8_300_000_000 * weight
+        return values
+
+    send(hub, guards, {"two": fewer})
+    assert hub.state.phase == "failed" and "say that there are -8,29" in hub.state.why
+    assert "sent what no guard sends" in hub.state.why
+    assert hub.asks("one") is None and not (hub.folder / "result.npz").exists()
+
+
+@pytest.mark.parametrize("shift", [1 << 50, -(1 << 50)])
+def test_moments_that_the_counted_rows_do_not_have_end_it_too(plan_with, joined, shift):
+    hub, guards = joined(plan_with())
+    send(hub, guards, {})
+    send(hub, guards, {"three": lambda values: values + shift})
+    assert hub.state.phase == "failed" and "do not add up to the sites' moments" in hub.state.why
+
+
+def test_a_count_is_said_with_its_noise_and_a_failed_study_names_no_result(
+    plan_with, joined, hub_of
+):
+    plan = plan_with()
+    hub, guards = joined(plan)
+    assert "result" not in json.loads(summary(hub))
+    serve(hub, guards)
+    serve(hub, guards)
+    said, sigma = json.loads(summary(hub)), count_sigma(plan, 4)
+    assert said["noisy rows"].startswith(f"{hub.state.n_rows:,.0f} ± {sigma:,.0f}")
+    assert np.load(said["result"])["components"].shape == (2, 4)
+    certificate = json.loads((hub.folder / "certificate.json").read_text())
+    assert certificate["result"]["noisy_rows_sigma"] == sigma
+    assert count_in_words(plan, -3 * sigma, 4).endswith("the noise hides how many")
+    assert not count_in_words(plan, 3 * sigma, 4).endswith("how many")
+    failed = Hub(plan, hub.folder.parent / "other")
+    failed._fail("of a test")
+    said = json.loads(summary(failed))
+    assert said["phase"] == "failed" and said["why"] == "of a test" and "result" not in said
+
+
+def test_what_arithmetic_cannot_do_ends_the_study_with_a_reason(plan_with, joined, monkeypatch):
+    """Whatever is met, in whatever step: nobody waits for a hub that has given up in silence."""
+    hub, guards = joined(plan_with())
+    serve(hub, guards)
+
+    def fails(*_):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr("dpcore.study.hub.components", fails)
+    serve(hub, guards)
+    assert hub.state.phase == "failed" and "LinAlgError: SVD did not converge" in hub.state.why
+    assert hub.asks("one") is None and not (hub.folder / "result.npz").exists()
+
+
+def test_a_message_that_is_gone_from_the_hub_ends_it_with_a_reason(plan_with, joined):
+    hub, guards = joined(plan_with())
+    serve(hub, guards, NAMES[:3])
+    (hub.folder / "1-sum" / "two.bin").unlink()
+    serve(hub, guards)
+    assert hub.state.phase == "failed" and "what two sent cannot be read again" in hub.state.why
+
+
+def test_a_full_disk_is_said_and_the_hub_goes_on_when_there_is_room(
+    plan_with, joined, monkeypatch, clock
+):
+    hub, guards = joined(plan_with())
+    serve(hub, guards, NAMES[:3])
+    raw = guards["four"].answer(hub.request.json())
+    with monkeypatch.context() as full:
+
+        def fails(*_):
+            raise OSError(28, "No space left on device")
+
+        full.setattr("os.fsync", fails)
+        with pytest.raises(OSError, match="No space"):
+            hub.receive("four", "1-sum", raw)
+        clock.at += 61
+        hub.tick()  # nothing is raised, and nothing has happened
+        assert hub.state.answered == NAMES[:3] and hub.state.attempt == 1
+        assert "cannot be written (No space left on device)" in hub.trouble
+    hub.tick()
+    assert hub.state.attempt == 2 and hub.trouble == ""
+
+
+def test_a_clock_that_is_set_back_does_not_stop_the_study(plan_with, joined, clock):
+    hub, guards = joined(plan_with())
+    serve(hub, guards, NAMES[:3])
+    clock.at -= 1e6
+    hub.tick()
+    clock.at += 61
+    hub.tick()
+    assert hub.state.attempt == 2
+
+
+def test_a_hub_that_was_down_while_sites_joined_waits_for_them_anew(
+    plan_with, hub_of, guard_of, clock
+):
+    plan = plan_with()
+    hub_of(plan).join("one", guard_of(plan, "one").public_key)
+    clock.at += plan.join_seconds + 1
+    hub = hub_of(plan)
+    hub.tick()
+    assert hub.state.phase == "joining"
+    for site in NAMES[1:]:
+        hub.join(site, guard_of(plan, site).public_key)
+    assert hub.state.roster == NAMES
+
+
+def test_a_study_that_has_failed_is_reopened_with_the_files_there_are(
+    plan_with, joined, hub_of, clock
+):
+    hub, guards = joined(plan_with())
+    with pytest.raises(ParameterError, match="that has failed, to reopen"):
+        hub.reopen()
+    serve(hub, guards, NAMES[:2])
+    clock.at += 61
+    hub.tick()
+    assert hub.state.phase == "failed"
+    hub = hub_of(hub.plan)
+    assert hub.state.phase == "failed"  # nothing begins by itself
+    hub.reopen()
+    with pytest.raises(FrameError, match="another public key"):
+        hub.join("one", guards["two"].public_key)
+    for site in NAMES:
+        assert hub.state.phase == "joining"
+        hub.join(site, guards[site].public_key)
+    assert hub.state.attempt == 2
+    serve(hub, guards)
+    serve(hub, guards)
+    assert hub.state.phase == "done"
+    assert [len(guard.project.releases()) for guard in guards.values()] == [2, 2, 1, 1]
+    with pytest.raises(ParameterError, match="that has failed, to reopen"):
+        hub.reopen()
+
+
+def test_a_damaged_state_is_one_sentence(plan_with, hub_of):
+    hub = hub_of(plan_with())
+    for content in (b"", b"[1]", b"{", b"null"):
+        (hub.folder / "hub.json").write_bytes(content)
+        with pytest.raises(ParameterError, match="a sound hub.json"):
+            hub_of(plan_with())

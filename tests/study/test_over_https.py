@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from parties import NAMES
 
+from dpcore.errors import ParameterError
 from dpcore.study.couriers.https import Courier
-from dpcore.study.frames import FrameError
+from dpcore.study.frames import FrameError, frame
 from dpcore.study.hub import Hub
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study, read_join_file
@@ -39,13 +40,16 @@ def connections():
     is_on[0] = False
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 @pytest.fixture
 def study(plan_with, tmp_path):
     """The plan, the hub's folder, its port and each site's join file."""
-    plan = plan_with(round_seconds=30.0)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    plan, port = plan_with(round_seconds=30.0), free_port()
     joins = init_study(plan, tmp_path / "study", f"https://127.0.0.1:{port}")
     return plan, tmp_path / "study", port, {path.name.split(".")[0]: path for path in joins}
 
@@ -111,6 +115,68 @@ def test_strangers_are_refused_and_bodies_bounded(study):
         assert (status, said) == (409, "one sent '1-sum', which it is not asked for")
         assert ask(port, context, "GET", "/state", token=token)[0] == 200
         assert hub.state.phase == "joining" and not hub.state.keys
+
+
+def test_a_message_that_cannot_be_does_not_hold_the_others_up(plan_with, guard_of, tmp_path):
+    """It is not waited for another one: the site would send the same again. The others go on."""
+    plan, port = plan_with(protocol="dpdis", round_seconds=600.0), free_port()
+    joins = init_study(plan, tmp_path / "study", f"https://127.0.0.1:{port}")
+    hub = Hub(plan, tmp_path / "study" / "hub")
+    guards = {site: guard_of(plan, site) for site in NAMES}
+    with serving(hub, hub_identity(tmp_path / "study"), "127.0.0.1", port) as is_alive:
+        for site in NAMES:
+            hub.join(site, guards[site].public_key)
+        for site in NAMES:
+            hub.receive(site, "1-sum", guards[site].answer(hub.asks(site).json()))
+        request, join = hub.request, read_join_file(joins[0])
+        raw = frame(plan, request, "one", np.full((4, 4), 1e300))
+        status, said = ask(port, join.context(), "POST", f"/answer/{request.id}", raw, join.token)
+        assert status == 409 and "beyond what rows add up to" in said
+        assert "beyond what rows add up to" in hub.state.refused["one"]
+        for site in NAMES[1:]:
+            hub.receive(site, request.id, guards[site].answer(request.json()))
+        assert hub.state.phase == "done" and hub.state.answered == NAMES[1:] and is_alive()
+    assert not is_alive()
+
+
+def test_the_hub_s_clock_goes_on_whatever_is_met(study, monkeypatch):
+    plan, folder, port, _ = study
+    hub, met = Hub(plan, folder / "hub"), threading.Semaphore(0)
+
+    def fails():
+        met.release()
+        raise ValueError("of a test")
+
+    monkeypatch.setattr(hub, "tick", fails)
+    with serving(hub, hub_identity(folder), "127.0.0.1", port):
+        for _ in range(3):
+            assert met.acquire(timeout=60)
+
+
+def test_where_a_hub_cannot_listen_is_one_sentence(study, monkeypatch):
+    plan, folder, port, _ = study
+    hub, identity = Hub(plan, folder / "hub"), hub_identity(folder)
+    for wrong, said in ((99_999, "a whole number from 1 to 65535"), (0, "a whole number")):
+        with pytest.raises(ParameterError, match=said), serving(hub, identity, "127.0.0.1", wrong):
+            pass
+    for host in ("203.0.113.9", "no such host", "x" * 70):  # of nobody, for documentation alone
+        with (
+            pytest.raises(ParameterError, match="host must be an address of this machine"),
+            serving(hub, identity, host, port),
+        ):
+            pass
+    with (
+        socket.create_server(("127.0.0.1", port)),
+        pytest.raises(ParameterError, match="port must be free at 127.0.0.1, where another"),
+        serving(hub, identity, "127.0.0.1", port),
+    ):
+        pass
+    with (
+        serving(hub, identity, "127.0.0.1", port),
+        pytest.raises(ParameterError, match="folder must be one whose hub is not running already"),
+        serving(hub, identity, "127.0.0.1", free_port()),
+    ):
+        pass
 
 
 def test_a_site_that_is_refused_says_so(study, guard_of):

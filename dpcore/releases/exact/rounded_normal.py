@@ -47,7 +47,7 @@ MOST_SIGMA_BITS = 57
 _CELL_BITS = 10
 _FINE_BITS = 43
 # The normal law has 2^-125 beyond this many sigma.
-_REACH = Decimal(13)
+REACH = Decimal(13)
 # He_0, He_2, ..., He_8: coefficients of 1, x^2, x^4, ...
 _HERMITE = (
     (1,),
@@ -183,7 +183,7 @@ def _cells_of(sigma: int) -> _Cells:
     width_bits = bits - 1 - _CELL_BITS
     width, fine_sigma = 1 << width_bits, sigma << fraction_bits
     h2 = _DIGITS.divide(Decimal(width**2), Decimal(fine_sigma**2))
-    n_cells = int(_DIGITS.divide(_REACH, _DIGITS.sqrt(h2))) + 1
+    n_cells = int(_DIGITS.divide(REACH, _DIGITS.sqrt(h2))) + 1
     cumulative = _cumulative(h2, n_cells)
     # The last is 2^128, with one bit too many: where the first 64 are ones, all of them decide.
     leading = np.array([each >> 64 for each in cumulative[:-1]] + [2**64 - 1], dtype=np.uint64)

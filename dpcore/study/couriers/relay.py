@@ -33,7 +33,20 @@ def serve(
     nodes: Who is there now.
     exchange: Brings each of these nodes what it is told, and what their guards say within so many
         seconds back.
+    Raises `ParameterError` if another program is the hub of this folder.
     """
+    from dpcore.study.hub import only_hub
+
+    with only_hub(hub.folder):
+        _serve(hub, identity, nodes, exchange)
+
+
+def _serve(
+    hub: Hub,
+    identity: HubIdentity,
+    nodes: Callable[[], Iterable[Node]],
+    exchange: Callable[[Mapping[Node, Told], float], Mapping[Node, Heard]],
+) -> None:
     site_of: dict[Node, str] = {}
     while not hub.state.has_ended:
         new = [node for node in nodes() if node not in site_of]
