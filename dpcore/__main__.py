@@ -1,6 +1,20 @@
-"""`python -m dpcore`."""
+"""`python -m dpcore`, and `dpcore` where it is installed."""
 
-from dpcore.command_line import main
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the command line; what is stopped while it is still being imported says so too."""
+    try:
+        from dpcore.command_line import main as command_line
+
+        return command_line()
+    except KeyboardInterrupt:
+        print("dpcore: stopped", file=sys.stderr)
+        return 130
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

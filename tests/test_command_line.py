@@ -45,15 +45,28 @@ def shell(tmp_path_factory) -> Shell:
     return run_it
 
 
-def test_json_is_alone_on_standard_output_and_progress_on_standard_error(shell):
+def test_json_is_alone_on_standard_output_and_no_bar_goes_into_a_file(shell):
     done = shell(*RUN, "dpdis,local", "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert len(document["rows"]) == 4
     assert document["spec"]["protocols"] == ["dpdis", "local"]
     assert {field.name for field in fields(RunSpec)} == set(document["spec"])
-    assert "digits" in done.stderr
-    assert "4/4" in done.stderr
+    assert done.stderr == ""
+    done = shell("sweep", *RUN[1:], "dpdis", "--vary", "epsilon=1,2", "--json", "--no-cache")
+    assert done.returncode == 0 and done.stderr == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a terminal of POSIX")
+def test_progress_goes_to_standard_error_where_that_is_a_terminal():
+    terminal, end = os.openpty()
+    command = [sys.executable, "-m", "dpcore", *RUN, "dpdis,local", "--json"]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=end) as process:
+        os.close(end)
+        document = json.loads(process.stdout.read())
+    assert len(document["rows"]) == 4
+    assert b"4/4" in os.read(terminal, 1 << 16)
+    os.close(terminal)
 
 
 def test_it_gives_the_numbers_that_python_gives(capsys):

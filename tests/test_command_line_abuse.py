@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import dpcore
 from dpcore.command_line import main
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -145,3 +146,77 @@ def test_the_cache_counts_what_is_there_and_what_it_deletes(capsys):
     assert capsys.readouterr().out.startswith("3 results deleted from")
     assert main(["cache"]) == 0
     assert capsys.readouterr().out.startswith("0 results, ")
+
+
+def _python(program: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize("part", ["demo", "look join.json --project p", "hub folder --port 1"])
+def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(part, tmp_path):
+    done = _python(
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(['cryptography', 'starlette', 'uvicorn']))\n"
+        "from dpcore.command_line import main\n"
+        f"raise SystemExit(main(['study', *{part.split()!r}]))"
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("dpcore: this needs ") and done.stderr.count("\n") == 1
+    assert "dp-pca-lab[study]" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["numpy", "scipy", "dpcore.command_line.options"])
+def test_what_is_stopped_while_it_is_imported_says_so(module):
+    """Ctrl-C within the first second, at a moment that is sure to come."""
+    done = _python(
+        "import runpy, sys\n"
+        "class Key:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Key())\n"
+        "sys.argv = ['dpcore', 'datasets']\n"
+        "runpy.run_module('dpcore', run_name='__main__')"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "dpcore: stopped\n")
+
+
+@pytest.mark.parametrize("arguments", [
+    ["study", "hub", "folder", "--port", "99999"], ["study", "hub", "folder", "--port", "-1"],
+    ["study", "site", "join", "--data", "d.csv", "--project", "p", "--page-port", "99999"],
+    ["study", "look", "join", "--project", "p", "--page-port", "9" * 400],
+])  # fmt: skip
+def test_a_port_that_no_address_has_is_refused(capsys, arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "a port is from 0 to 65535" in said and "Traceback" not in said
+
+
+def test_a_folder_that_is_no_release_is_no_forgery(tmp_path, capsys):
+    assert main(["verify", str(tmp_path / "nowhere")]) == 2
+    assert main(["verify", str(tmp_path)]) == 2
+    assert "folder must be a release, with its certificate.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["dpcore", "/usr/bin/dpcore", "dpcore.exe"])
+def test_usage_and_examples_are_as_it_was_called(capsys, monkeypatch, name):
+    monkeypatch.setattr(sys, "argv", [name])
+    for arguments in (["--help"], ["run", "--help"], ["cca", "--help"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        out = capsys.readouterr().out
+        assert out.startswith("usage: dpcore ") and "python -m" not in out
+    monkeypatch.setattr(sys, "argv", ["/x/dpcore/__main__.py"])
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert capsys.readouterr().out.startswith("usage: python -m dpcore ")
+
+
+def test_the_version_is_said(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"dpcore {dpcore.__version__}\n"

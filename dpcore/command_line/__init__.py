@@ -7,7 +7,9 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 
+import dpcore
 from dpcore.command_line import reproduce, sweep
 from dpcore.command_line.audit import add_audit_command
 from dpcore.command_line.best import add_best_command
@@ -38,21 +40,21 @@ promises. Results go to standard output, progress to standard error."""
 
 EXAMPLES = """\
 examples:
-  python -m dpcore datasets
-  python -m dpcore run --dataset digits --protocol dpdis,local --epsilon 1 --sites 5
-  python -m dpcore run --dataset mnist --samples 10000 --sites 10 --json > rows.json
-  python -m dpcore sweep --vary epsilon=0.1,1,10 sites=2,5,10 --csv rows.csv
-  python -m dpcore best --dataset digits --epsilon 1
-  python -m dpcore plan --find epsilon --target 0.9 --sites 20
-  python -m dpcore reproduce fig1-b --json
-  python -m dpcore reproduce all --out results
-  python -m dpcore example class-survey survey
-  python -m dpcore release --data survey/table.csv --dictionary survey/dictionary.toml \\
+  %(prog)s datasets
+  %(prog)s run --dataset digits --protocol dpdis,local --epsilon 1 --sites 5
+  %(prog)s run --dataset mnist --samples 10000 --sites 10 --json > rows.json
+  %(prog)s sweep --vary epsilon=0.1,1,10 sites=2,5,10 --csv rows.csv
+  %(prog)s best --dataset digits --epsilon 1
+  %(prog)s plan --find epsilon --target 0.9 --sites 20
+  %(prog)s reproduce fig1-b --json
+  %(prog)s reproduce all --out results
+  %(prog)s example class-survey survey
+  %(prog)s release --data survey/table.csv --dictionary survey/dictionary.toml \\
     --epsilon 1 --delta 1e-6 --components 3 --project survey/project --name first --cap 3 1e-6
-  python -m dpcore run --data survey/table.csv --dictionary survey/dictionary.toml
-  python -m dpcore study demo
-  python -m dpcore dashboard
-  python -m dpcore verify survey/project/releases/first
+  %(prog)s run --data survey/table.csv --dictionary survey/dictionary.toml
+  %(prog)s study demo
+  %(prog)s dashboard
+  %(prog)s verify survey/project/releases/first
 
 exit status:
   0    done
@@ -62,6 +64,11 @@ exit status:
   141  whoever read the output went away
 """
 FAILED, REFUSED, STOPPED, UNHEARD = 1, 2, 130, 141
+# What some commands need beside what dpcore itself does, and the extra that brings it.
+_EXTRAS = {
+    "cryptography": "study", "starlette": "study", "uvicorn": "study", "dask": "cluster",
+    "distributed": "cluster",
+}  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -76,8 +83,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
-        arguments.table = held_table(arguments)  # until the command has ended
-        status: int = arguments.command(arguments)
+        status = _carried_out(arguments)
         sys.stdout.flush()
         return status
     except (ParameterError, DataUnavailable, BeyondCap) as error:
@@ -93,6 +99,24 @@ def main(argv: list[str] | None = None) -> int:
         return _end(STOPPED, "stopped")
     finally:
         _say(Store().trouble)
+
+
+def _carried_out(arguments: argparse.Namespace) -> int:
+    """Run the command; its status.
+
+    Raises `DataUnavailable` where an extra of the package is not installed.
+    """
+    try:
+        arguments.table = held_table(arguments)  # until the command has ended
+        status: int = arguments.command(arguments)
+    except ModuleNotFoundError as error:
+        lacking = (error.name or "").partition(".")[0]
+        if lacking not in _EXTRAS:
+            raise
+        raise DataUnavailable(
+            f"this needs {lacking}, which pip install 'dp-pca-lab[{_EXTRAS[lacking]}]' brings"
+        ) from error
+    return status
 
 
 def _end(status: int, sentence: str) -> int:
@@ -111,12 +135,15 @@ def _say(sentence: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
+    # As it was called: the package may be installed, or lie where one works.
+    is_installed = Path(sys.argv[0]).stem in ("dpcore", "dp-pca-lab")
     parser = argparse.ArgumentParser(
-        prog="python -m dpcore",
+        prog="dpcore" if is_installed else "python -m dpcore",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"dpcore {dpcore.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     datasets = commands.add_parser(

@@ -90,9 +90,7 @@ def _chosen(beginnings: list[str] | None, adversary: str | None) -> dict[str, Au
         # A whole name is that one alone, though others may begin with it.
         meant = {wanted} & everything or {each for each in everything if each.startswith(wanted)}
         if not meant:
-            raise ParameterError(
-                "mechanism", "a name that `python -m dpcore audit --list` shows", wanted
-            )
+            raise ParameterError("mechanism", "a name that `audit --list` shows", wanted)
         chosen |= {name for name, names in called.items() if meant.intersection(names)}
     return {name: case for name, case in cases.items() if name in chosen}
 
@@ -128,7 +126,7 @@ def _list(cases: dict[str, AuditCase], *, as_json: bool) -> None:
 def _results(
     cases: dict[str, AuditCase], arguments: argparse.Namespace
 ) -> Iterator[tuple[str, AuditResult]]:
-    for name, case in tqdm(cases.items(), desc="audit", unit="mechanism", file=ASIDE):
+    for name, case in tqdm(cases.items(), desc="audit", unit="mechanism", file=ASIDE, disable=None):
         attack = Attack(
             case,
             n_trials=arguments.trials,

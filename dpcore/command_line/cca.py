@@ -33,9 +33,9 @@ from dpcore.experiments.engine.sweep import Sweep
 AXES = ("epsilon", "samples", "delta")
 _EXAMPLES = """\
 examples:
-  python -m dpcore cca --dataset digits --views halves-top-bottom --epsilon 1
-  python -m dpcore cca --dataset mfeat --views fou,kar --over samples --values 500,1000,2000
-  python -m dpcore cca --dataset synthetic-views --over epsilon --values 0.01,0.1,1,10 --json
+  %(prog)s --dataset digits --views halves-top-bottom --epsilon 1
+  %(prog)s --dataset mfeat --views fou,kar --over samples --values 500,1000,2000
+  %(prog)s --dataset synthetic-views --over epsilon --values 0.01,0.1,1,10 --json
 """
 
 

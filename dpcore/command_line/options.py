@@ -24,6 +24,8 @@ from dpcore.privacy import CALIBRATIONS
 # Where a command hangs itself on the parser.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001, there is no public name
 
+_LAST_PORT = (1 << 16) - 1
+
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Every field of a spec as an option, with the spec's own default."""
@@ -160,6 +162,14 @@ def path(text: str) -> Path:
     if "\0" in text:
         raise argparse.ArgumentTypeError("a path has no null character")
     return Path(text)
+
+
+def port(text: str) -> int:
+    """A port that an address can have; 0 for one that is free."""
+    number = int(text)
+    if not 0 <= number <= _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"a port is from 0 to {_LAST_PORT}, got {text}")
+    return number
 
 
 def _limits(written: str) -> str:

@@ -66,8 +66,8 @@ def finite(value: object) -> object:
 
 
 def with_progress(rows: Iterable[R], total: int, label: str) -> Iterator[R]:
-    """The same rows, counted on standard error."""
-    yield from tqdm(rows, total=total, desc=label, unit="row", file=ASIDE)
+    """The same rows, counted on standard error where that is a terminal."""
+    yield from tqdm(rows, total=total, desc=label, unit="row", file=ASIDE, disable=None)
 
 
 def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
@@ -90,12 +90,13 @@ def _short(value: object) -> str:
 
 
 def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> SweepResult:
-    """Run a sweep with a count on standard error, and say there what was skipped and why."""
+    """Run a sweep, and say on standard error what was skipped and why; count where that is a
+    terminal."""
     finished: list[Finished] = []
     skipped: list[Row] = []
     store = options.get("store")
     damaged = store.damaged if store is not None else 0
-    with tqdm(desc=label, unit="draw", file=ASIDE) as bar:
+    with tqdm(desc=label, unit="draw", file=ASIDE, disable=None) as bar:
         for event in run_sweep(sweep, **options):
             bar.total = event.total
             # What was in the store says nothing about speed.

@@ -133,8 +133,12 @@ def _said(reading: Reading) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    from dpcore.releases.folder import CERTIFICATE
     from dpcore.releases.verification import verify
 
+    if not (arguments.folder / CERTIFICATE).is_file():
+        # Not the status of a forgery.
+        raise ParameterError("folder", f"a release, with its {CERTIFICATE}", str(arguments.folder))
     verdict = verify(arguments.folder)
     print(verdict.sentence)
     return 0 if verdict.holds else BROKEN

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.command_line.options import Commands
+from dpcore.command_line.options import Commands, port
 from dpcore.command_line.output import ASIDE
 from dpcore.errors import ParameterError
 
@@ -93,7 +93,7 @@ def _add_hub(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", type=Path, help="made by `study init`")
     add("--host", default="127.0.0.1", help="to listen at (default: this machine alone)")
-    add("--port", type=int, required=True)
+    add("--port", type=port, required=True)
     add("--reopen", action="store_true",
         help="wait anew for the sites of a study that failed; their files stay")  # fmt: skip
     parser.set_defaults(command=_hub)
@@ -159,7 +159,7 @@ def _add_site(parser: argparse.ArgumentParser) -> None:
 
 def _add_page_port(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--page-port", type=int, default=0, help="of the owner's page on this machine"
+        "--page-port", type=port, default=0, help="of the owner's page on this machine"
     )
 
 

@@ -65,7 +65,12 @@ class Column:
             limit = getattr(self, key)
             if not isinstance(limit, Real) or isinstance(limit, bool):
                 raise ParameterError(f"{key} of column {self.name!r}", "a number", limit)
-            object.__setattr__(self, key, float(limit))
+            try:
+                object.__setattr__(self, key, float(limit))
+            except OverflowError as error:
+                raise ParameterError(
+                    f"{key} of column {self.name!r}", "a number that a double can hold", limit
+                ) from error
         check = self._check_levels if self.levels else self._check_limits
         check()
 
@@ -262,7 +267,7 @@ def parsed_dictionary(text: bytes, where: str) -> Dictionary:
         raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", where)
     try:
         content = tomllib.loads(text.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # Python reads no 5,000 digits
         raise ParameterError("dictionary", f"a TOML file ({error})", where) from error
     return dictionary_from(content)
 

@@ -94,7 +94,8 @@ def argument_vectors(draw) -> list[str]:
 
 
 def test_every_command_and_option_is_tried():
-    assert set(OPTIONS) == set(SMALL)
+    # The dashboard takes this process's place.
+    assert set(OPTIONS) - {"dashboard"} == set(SMALL)
 
 
 @settings(settings.get_profile("fuzz"))

@@ -67,6 +67,8 @@ BAD = {
     "[columns.a]\nlower = true\nupper = 1": "lower of column 'a' must be a number",
     "[columns.a]\nlower = 0\nupper = 1\nmiddle = 2": "middle of 'a' must be between",
     "[columns.a]\nlower = -1e200\nupper = 1e200": "finite public limit",
+    f"[columns.a]\nlower = 0\nupper = {'9' * 400}": "upper of column 'a' must be a number that",
+    f"[columns.a]\nlower = 0\nupper = {'9' * 5000}": "a TOML file",
     "[columns.a]\nlower = 0\nupper = 1\nlevels = ['x']": "limits or levels",
     "[columns.a]\nlevels = ['x', 'x']": "all different",
     "[columns.a]\nlevels = ['x', 1.5]": "a list of texts",
