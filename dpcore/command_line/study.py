@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.command_line.options import Commands, port
 from dpcore.command_line.output import ASIDE
-from dpcore.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from dpcore.study.check import Finding
     from dpcore.study.frames import Request
     from dpcore.study.hub import Hub
+    from dpcore.study.identity import HubIdentity
     from dpcore.study.owner import Desk
+    from dpcore.study.plan import StudyPlan
 
-_BROKEN, _LOOK = 1, 0.1
+_BROKEN, _REFUSED, _LOOK = 1, 2, 0.1
 
 
 def add_study_command(commands: Commands) -> None:
@@ -32,6 +34,7 @@ def add_study_command(commands: Commands) -> None:
     _add_init(parts.add_parser("init", help="make a study: a hub's folder, a join file a site"))
     _add_hub(parts.add_parser("hub", help="wait for the sites and add up what they send"))
     _add_site(parts.add_parser("site", help="guard a site's rows and answer the hub"))
+    _add_check(parts.add_parser("check", help="before the day: try a join file, or a hub's folder"))
     _add_look(parts.add_parser("look", help="what a site was asked, sent and has left to spend"))
     _add_demo(parts.add_parser("demo", help="a hub and five guards on this machine"))
 
@@ -105,11 +108,26 @@ def _hub(arguments: argparse.Namespace) -> int:
     from dpcore.study.identity import hub_identity
 
     identity = hub_identity(arguments.folder)
+    identity.require_valid()
     hub = Hub(identity.plan, arguments.folder / "hub")
     with serving(hub, identity, arguments.host, arguments.port) as is_alive:
+        _say_where(identity, arguments.host)
         if arguments.reopen:
             hub.reopen()
         return _watched(hub, is_alive)
+
+
+def _say_where(identity: HubIdentity, host: str) -> None:
+    """A hub that listens on this machine alone, by mistake, is reached by nobody."""
+    from dpcore.study.couriers.connection import is_loopback
+
+    elsewhere = [name for name in identity.names if not is_loopback(name)]
+    if is_loopback(host) and elsewhere:
+        print(
+            f"dpcore: listening on this machine alone; for sites that reach it as "
+            f"{', '.join(elsewhere)} give --host 0.0.0.0, if nothing here passes them on",
+            file=ASIDE, flush=True,
+        )  # fmt: skip
 
 
 def _watched(hub: Hub, is_alive: Callable[[], bool] = lambda: True) -> int:
@@ -153,14 +171,82 @@ def _add_site(parser: argparse.ArgumentParser) -> None:
         help="wait for another software's courier at this Unix socket, and go nowhere")  # fmt: skip
     add("--peers", type=Path, metavar="FILE",
         help="JSON of other sites' public keys, come by another way than the hub")  # fmt: skip
+    _add_proxy(parser)
     _add_page_port(parser)
     parser.set_defaults(command=_site)
+
+
+def _add_proxy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--proxy", metavar="URL",
+        help="on the way to the hub: http://[name:password@]host:port, or none (default: "
+        "HTTPS_PROXY of the environment, but for NO_PROXY and this machine)",
+    )  # fmt: skip
 
 
 def _add_page_port(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--page-port", type=port, default=0, help="of the owner's page on this machine"
     )
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("path", type=Path, help="a site's join file, or a folder that `study init` made")
+    add("--data", type=Path, help="at a site: the table, whose header is looked at")
+    add("--project", type=Path, help="at a site: the folder with the ledger")
+    _add_proxy(parser)
+    add("--host", default="127.0.0.1", help="of a folder: to listen at, as the hub will")
+    add("--port", type=int, help="of a folder: listen for sites that check")
+    add("--seconds", type=float, default=600.0, help="how long (default: %(default)g)")
+    parser.set_defaults(command=_check)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Nothing is joined, drawn or charged."""
+    from dpcore.study.check import check_folder, check_site
+    from dpcore.study.identity import hub_identity, read_join_file
+
+    if arguments.path.is_dir():
+        identity = hub_identity(arguments.path)
+        is_right = _told(check_folder(arguments.path, identity))
+        if arguments.port is not None:
+            is_right &= _listened(arguments, identity)
+    else:
+        join = read_join_file(arguments.path)
+        findings = check_site(
+            join, data=arguments.data, project=arguments.project, proxy=arguments.proxy
+        )
+        is_right = _told(findings)
+    return 0 if is_right else _BROKEN
+
+
+def _told(findings: Iterable[Finding]) -> bool:
+    """Say what was found; whether all of it is right."""
+    is_right = True
+    for finding in findings:
+        print(f"{'ok' if finding.is_right else 'NO'}  {finding.sentence}", flush=True)
+        is_right &= finding.is_right
+    return is_right
+
+
+def _listened(arguments: argparse.Namespace, identity: HubIdentity) -> bool:
+    """Wait for sites that check; whether all have come."""
+    from dpcore.study.check import Finding, waiting_for_checks
+
+    def tell(site: str) -> None:
+        _told([Finding(True, f"{site} has found this hub")])
+
+    sites, until = identity.plan.sites, time.monotonic() + arguments.seconds
+    with waiting_for_checks(identity, arguments.host, arguments.port, tell) as came:
+        print(
+            f"dpcore: waiting for {len(sites)} sites that run `study check`", file=ASIDE, flush=True
+        )
+        with suppress(KeyboardInterrupt):
+            while len(came) < len(sites) and time.monotonic() < until:
+                time.sleep(_LOOK)
+    missing = [site for site in sites if site not in came]
+    return _told(Finding(False, f"{site} has not found this hub") for site in missing)
 
 
 def _add_look(parser: argparse.ArgumentParser) -> None:
@@ -221,11 +307,22 @@ def _site(arguments: argparse.Namespace) -> int:
                 threading.Event().wait()
             return 0
         try:
-            phase = Courier(guard, join, say=say).run()
+            phase = Courier(guard, join, say=say, proxy=arguments.proxy).run()
         except FrameError as error:
-            raise ParameterError("join", "one that the hub accepts", str(error)) from error
+            say(f"{error}{_where_the_key_is(str(error), plan, arguments.project)}")
+            return _REFUSED
     print(f"the study is {phase}")
     return 0 if phase == "done" else _BROKEN
+
+
+def _where_the_key_is(refusal: str, plan: StudyPlan, project: Path) -> str:
+    """Where a guard came with a new project: the folder beside it that the site joined with."""
+    from dpcore.study.guard import project_of_key
+    from dpcore.study.hub import OTHER_KEY
+
+    _, is_that, rest = refusal.partition(OTHER_KEY)
+    found = project_of_key(plan, rest.partition(":")[0], project) if is_that else None
+    return "" if found is None else f". That is --project {found}"
 
 
 def _tell(request: Request) -> None:

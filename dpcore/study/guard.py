@@ -295,6 +295,15 @@ def kept_message(project: Project, plan: StudyPlan, request_id: str) -> tuple[by
     return (folder / _ASKED).read_bytes(), (folder / _MESSAGE).read_bytes()
 
 
+def project_of_key(plan: StudyPlan, key: str, beside: Path) -> Path | None:
+    """The project folder beside this one whose guard has this public key in the study."""
+    for path in sorted(beside.resolve().parent.glob(f"*/{plan.name}-{_KEY}")):
+        with suppress(OSError, ValueError):
+            if public_key(X25519PrivateKey.from_private_bytes(path.read_bytes())) == key:
+                return path.parent
+    return None
+
+
 def _first(path: Path, content: bytes) -> bytes:
     """What a file holds: this, where there was none. Its owner's alone, and never half of it."""
     with NamedTemporaryFile(dir=path.parent) as file:

@@ -121,11 +121,41 @@ class HubServer:
         return JSONResponse({"study": self.hub.plan.digest, **asdict(self.hub.state)})
 
     def _site(self, http: HttpRequest) -> str:
-        scheme, _, token = http.headers.get("authorization", "").partition(" ")
-        site = self.identity.site_of(token) if scheme == "Bearer" else None
-        if site is None:
-            raise _Unwelcome(401, "a token that this study has not given out")
-        return site
+        return _site_of(self.identity, http)
+
+
+def _site_of(identity: HubIdentity, http: HttpRequest) -> str:
+    scheme, _, token = http.headers.get("authorization", "").partition(" ")
+    site = identity.site_of(token) if scheme == "Bearer" else None
+    if site is None:
+        raise _Unwelcome(401, "a token that this study has not given out")
+    return site
+
+
+class CheckServer:
+    """What answers before the day: each site that asks with its token learns that it would be in.
+
+    seen: Told the site's name.
+    """
+
+    def __init__(self, identity: HubIdentity, seen: Callable[[str], None]) -> None:
+        self.identity, self._seen = identity, seen
+        self.app = Starlette(
+            routes=[
+                Route("/state", self._state),
+                Route("/{rest:path}", self._wait, methods=["GET", "POST"]),
+            ],
+            exception_handlers={_Unwelcome: _say, ClientDisconnect: _say},
+        )
+
+    async def _state(self, http: HttpRequest) -> Response:
+        site = _site_of(self.identity, http)
+        await run_in_threadpool(self._seen, site)
+        return JSONResponse({"study": self.identity.plan.digest, "phase": "a check"})
+
+    async def _wait(self, http: HttpRequest) -> Response:
+        _site_of(self.identity, http)
+        return PlainTextResponse("this is a check, and the study has not begun", 503)
 
 
 async def _body(http: HttpRequest, longest: int) -> bytes:
@@ -158,6 +188,19 @@ def serving(hub: Hub, identity: HubIdentity, host: str, port: int) -> Iterator[C
     """
     with only_hub(hub.folder), _listening(host, port) as listening:
         yield from _served(HubServer(hub, identity).app, identity, listening)
+
+
+@contextmanager
+def check_serving(
+    identity: HubIdentity, host: str, port: int, seen: Callable[[str], None]
+) -> Iterator[Callable[[], bool]]:
+    """`CheckServer` at this address, from a thread, until the context is left.
+
+    Raises `ParameterError` if the address cannot be listened at.
+    Raises `OSError` if the server does not start.
+    """
+    with _listening(host, port) as listening:
+        yield from _served(CheckServer(identity, seen).app, identity, listening)
 
 
 def _served(

@@ -37,7 +37,7 @@ from dpcore.study.plan import StudyPlan, plan_from
 PLAN, TOKENS = "study.json", "tokens.json"
 _AUTHORITY, _CERTIFICATE, _KEY = "authority.pem", "certificate.pem", "key.pem"
 _YEAR = timedelta(days=366)
-MOST_PORT = 65_535
+MOST_PORT, JOIN_ENDING = 65_535, ".join.json"
 _HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_-]{1,63})*\.?")
 
 
@@ -95,7 +95,7 @@ def hub_address(parameter: str, address: str) -> tuple[str, int]:
         host, port = url.hostname or "", url.port or 0
     except ValueError:  # a port beyond all, or half an IPv6 address
         host, port = "", 0
-    is_plain = address.isascii() and address.lower().startswith("https://")
+    is_plain = address.isascii() and address.lower().startswith("https://") and "@" not in address
     if not (
         is_plain
         and port
@@ -155,7 +155,7 @@ def init_study(plan: StudyPlan, folder: Path | str, address: str) -> list[Path]:
         token = secrets.token_urlsafe(32)
         tokens[sha256(token.encode()).hexdigest()] = site
         join = JoinFile(site, address, plan.json(), token, authority.pem, *authority.sign(site))
-        paths.append(folder / "sites" / f"{site}.join.json")
+        paths.append(folder / "sites" / f"{site}{JOIN_ENDING}")
         _write_secret(paths[-1], json.dumps(asdict(join)).encode())
     for name, text in ((_AUTHORITY, authority.pem), (_CERTIFICATE, certificate), (_KEY, key)):
         _write_secret(hub / name, text.encode())
@@ -176,6 +176,19 @@ class HubIdentity:
     def site_of(self, token: str) -> str | None:
         """Whose token that is. Only a hash is looked up, whose timing tells nothing of a token."""
         return self.tokens.get(sha256(token.encode()).hexdigest())
+
+    @property
+    def names(self) -> list[str]:
+        """By which sites reach the hub."""
+        return names_of(x509.load_pem_x509_certificate(self.certificate.read_bytes()))
+
+    def require_valid(self, now: datetime | None = None) -> None:
+        """Refuse to be a hub that no site would believe.
+
+        Raises `ParameterError` if the certificate has expired, or is of the future.
+        """
+        own = x509.load_pem_x509_certificate(self.certificate.read_bytes())
+        _require_valid("folder", own, datetime.now(UTC) if now is None else now)
 
     def is_proven(self, site: str, key: str, proof: str) -> bool:
         """Whether whoever says that this is the site's public key knows the site's token."""
@@ -207,6 +220,24 @@ def proof_of(plan: StudyPlan, token: str, key: str) -> str:
 
 def _proof(plan: StudyPlan, secret: bytes, key: str) -> str:
     return hmac.new(secret, f"{plan.digest} {key}".encode(), "sha256").hexdigest()
+
+
+def names_of(certificate: x509.Certificate) -> list[str]:
+    """By which a hub may be reached that shows this certificate."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return [str(each.value) for each in names]
+
+
+def _require_valid(parameter: str, certificate: x509.Certificate, now: datetime) -> None:
+    since, until = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if not since <= now <= until:
+        raise ParameterError(
+            parameter, f"of certificates for today, {now:%Y-%m-%d}: `study init` makes new ones",
+            f"{since:%Y-%m-%d} to {until:%Y-%m-%d}",
+        )  # fmt: skip
 
 
 class _Authority:

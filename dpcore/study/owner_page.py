@@ -16,6 +16,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from dpcore.errors import ParameterError
 from dpcore.privacy.card import say_delta, say_number
 from dpcore.releases.certificate import share_in_words
 from dpcore.releases.project import Project
@@ -75,13 +76,17 @@ def owner_page(office: Office, port: int = 0) -> Iterator[str]:
     """Serve the page on loopback until the context is left; its address.
 
     port: 0 for one that is free.
-    Raises `OSError` if the port is taken.
+    Raises `ParameterError` if the port is taken, or none.
     """
 
     class Handler(_Page):
         at = office
 
-    with ThreadingHTTPServer((LOOPBACK, port), Handler) as server:
+    try:
+        served = ThreadingHTTPServer((LOOPBACK, port), Handler)
+    except (OSError, OverflowError) as error:
+        raise ParameterError("page_port", "free on this machine, from 1 to 65535", port) from error
+    with served as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(_POLL,), daemon=True).start()
         try:

@@ -1,0 +1,203 @@
+"""Before the day of a study: addresses, names and certificates, tried from both ends.
+
+Nothing is joined, drawn or charged. A site tries its own file and the way to the hub; the hub
+listens as it will, and says which sites have found it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+
+from dpcore.errors import ParameterError
+from dpcore.releases.project import Project
+from dpcore.releases.tables import Table
+from dpcore.study.couriers.connection import HubLine
+from dpcore.study.hub_server import check_serving
+from dpcore.study.identity import (
+    JOIN_ENDING,
+    HubIdentity,
+    JoinFile,
+    hub_address,
+    read_join_file,
+)
+from dpcore.study.owner import attempts_left
+from dpcore.study.plan import StudyPlan, plan_from
+
+_LONGEST_REPLY = 1 << 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was tried.
+
+    is_right: Whether it will do on the day.
+    sentence: What was found, and what to do where it will not.
+    """
+
+    is_right: bool
+    sentence: str
+
+
+def check_site(
+    join: JoinFile,
+    *,
+    data: Path | str | None = None,
+    project: Path | str | None = None,
+    proxy: str | None = None,
+) -> Iterator[Finding]:
+    """Try all that a guard will need: its file, its table's header, its ledger, its hub.
+
+    data, project: As the guard will get them, if they are to be tried.
+    proxy: As for `dpcore.study.couriers.connection.proxy_for`.
+    Raises `ParameterError` if the join file is none.
+    """
+    plan = plan_from(join.plan)
+    yield from _own_certificate(join)
+    if data is not None:
+        yield _table(plan, data)
+    if project is not None:
+        yield _ledger(plan, project)
+    yield from _hub(plan, HubLine(join, proxy), join)
+
+
+def _own_certificate(join: JoinFile) -> Iterator[Finding]:
+    authority = x509.load_pem_x509_certificate(join.authority.encode())
+    yield _signed(f"{join.site}'s certificate", join.certificate.encode(), authority)
+
+
+def _signed(whose: str, pem: bytes, authority: x509.Certificate) -> Finding:
+    own, now = x509.load_pem_x509_certificate(pem), datetime.now(UTC)
+    try:
+        own.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return Finding(False, f"{whose} is not signed by the study's own authority")
+    if not own.not_valid_before_utc <= now <= own.not_valid_after_utc:
+        return Finding(
+            False, f"{whose} holds from {own.not_valid_before_utc:%Y-%m-%d} to "
+            f"{own.not_valid_after_utc:%Y-%m-%d}, and today is {now:%Y-%m-%d}: the coordinator "
+            "makes the study anew, or this machine's clock is wrong",
+        )  # fmt: skip
+    return Finding(True, f"{whose} holds until {own.not_valid_after_utc:%Y-%m-%d}")
+
+
+def _table(plan: StudyPlan, data: Path | str) -> Finding:
+    try:
+        Table(data, plan.dictionary.keys, plan.n_features)
+    except (ParameterError, OSError) as error:
+        return Finding(False, f"the table does not fit the study: {error}")
+    return Finding(True, f"the table has the {len(plan.dictionary.keys)} columns that are read")
+
+
+def _ledger(plan: StudyPlan, folder: Path | str) -> Finding:
+    try:
+        left = attempts_left(plan, Project(folder))
+    except (ParameterError, OSError) as error:
+        return Finding(False, f"the project cannot be used: {error}")
+    if not left:
+        return Finding(False, f"the cap of {folder} admits no attempt of this study any more")
+    return Finding(True, f"the cap of {folder} admits {left} attempts of this study")
+
+
+def _hub(plan: StudyPlan, line: HubLine, join: JoinFile) -> Iterator[Finding]:
+    by = "" if line.proxy is None else f" by the proxy {line.proxy}"
+    try:
+        status, said = _state(line, join.token)
+    except (OSError, http.client.HTTPException) as error:
+        yield Finding(False, line.why_not(error))
+        return
+    yield Finding(True, f"the hub at {line.host}:{line.port} is reached{by}, and is this study's")
+    if status != http.client.OK:
+        yield Finding(
+            False, f"the hub refuses this site ({status}: {said[:200].decode(errors='replace')}): "
+            "the join file is of another `study init`; ask the coordinator for the present one",
+        )  # fmt: skip
+        return
+    try:
+        state: dict[str, Any] = dict(json.loads(said))
+    except (ValueError, TypeError, RecursionError):
+        state = {}
+    if state.get("study") != plan.digest:
+        yield Finding(False, "the hub has another plan than this join file: ask the coordinator")
+        return
+    yield Finding(True, f"the hub knows {join.site}, and holds the same plan: {state.get('phase')}")
+
+
+def _state(line: HubLine, token: str) -> tuple[int, bytes]:
+    with closing(line.connection()) as connection:
+        connection.request("GET", "/state", headers={"authorization": f"Bearer {token}"})
+        response = connection.getresponse()
+        return response.status, response.read(_LONGEST_REPLY)
+
+
+def check_folder(folder: Path | str, identity: HubIdentity) -> Iterator[Finding]:
+    """Try what a hub will need, but for its port: certificates, the name, the sites' files.
+
+    folder: path. Made by `study init`.
+    identity: Of it.
+    """
+    authority = x509.load_pem_x509_certificate(identity.authority.read_bytes())
+    yield _signed("the hub's certificate", identity.certificate.read_bytes(), authority)
+    for name in identity.names:
+        yield _name(name)
+    for path in sorted((Path(folder) / "sites").glob(f"*{JOIN_ENDING}")):
+        yield _join_file(path, identity, authority)
+
+
+def _name(name: str) -> Finding:
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return Finding(
+            False, f"no machine called {name} is known here: sites need a name that their networks "
+            "know",
+        )  # fmt: skip
+    return Finding(
+        True, f"sites reach it as {name}: {', '.join({str(each[4][0]) for each in found})}"
+    )
+
+
+def _join_file(path: Path, identity: HubIdentity, authority: x509.Certificate) -> Finding:
+    try:
+        join = read_join_file(path)
+        host, _ = hub_address("hub", join.hub)
+        if plan_from(join.plan).digest != identity.plan.digest:
+            return Finding(False, f"{path} has another plan than the hub")
+        if identity.site_of(join.token) != join.site:
+            return Finding(False, f"{path} has a token that the hub has not given out")
+        if host not in identity.names:
+            return Finding(False, f"{path} calls the hub {host}, and its certificate does not")
+    except (ParameterError, OSError) as error:
+        return Finding(False, f"{path}: {error}")
+    return _signed(f"{path.name}", join.certificate.encode(), authority)
+
+
+@contextmanager
+def waiting_for_checks(
+    identity: HubIdentity, host: str, port: int, tell: Callable[[str], None]
+) -> Iterator[set[str]]:
+    """Listen as the hub will, and answer sites that check, until the context is left.
+
+    tell: Told each site that has come, once.
+    What the context has grows by the names of those.
+    Raises `ParameterError` if the address cannot be listened at.
+    """
+    came: set[str] = set()
+
+    def seen(site: str) -> None:
+        if site not in came:
+            came.add(site)
+            tell(site)
+
+    with check_serving(identity, host, port, seen):
+        yield came
