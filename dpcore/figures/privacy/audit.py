@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
@@ -19,7 +20,7 @@ from dpcore.figures.style import (
     small_legend_above,
 )
 
-_ATTACK = "#D55E00"
+_ATTACK, _KEPT = "#D55E00", "#009E73"
 
 # Narrow, so that words can be read where a phone shrinks it.
 _WIDTH, _HEIGHT = 420, 232
@@ -42,6 +43,45 @@ _HATCH = (
         for name, size, colour in (("sight", 4, _SEEN), ("unseen", 6, GREY))
     )
 )
+
+
+def gauge_svg(found: float, claim: float, *, dark: bool = False) -> str:
+    """SVG of a needle: how much ε an attack has proved, against the ε that is promised.
+
+    The promise stands upright, and the needle at found / (found + claim) of the way round, so that
+    every ε has its place and what breaks the promise lies to its right.
+    """
+    share = found / (found + claim) if found > 0 else 0.0
+    line = ink(dark)
+
+    def at(part: float, radius: float) -> tuple[float, float]:
+        angle = math.pi * (1 - part)
+        return 200 + radius * math.cos(angle), 190 - radius * math.sin(angle)
+
+    def arc(start: float, end: float, colour: str) -> str:
+        (x1, y1), (x2, y2) = at(start, 150), at(end, 150)
+        return (
+            f'<path d="M{x1:.1f},{y1:.1f} A150,150 0 0 1 {x2:.1f},{y2:.1f}" fill="none" '
+            f'stroke="{colour}" stroke-width="26"/>'
+        )
+
+    (x, y), (x1, y1), (x2, y2) = at(share, 136), at(0.5, 128), at(0.5, 172)
+    needle = _ATTACK if found > claim else line
+    text = f'font-family="sans-serif" fill="{line}"'
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 228">'
+        f"{arc(0, 0.5, _KEPT)}{arc(0.5, 1, _ATTACK)}"
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{line}" '
+        'stroke-width="4"/>'
+        f'<text x="200" y="14" text-anchor="middle" font-size="15" font-weight="600" {text}>'
+        f"promised: ε = {claim:.3g}</text>"
+        f'<text x="50" y="212" text-anchor="middle" font-size="15" {text}>kept</text>'
+        f'<text x="350" y="212" text-anchor="middle" font-size="15" {text}>broken</text>'
+        f'<line x1="200" y1="190" x2="{x:.1f}" y2="{y:.1f}" stroke="{needle}" stroke-width="6" '
+        f'stroke-linecap="round"/><circle cx="200" cy="190" r="10" fill="{needle}"/>'
+        f'<text x="200" y="222" text-anchor="middle" font-size="20" font-weight="700" {text}>'
+        f"proved: ε ≥ {found:.3g}</text></svg>"
+    )
 
 
 def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False) -> go.Figure:

@@ -10,13 +10,13 @@ from pages.parameters.learn import key_of
 from pages.parameters.table import ask
 from pages.widgets.messages import errors_shown, how_computed
 
+answer = st.container()
 family = ask("audit_family")
 left, right = st.columns(2, vertical_alignment="bottom")
 # Keys of the family's own, so that each remembers what was looked at.
 mechanism = ask(f"audit_{key_of(family)}", left)
 with right:
     case = panels.attacker(mechanism)
-answer = st.container()
 with st.expander("Trials, confidence and seed"):
     trials, confidence, seed = st.columns(3)
     n_trials = ask(f"audit_trials_{key_of(family)}", trials, value=case.n_trials)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import time
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.experiments.audit.attack import Attack, attackers, nominally, slug_of, verdict
+from dpcore.experiments.audit.attack import Attack, attackers, claim_of, nominally, slug_of, verdict
 from dpcore.figures.privacy.adversary_test import trade_off_plot
 from dpcore.figures.privacy.audit import (
     adversary_view_svg,
     adversary_view_words,
     bound_growth,
+    gauge_svg,
     score_histogram,
 )
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
 from pages.parameters.table import ask
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.messages import big_number
 
 # A quick attack is slowed to about this many frames, or there would be nothing to watch.
 _FRAMES = 12
@@ -50,7 +51,7 @@ def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
     if kept is None or kept[0] != settings:
         attack = Attack(case, n_trials=n_trials, confidence=confidence, seed=seed)
         kept = st.session_state[_ATTACK] = (settings, attack)
-        st.session_state[_STOPPED] = False
+        st.session_state[_STOPPED] = True  # until the visitor attacks
     attack = kept[1]
     running = not attack.finished and not st.session_state[_STOPPED]
     st.fragment(_frame, run_every=_SECONDS_A_FRAME if running else None)(attack, running)
@@ -59,8 +60,11 @@ def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
 def _frame(attack: Attack, was_running: bool) -> None:
     if was_running and not st.session_state[_STOPPED]:
         _advance(attack)
-    _shown(attack)
-    if not attack.finished:
+    if not attack.n_done:
+        _promise_shown(attack)
+    else:
+        _shown(attack)
+    if attack.n_done and not attack.finished:
         left, right = st.columns([4, 1], vertical_alignment="center")
         left.progress(
             attack.n_done / attack.n_trials, f"{attack.n_done:,} of {attack.n_trials:,} trials"
@@ -72,6 +76,31 @@ def _frame(attack: Attack, was_running: bool) -> None:
     elif was_running:
         # The whole page once more, so that the fragment stops asking to be run again.
         st.rerun()
+
+
+def _promise_shown(attack: Attack) -> None:
+    """What is promised, the needle at rest, and the button that begins the attack."""
+    case = attack.case
+    _, words = _needle(0.0, case.epsilon)
+    words.markdown(f"## “{case.name}” promises {claim_of(case)}. Is it true?")
+    words.markdown(
+        f"The attack draws {attack.n_trials:,} results with her record and as many without, and "
+        "tries to tell them apart. What it proves moves the needle."
+    )
+    if words.button("Attack", type="primary", key="audit_attack"):
+        st.session_state[_STOPPED] = False
+        st.rerun()
+
+
+def _needle(found: float, claim: float) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """The needle, and the place of the words beside it."""
+    picture, words = st.columns([2, 3], gap="large", vertical_alignment="center")
+    picture.image(
+        gauge_svg(found, claim, dark=is_dark()),
+        width="stretch",
+        alt=f"A needle: the attack proves ε ≥ {found:.3g} of a promised {claim:.3g}.",
+    )
+    return picture, words
 
 
 def _holder(case: AuditCase) -> str:
@@ -101,13 +130,12 @@ def _shown(attack: Attack) -> None:
         said = verdict(last)
     else:
         said = f"So far the attack proves ε ≥ {found} of a promised {case.epsilon:.3g}."
-    kind = (
-        f"The limit of {found} is exact: it is too high in one attack of "
-        f"{1 / (1 - attack.confidence):,.0f} at most."
-    )
+    kind = f"We can be {100 * attack.confidence:g} % sure that ε is above {found}."
     if last.is_nominal:
-        kind += f" The jackknife comes closer to the truth, {nominally(last)}, and proves nothing."
-    big_number(f"ε ≥ {found}", said, kind)
+        kind += f" A looser estimate, the jackknife's, is {nominally(last)}."
+    _, words = _needle(last.epsilon_exact, case.epsilon)
+    words.markdown(f"## {said}")
+    words.markdown(kind)
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.markdown(f"## Seen: {case.sees}")

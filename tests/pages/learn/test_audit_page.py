@@ -15,7 +15,14 @@ def spoken(at) -> str:
     return "\n".join(m.value for m in at.markdown)
 
 
+def attacked(at):
+    """The page once the attack has begun."""
+    return at.button(key="audit_attack").click().run()
+
+
 def finished(at):
+    if any(button.key == "audit_attack" for button in at.button):
+        attacked(at)
     for _ in range(600):
         if not any(b.label == "Stop" for b in at.button):
             return at
@@ -42,7 +49,7 @@ def test_the_verdict(open_page, family, key, mechanism, words):
 
 
 def test_it_counts_stops_and_goes_on(open_page):
-    at = open_page("learn/audit", audit_family="Second moment")
+    at = attacked(open_page("learn/audit", audit_family="Second moment"))
     assert "So far the attack proves" in heading(at)
     next(b for b in at.button if b.label == "Stop").click().run()
     before = heading(at)
@@ -68,27 +75,29 @@ def test_the_command_shown_names_the_same_attack(open_page):
     )
 
 
-def test_it_begins_with_a_flaw_and_the_number(open_page):
-    at = finished(open_page("learn/audit"))
+def test_it_begins_with_a_promise_a_flaw_and_a_needle(open_page):
+    at = open_page("learn/audit")
+    assert "promises ε\u00a0=\u00a010 at δ\u00a0=\u00a00.01. Is it true?" in heading(at)
+    assert not at.get("plotly_chart")
+    at = finished(at)
     assert at.button_group(key="audit_family").value == "Flawed"
-    assert "ε ≥" in at.get("html")[0].proto.body
     assert CAUGHT in heading(at)
-    assert "is exact" in spoken(at) and "nominally" in spoken(at)
+    assert "We can be 99.9 % sure that ε is above" in spoken(at) and "nominally" in spoken(at)
 
 
 def test_the_adversary_is_one_that_attacks_the_mechanism(open_page):
     """Chosen where there are three, it gives way where there is one, and the page says who."""
     address = {"audit_family": "Distributed PCA", "audit_adversary": "Aggregator"}
-    at = open_page("learn/audit", **address)
+    at = attacked(open_page("learn/audit", **address))
     assert "Seen: every site's message" in spoken(at)
     assert at.button_group(key="audit_adversary").options == [
         "Outsider",
         "Aggregator",
         "Participating site",
     ]
-    at.button_group(key="audit_adversary").set_value("site").run()
+    at = attacked(at.button_group(key="audit_adversary").set_value("site").run())
     assert "its own noise" in spoken(at)
-    at.button_group(key="audit_family").set_value("Statistics").run()
+    at = attacked(at.button_group(key="audit_family").set_value("Statistics").run())
     assert not at.exception
     assert at.button_group(key="audit_adversary").value == "outsider"
     assert "Seen: the released statistic" in spoken(at)

@@ -47,7 +47,7 @@ def gaussian_total(*epsilons: float) -> float:
 
 
 def test_nothing_shown_is_nothing_spent(open_page):
-    at = open_page("learn/start")
+    at = open_page("learn/stories")
     at.switch_page(LEDGER).run()
     assert not at.exception
     # And what one would do about it is a link away.
@@ -236,7 +236,7 @@ def test_a_published_figure_is_paid_on_its_own_data(open_page):
 
 def test_demonstrations_are_not_entered(open_page):
     at = open_page("learn/promise")
-    for page in ("learn/audit", "learn/tutorials", "explore/sample_complexity", "learn/start"):
+    for page in ("learn/audit", "learn/tutorials", "explore/sample_complexity", "learn/stories"):
         at.switch_page(file_of(page)).run()
     at.switch_page(LEDGER).run()
     assert not at.dataframe
