@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import NoReturn
+from uuid import uuid4
 
 import streamlit as st
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.pca.sentences import counted
 from pages.parameters.table import ask
-from pages.presenting.pins import deck, from_file, has_deck, set_deck, to_file
+from pages.presenting.pins import deck, has_deck, restore, to_file
 from pages.sidebar.address import address_of
 from pages.sidebar.controls import move_all
 from pages.sidebar.navigation import Place
 from pages.sidebar.parts import in_browser
 
-_BAR, _GOES_TO = "presenter", "_presents_from"
+_BAR, _GOES_TO, _SESSION = "presenter", "_presents_from", "_deck_session"
 _ENDS = "Esc ends it"
 
 
@@ -46,6 +48,7 @@ def follow(place: Place) -> None:
         "goes_to": goes_to,
         "presents": presents,
         "kept": kept,
+        "session": st.session_state.setdefault(_SESSION, uuid4().hex),
     }
     _bar(key=_BAR, data=data, on_ended_change=_end, on_step_change=_step, on_kept_change=_restore)
 
@@ -67,10 +70,13 @@ def presented(number: int) -> str:
 
 
 def _restore() -> None:
+    has_pinned = bool(deck())
     try:
-        set_deck(from_file(st.session_state[_BAR].kept.encode()))
+        n_before = restore(st.session_state[_BAR].kept.encode())
     except ParameterError:  # no browser's copy is believed more than a file
-        set_deck([])
+        return
+    if has_pinned and n_before:
+        st.toast(f"Your deck from before the reload is back: {counted(len(deck()), 'view')}.")
 
 
 def _end() -> NoReturn:

@@ -15,7 +15,7 @@ from pages.parameters.use import MOST_PINS, PRESENTING
 from pages.sidebar import own_table
 from pages.sidebar.navigation import MOVED, PAGES
 
-_DECK = "_deck"
+_DECK, _RESTORED = "_deck", "_deck_restored"
 _FORMAT, _VERSION = "dp-pca-lab deck", 1
 MOST_BYTES = 1_000_000
 LONGEST_CAPTION = 200
@@ -52,6 +52,21 @@ def has_deck() -> bool:
 def set_deck(pins: Sequence[Pin]) -> None:
     """Another deck in its place."""
     st.session_state[_DECK] = list(pins)
+
+
+def restore(content: bytes) -> int:
+    """Put a deck that the browser kept over a reload before what this session has pinned since.
+
+    Returns how many pins came back. Done once in a session, however often a browser asks.
+
+    Raises `ParameterError` as `from_file` does; what there is stays.
+    """
+    if st.session_state.get(_RESTORED):
+        return 0
+    st.session_state[_RESTORED] = True
+    before = from_file(content)[: MOST_PINS - len(deck())]
+    set_deck([*before, *deck()])
+    return len(before)
 
 
 def add(page: str, written: Written, caption: str) -> None:

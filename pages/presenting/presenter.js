@@ -1,7 +1,7 @@
 // Keys of whoever presents: ← and → move ε, Page Up and Page Down the deck, Esc ends it. Clickers
 // send the last three. What one writes into or moves oneself keeps its keys.
 const OWN_KEYS = "input, textarea, select, [contenteditable], [role=slider], [role=combobox]";
-const KEPT = "dp-pca-lab-deck";
+const KEPT = "dp-pca-lab-deck", KEPT_BY = "dp-pca-lab-deck-session";
 const DEEP = "[data-testid=stBidiComponentIsolated]";
 
 // The slider of ε that a page has in the browser; other pages' is moved by the server.
@@ -58,10 +58,15 @@ function follow(parentElement) {
     Object.assign(view, { data, trigger });
     const { caption, at, addresses } = data;
     find(".bar").hidden = !data.presents;
-    // A reload begins another session on the server: this tab hands it the deck.
+    // A reload begins another session on the server: this tab hands it the deck of the last one,
+    // before anything that this one has pinned takes its place.
     const before = sessionStorage.getItem(KEPT);
-    if (data.kept) sessionStorage.setItem(KEPT, data.kept);
-    else if (before && view.handed !== before) trigger("kept", (view.handed = before));
+    const isOthers = before && sessionStorage.getItem(KEPT_BY) !== data.session;
+    if (isOthers && view.handed !== before) trigger("kept", (view.handed = before));
+    else if (data.kept) {
+      sessionStorage.setItem(KEPT, data.kept);
+      sessionStorage.setItem(KEPT_BY, data.session);
+    }
     find(".caption").textContent = caption;
     find(".deck").hidden = !at;
     find("output").textContent = `${at} of ${addresses.length}`;

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pages.presenting.pins import from_file
 from tests.browser.conftest import pages_of, settle
 from tests.browser.reachable import faults
 
@@ -93,9 +94,53 @@ def test_a_deck_is_presented_and_works_from_a_file_with_the_network_off(
     plays_offline(browser, kept)
 
 
+def test_a_deck_outlives_a_reload_on_any_page_and_opens_from_its_file(server, open_page, tmp_path):
+    """A pin after F5 began a new deck over the one that the tab had kept."""
+    page, watched = open_page(f"{server}/ledger")
+    pin = page.get_by_role("button", name="Pin", exact=True)
+    for number in (1, 2):
+        pin.click()
+        page.get_by_text(f"Pinned: view {number}").wait_for()
+    settle(page)
+    page.reload()
+    settle(page)
+    pin.click()
+    page.get_by_text("Your deck from before the reload is back: 3 views.").wait_for()
+    settle(page)
+    page.reload()
+    settle(page)
+    page.evaluate("""() => {
+        history.pushState({}, '', '/deck')
+        dispatchEvent(new PopStateEvent('popstate'))
+    }""")
+    captions = page.get_by_role("textbox", name="What was spent")
+    captions.nth(2).wait_for()
+    settle(page)
+    assert captions.count() == 3
+    captions.first.fill("Changed")
+    captions.first.press("Enter")
+    settle(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Keep the deck as a file").click()
+    kept = Path(download.value.path()).read_bytes()
+    pins = from_file(kept)
+    assert [pin.page for pin in pins] == ["ledger"] * 3 and pins[0].caption == "Changed"
+    watched.assert_quiet()
+
+    other, watched = open_page(f"{server}/deck")
+    other.get_by_text("Open a deck that was kept as a file").click()
+    handed = {"name": "deck.json", "mimeType": "application/json", "buffer": kept}
+    other.locator("input[type=file]").set_input_files(handed)
+    other.get_by_role("textbox", name="What was spent").nth(2).wait_for()
+    assert other.get_by_role("textbox", name="What was spent").first.input_value() == "Changed"
+    watched.assert_quiet()
+
+
 def plays_offline(browser, kept: Path) -> None:
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 720})
     page = context.new_page()
+    content = kept.read_text("utf-8")
+    assert "127.0.0.1" not in content and "after the server's address: /" in content
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(kept.as_uri())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -77,9 +78,10 @@ def listed(pins: Sequence[Pin]) -> None:
                     on_click=_removed, args=(number,))  # fmt: skip
     links = (f"[{n}]({address_of(pin.page, pin.written)})" for n, pin in enumerate(pins, start=1))
     st.caption(f"Open as it was pinned: {' · '.join(links)}")
+    # Made when it is pressed, outside of the session: of the list itself, which captions change.
     st.download_button(
-        "Keep the deck as a file", lambda: to_file(deck()), "deck.json", "application/json",
-        on_click="ignore",
+        "Keep the deck as a file", partial(to_file, pins), "deck.json", "application/json",
+        on_click="ignore", key="keep_deck",
     )  # fmt: skip
 
 

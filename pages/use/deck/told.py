@@ -30,7 +30,7 @@ from pages.presenting.views import View, run_of, views_of
 from pages.server import visitors_jobs
 from pages.server.frames_cache import Frame
 from pages.sidebar.address import address_of
-from pages.sidebar.foot import home
+from pages.sidebar.foot import home, only_here
 from pages.sidebar.navigation import PAGES
 from pages.use.deck.asked import plan_of, sweeps_of
 from pages.use.plan.panels import found_so_far, how_sure, trust_and_bytes
@@ -83,10 +83,19 @@ class Told:
 
 def told_of(pin: Pin) -> Told:
     """What the files say of a pin whose runs are all there."""
-    link = f"{home(st.context.url or '')}{address_of(pin.page, pin.written)}"
     of_page = {"promise": _promise, "plan": _plan, "tradeoffs": _tradeoffs}.get(pin.page, _runs)
     told = of_page(pin)
-    return replace(told, link=link, settings=f"{PAGES[pin.page].title}. {told.settings}")
+    return replace(told, link=_link_of(pin), settings=f"{PAGES[pin.page].title}. {told.settings}")
+
+
+def _link_of(pin: Pin) -> str:
+    """Where a view is opened again: an address, or without the server's name where that name means
+    another machine to whoever is sent the file.
+    """
+    server, view = home(st.context.url or ""), address_of(pin.page, pin.written)
+    if only_here(server):
+        return f"This view in DP-PCA Lab, after the server's address: /{view}"
+    return f"{server}{view}"
 
 
 def _runs(pin: Pin) -> Told:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pptx import Presentation
 from pptx.enum.shapes import MSO_SHAPE_TYPE
+from streamlit.runtime.context import ContextProxy
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
@@ -23,11 +24,12 @@ from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 from pages.presenting.pins import Pin, from_file, reordered, to_file
 from pages.presenting.views import View
+from pages.sidebar import foot
 from pages.use.deck import running
 from pages.use.deck.asked import Asked
 from pages.use.deck.one_file import one_file
 from pages.use.deck.powerpoint import powerpoint
-from pages.use.deck.told import Told
+from pages.use.deck.told import Told, told_of
 from pages.widgets.energy_explorer import component
 from pages.widgets.figure_tools.small_type import OPEN
 from pages.widgets.watched_job import Request
@@ -92,12 +94,12 @@ def test_a_pair_follows_the_pins_it_shows():
         {"pins": "all"},
         {"pins": [PINS[0].__dict__] * 61},
         {"pins": [{"page": "../start", "written": {}, "caption": ""}]},
-        {"pins": [{"page": "start", "written": {"epsilon": ["-3"]}, "caption": ""}]},
-        {"pins": [{"page": "start", "written": {"present": ["true"]}, "caption": ""}]},
-        {"pins": [{"page": "start", "written": {"epsilon": "1"}, "caption": ""}]},
-        {"pins": [{"page": "start", "written": {}, "caption": "x" * 201}]},
-        {"pins": [{"page": "start", "written": {}, "caption": "a\x00b"}]},
-        {"pins": [{"page": ["start"], "written": {}, "caption": ""}]},
+        {"pins": [{"page": "promise", "written": {"epsilon": ["-3"]}, "caption": ""}]},
+        {"pins": [{"page": "promise", "written": {"present": ["true"]}, "caption": ""}]},
+        {"pins": [{"page": "promise", "written": {"epsilon": "1"}, "caption": ""}]},
+        {"pins": [{"page": "promise", "written": {}, "caption": "x" * 201}]},
+        {"pins": [{"page": "promise", "written": {}, "caption": "a\x00b"}]},
+        {"pins": [{"page": ["promise"], "written": {}, "caption": ""}]},
     ],
 )
 def test_a_hostile_deck_is_refused_in_one_sentence(change):
@@ -228,6 +230,33 @@ def test_charts_are_as_large_as_the_page_in_presenter_mode_and_small_again(open_
     assert not at.exception
 
 
+@pytest.mark.parametrize(
+    ("opened_at", "listens_at", "said"),
+    [
+        (
+            "http://127.0.0.1:8501/deck",
+            "127.0.0.1",
+            "after the server's address: /promise?epsilon=2",
+        ),
+        (
+            "http://localhost:8501/deck",
+            "127.0.0.1",
+            "after the server's address: /promise?epsilon=2",
+        ),
+        ("http://127.0.0.1:8501/deck", "192.0.2.7", "http://192.0.2.7:8501/promise?epsilon=2"),
+        ("https://lab.example/deck", "127.0.0.1", "https://lab.example/promise?epsilon=2"),
+    ],
+)
+def test_a_file_names_no_address_that_means_its_reader_s_own_machine(
+    monkeypatch, opened_at, listens_at, said
+):
+    """HTML decks said http://127.0.0.1:8501 to a board."""
+    monkeypatch.setattr(ContextProxy, "url", opened_at)
+    monkeypatch.setattr(foot.config, "get_option", lambda name: listens_at)
+    assert told_of(Pin("promise", {"epsilon": ["2"]}, "One")).link.endswith(said)
+    assert not foot.only_here(told_of(Pin("promise", {}, "One")).link)
+
+
 def test_a_caption_cannot_leave_its_place():
     caption = "</script><script>alert(1)</script>"
     told = Told(caption, (), (caption,), (caption,), caption, caption, number=caption)
@@ -239,7 +268,7 @@ def test_a_board_s_story_runs_on_named_features_or_on_what_was_brought(open_page
     at.button(key="board").click().run()
     pins = deck_of(at)
     assert len(pins) == 6 and not at.exception and from_file(to_file(pins).encode()) == pins
-    gone(at, "learn/start")
+    gone(at, "learn/stories")
     own = at.session_state["_own_table"]
     status = dataset_status(own.held.name)
     said = View(RunSpec(dataset=status.name, sites=12), (), status, "", "").guarantees()
