@@ -154,6 +154,8 @@ def _watched(hub: Hub, is_alive: Callable[[], bool] = lambda: True) -> int:
     # Sites ask once more and learn that it is over.
     time.sleep(1)
     print(summary(hub))
+    if hub.state.phase == "failed":
+        print("dpcore: --reopen waits anew for the sites, with the files they have", file=ASIDE)
     return 0 if hub.state.phase == "done" else _BROKEN
 
 

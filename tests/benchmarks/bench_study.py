@@ -24,6 +24,7 @@ import tempfile
 import threading
 import time
 from contextlib import closing, suppress
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -162,12 +163,17 @@ def start_hub(folder: Path, port: int) -> subprocess.Popen:
 
 
 def check_ledgers(folder: Path, plan: StudyPlan) -> None:
-    """Every message that is kept, at a guard or the hub, has its attempt in the site's ledger."""
+    """Every message that is kept, at a guard or the hub, has its attempt in the site's ledger, and
+    every one at the hub is the one that was sealed there before it left."""
     for site in plan.sites:
         home = folder / "sites" / f"{site}-project"
         charged = {each.name for each in Project(home).releases()} if home.exists() else set()
         names = [path.name for path in (home / "releases").glob(f"{plan.name}-*-*")]
-        names += [f"{plan.name}-{path.parent.name}" for path in folder.glob(f"hub/*/{site}.bin")]
+        sealed = Project(home).answers() if home.exists() else {}
+        for path in folder.glob(f"hub/*/{site}.bin"):
+            names.append(f"{plan.name}-{path.parent.name}")
+            left = sha256(path.read_bytes()).hexdigest()
+            assert sealed[names[-1]] == left, f"{site} sent {names[-1]} unsealed"
         for name in names:
             assert plan.charge(int(name.split("-")[1])) in charged, (
                 f"{site} sent {name}, which it was not charged"

@@ -17,7 +17,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Adversary
 from dpcore.privacy.card import say_delta, say_number
 from dpcore.spectra import captured_energy
-from dpcore.study.aggregation import of_attempts, study_certificate
+from dpcore.study.aggregation import count_in_words, of_attempts, study_certificate
 from dpcore.study.demo import digits_plan
 from dpcore.study.plan import StudyPlan
 from pages.parameters.table import ask
@@ -105,11 +105,12 @@ def _found(study: Shown) -> None:
     best = problem.optimum[len(components) - 1]
     energy = captured_energy(components, problem.reference) / best
     sites = result["sites"]
+    counted_people = count_in_words(study.plan, float(result["n_rows"]), len(sites))
     big_number(
         percent(energy),
         f"of the pattern that exact PCA finds, from {counted(len(sites), 'hospital')}",
-        f"With a noisy count of {float(result['n_rows']):,.0f} people. No row left its hospital, "
-        "and nobody had to be trusted with any.",
+        f"Noisy count of people: {counted_people}. No row left its hospital, and nobody had to be "
+        "trusted with any.",
     )
     rows = {"Exact, on all rows": exact, "The study's": components}
     component_rows(rows, exact, dataset_status("digits"), ())
