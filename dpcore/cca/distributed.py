@@ -116,7 +116,7 @@ def distributed_cca(
         If a parameter is unknown or outside its range.
     """
     release = noisy_joint_moment(moments, settings, protocol=protocol, repetition=repetition)
-    joint: FloatArray = release.spectrum.matrix.astype(np.float64)
+    joint: FloatArray = release.decomposed(settings).matrix.astype(np.float64)
     mean = np.zeros(moments.n_features) if release.centre is None else release.centre
     if floor == "auto":
         floor = _automatic_floor(joint, release, settings.noise)

@@ -18,7 +18,7 @@ from dpcore.experiments.pca.spec import GIVEN, PREPARATIONS, REFERENCES, SPLITS,
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
-from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED
+from dpcore.pca.settings import DENOISING, NATIVE, PRECISIONS, ROUNDED
 from dpcore.privacy import CALIBRATIONS
 
 # Where a command hangs itself on the parser.
@@ -91,6 +91,14 @@ def add_release_options(
     add("--calibration", choices=CALIBRATIONS, default=default.calibration)
     add("--noise", choices=NOISE_SHAPES, default=default.noise, help="shape of the noise")
     add("--truncation", choices=TRUNCATIONS, default=default.truncation)
+    add(
+        "--denoise",
+        choices=DENOISING,
+        default=default.denoise,
+        help="public bases in which noise is taken out of a noisy matrix before it is decomposed: "
+        "auto is cosines for pictures, columns for other tables, none for what is as printed "
+        "(default: %(default)s)",
+    )
     add(
         "--preparation",
         choices=PREPARATIONS,

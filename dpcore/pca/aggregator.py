@@ -198,10 +198,18 @@ class NoisyAverage:
     n_rounds: int = 1
     centre: FloatArray | None = None
 
+    def decomposed(self, settings: ReleaseSettings) -> Spectrum:
+        """What the leading directions are taken of: a noisy second moment without what is likely
+        to be noise, where that is asked for. Proxies were denoised before they were cut."""
+        if self.of_proxies:
+            return self.spectrum
+        noise = self.noise or settings.noise
+        return self.spectrum.denoised(self.sigma_left, bases=settings.denoise, noise=noise)
+
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """The K leading directions."""
         eigenvalues, components = leading_directions(
-            self.spectrum,
+            self.decomposed(settings),
             settings.n_components,
             ranking=settings.ranking,
             of_proxies=self.of_proxies,

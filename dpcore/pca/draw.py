@@ -136,7 +136,8 @@ class Draw:
 
     def once(self, make: Callable[[Draw], Made]) -> Made:
         """What `make` gives, made by whoever of several threads asks first, for all draws that
-        share their noise: K, R, truncation and encoding may have no part in it."""
+        share their noise: K, R, truncation, encoding
+        and denoising may have no part in it."""
         with self._lock:
             lock = self._locks.setdefault(make, Lock())
         with lock:
@@ -221,7 +222,7 @@ class Draw:
         kinds = {Kind.proxy(each) for each in self._sharing if proxies}
         kinds |= {Kind(each.encoding) for each in self._sharing if average}
         # Longest first: shorter proxies are then views of it.
-        return sorted(kinds, key=lambda kind: (-kind.intermediate_dim, kind))
+        return sorted(kinds, key=lambda kind: (-kind.intermediate_dim, repr(kind)))
 
     def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
@@ -247,7 +248,8 @@ class Draw:
             noise=self.settings.noise,
             rng=self.repetition.rng(Purpose.SITE_NOISE, self.sites[site]),
         )
-        return NoisySite(noisy, int(self.moments.n_samples[site]), sigma)
+        people = int(self.moments.n_samples[site])
+        return NoisySite(noisy, people, sigma, self.settings.noise)
 
     def _sent_by(self, site: int, drawn: NoisySite) -> tuple[list[Spectrum], Arrived]:
         centred = alone = drawn
@@ -261,7 +263,9 @@ class Draw:
 
     def _sent(self, noisy: NoisySite, kind: Kind, site: int) -> tuple[SiteMessage, int]:
         n_directions = kind.intermediate_dim
-        message = noisy.proxy(n_directions, kind.ranking) if n_directions else noisy.whole()
+        message = (
+            noisy.proxy(n_directions, kind.ranking, kind.denoise) if n_directions else noisy.whole()
+        )
         dithered = rounding_step(kind.encoding) is not None
         rng = self.repetition.rng(Purpose.ROUNDING, self.sites[site]) if dithered else None
         return sent(message, kind.encoding, rng=rng)

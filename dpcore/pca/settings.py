@@ -10,10 +10,12 @@ from typing import Any, Self
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
+from dpcore.spectra import COLUMNS, PublicBasis, cosine_basis
 from dpcore.streams import AFTER_THE_NOISE, Purpose, Repetition
 
 TRUNCATIONS = ("svd", "psd")
 MASKS = ("published", "wide")
+DENOISING = ("auto", "columns", "cosines", "none")
 # How a message may be put into bytes.
 NATIVE = "native"
 PRECISIONS = ("float64", "float32", "float16", "int8")
@@ -61,6 +63,10 @@ class ReleaseSettings:
     dropped_sites : int
         How many of the sites never answer; which ones, a stream of the repetition says
         (`sites_that_answer`).
+    denoise : tuple of PublicBasis
+        Public bases in which noise is told from signal before a noisy matrix is decomposed
+        (`dpcore.spectra.denoise`): by each site before its cut to R, or once by whoever holds a
+        noisy matrix of everybody. With none, matrices are decomposed as they are.
 
     Raises
     ------
@@ -81,6 +87,7 @@ class ReleaseSettings:
     honest_sites: int | None = None
     encoding: str = "native"
     dropped_sites: int = field(default=0, metadata={AFTER_THE_NOISE: True})
+    denoise: tuple[PublicBasis, ...] = field(default=(), metadata={AFTER_THE_NOISE: True})
 
     @classmethod
     def published(
@@ -180,8 +187,51 @@ def sites_that_answer(
     return tuple(sorted(shuffled[settings.dropped_sites :].tolist()))
 
 
+def bases_to_denoise_in(
+    choice: str,
+    image_shape: tuple[int, int] | None = None,
+    *,
+    calibration: str = "analytic",
+    noise: str = "isometric",
+    truncation: str = "psd",
+) -> tuple[PublicBasis, ...]:
+    """The bases of `ReleaseSettings.denoise` that a choice stands for.
+
+    Parameters
+    ----------
+    choice : {"auto", "columns", "cosines", "none"}
+        "cosines" of pictures, and then their columns. "auto" is that for pictures and "columns"
+        for other tables; but "none" beside any step of Algorithm 1 as printed, so that what is
+        asked for as printed is.
+    image_shape : (height, width), optional
+        Of pictures whose pixels are the columns.
+    calibration, noise, truncation : str
+        As in `ReleaseSettings`.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such choice, or cosines are asked of what are no pictures.
+    """
+    require_one_of("denoise", choice, DENOISING)
+    printed = calibration == "published" or noise == "triangle" or truncation == "svd"
+    if choice == "none" or (choice == "auto" and printed):
+        return ()
+    if choice == "cosines" and image_shape is None:
+        raise ParameterError("denoise", "auto, columns or none where rows are no pictures", choice)
+    if choice == "columns" or image_shape is None:
+        return (COLUMNS,)
+    return cosine_basis(image_shape), COLUMNS
+
+
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
-    """The settings without what is chosen after the noise: K, R, truncation, encoding."""
+    """The settings without what is chosen after the noise: K, R, truncation, encoding and bases
+    to denoise in."""
     return replace(
-        settings, n_components=1, intermediate_dim=1, truncation="svd", encoding="native"
+        settings,
+        n_components=1,
+        intermediate_dim=1,
+        truncation="svd",
+        encoding="native",
+        denoise=(),
     )

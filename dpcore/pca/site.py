@@ -7,7 +7,7 @@ laboratory of many sites takes several messages from one `NoisySite` (`dpcore.pc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from dpcore.privacy import (
     mean_weight,
     published_sigma,
 )
-from dpcore.spectra import Spectrum
+from dpcore.spectra import PublicBasis, Spectrum
 
 
 @dataclass(frozen=True)
@@ -179,30 +179,40 @@ class NoisySite:
 
     noisy: shape (n_features, n_features), symmetric. A + E. Kept, not copied.
     sigma: Of E.
+    noise: {"isometric", "triangle"}. Shape of E.
     """
 
-    def __init__(self, noisy: FloatArray, n_samples: int, sigma: float):
+    def __init__(self, noisy: FloatArray, n_samples: int, sigma: float, noise: str = "isometric"):
         self.noisy = noisy
         self.n_samples = n_samples
         self.sigma = sigma
+        self.noise = noise
         self.spectrum = Spectrum(noisy)
-        self._longest: dict[str, tuple[FloatArray, FloatArray]] = {}
+        self._longest: dict[tuple[object, ...], tuple[FloatArray, FloatArray]] = {}
 
     def centred(self, own_mean: FloatArray, mean: FloatArray) -> NoisySite:
         """The same noise around a mean, from two noisy means: the site's own and that one."""
-        return NoisySite(centred_around(self.noisy, own_mean, mean), self.n_samples, self.sigma)
+        centred = centred_around(self.noisy, own_mean, mean)
+        return NoisySite(centred, self.n_samples, self.sigma, self.noise)
 
     def whole(self) -> SiteMessage:
         """All of the noisy matrix."""
         return SiteMessage(self.noisy, self.n_samples, self.sigma, whole=True)
 
-    def proxy(self, intermediate_dim: int, ranking: str) -> SiteMessage:
-        """P_s: steps 5 and 6. Where it begins a longer one made before, it is a view of that."""
-        eigenvalues, vectors = self.spectrum.leading(intermediate_dim, by=ranking)
-        within, proxy = self._longest.get(ranking, (vectors[:0], vectors[:0].T))
+    def proxy(
+        self, intermediate_dim: int, ranking: str, bases: Sequence[PublicBasis] = ()
+    ) -> SiteMessage:
+        """P_s: steps 5 and 6. Where it begins a longer one made before, it is a view of that.
+
+        bases: To denoise in before anything is cut.
+        """
+        spectrum = self.spectrum.denoised(self.sigma, bases=bases, noise=self.noise)
+        eigenvalues, vectors = spectrum.leading(intermediate_dim, by=ranking)
+        made_of = ranking, *bases
+        within, proxy = self._longest.get(made_of, (vectors[:0], vectors[:0].T))
         if len(within) < intermediate_dim or not np.may_share_memory(vectors, within):
             proxy = proxy_from(eigenvalues, vectors, ranking)
-            self._longest[ranking] = vectors, proxy
+            self._longest[made_of] = vectors, proxy
         return SiteMessage(proxy[:, :intermediate_dim], self.n_samples, self.sigma)
 
 
@@ -212,10 +222,11 @@ class Kind(NamedTuple):
     encoding: str
     intermediate_dim: int = 0
     ranking: str = ""
+    denoise: tuple[PublicBasis, ...] = ()
 
     @classmethod
     def proxy(cls, settings: ReleaseSettings) -> Kind:
-        return cls(settings.encoding, settings.intermediate_dim, settings.ranking)
+        return cls(settings.encoding, settings.intermediate_dim, settings.ranking, settings.denoise)
 
 
 Arrived = Mapping[Kind, tuple[SiteMessage, int]]
@@ -277,7 +288,9 @@ def site_message(
     settings.check_features(len(second_moment))
     sigma = noise_scales(n_samples, settings).moment
     noisy = noisy_second_moment(second_moment, sigma, noise=settings.noise, rng=rng)
-    site = NoisySite(noisy, n_samples, sigma)
+    site = NoisySite(noisy, n_samples, sigma, settings.noise)
     if means is not None:
         site = site.centred(*means)
-    return site.whole() if whole else site.proxy(settings.intermediate_dim, settings.ranking)
+    if whole:
+        return site.whole()
+    return site.proxy(settings.intermediate_dim, settings.ranking, settings.denoise)

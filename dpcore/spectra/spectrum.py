@@ -10,12 +10,14 @@ else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Lock
 
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.spectra.denoise import PublicBasis, denoise
 from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
 
 CRITERIA = ("value", "magnitude")
@@ -60,6 +62,7 @@ class Spectrum:
         self._all: tuple[FloatArray, FloatArray] | None = None
         self._blocks: dict[str, _Blocks | None] = {}
         self._ordered: dict[str, tuple[FloatArray, FloatArray]] = {}
+        self._denoised: dict[tuple[object, ...], Spectrum] = {}
 
     def leading(self, n_components: int, *, by: str = "value") -> tuple[FloatArray, FloatArray]:
         """The n leading eigenpairs.
@@ -95,6 +98,31 @@ class Spectrum:
                     return _read_only(blocks.values[:n_components], blocks.vectors[:n_components])
             values, vectors = self._ordered_by(by)
         return _read_only(values[:n_components], vectors[:n_components])
+
+    def denoised(self, sigma: float, *, bases: Sequence[PublicBasis], noise: str) -> Spectrum:
+        """Of the matrix without what is likely to be noise: `dpcore.spectra.denoise.denoise`.
+
+        Parameters
+        ----------
+        sigma : float
+            Of the noise in the matrix.
+        bases : sequence of PublicBasis
+            With none, or without noise, it is this one.
+        noise : {"isometric", "triangle"}
+
+        Returns
+        -------
+        Spectrum
+            The same object at every call.
+        """
+        if not bases or sigma == 0:
+            return self
+        key = (sigma, noise, *bases)
+        with self._lock:
+            if key not in self._denoised:
+                answer = denoise(self.matrix, sigma, bases=bases, noise=noise)
+                self._denoised[key] = Spectrum(answer)
+            return self._denoised[key]
 
     def _blocks_by(self, by: str) -> _Blocks | None:
         if by not in self._blocks:

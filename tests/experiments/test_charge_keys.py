@@ -49,6 +49,7 @@ RUN_AFTER = {
     "components": 3,
     "intermediate_dim": 30,
     "truncation": "psd",
+    "denoise": "columns",
     "encoding": "float16",
     "reference": "all",
 }
@@ -145,7 +146,13 @@ CCA_NOISE = {
     "concentration": 0.5,
     "seed": 1,
 }
-CCA_AFTER = {"components": 2, "intermediate_dim": 9, "truncation": "psd", "floor": 0.1}
+CCA_AFTER = {
+    "components": 2,
+    "intermediate_dim": 9,
+    "truncation": "psd",
+    "denoise": "columns",
+    "floor": 0.1,
+}
 SOURCE = CutViews("digits")
 
 

@@ -79,6 +79,7 @@ def test_the_problem_depends_on_the_data_side_alone():
         "calibration": "analytic",
         "noise": "isometric",
         "truncation": "psd",
+        "denoise": "columns",
         "preparation": "bounded",
         "norm_bound": 3.0,
         "limits": "pixels=0:8",

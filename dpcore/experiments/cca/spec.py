@@ -16,6 +16,7 @@ from dpcore.experiments.cca.views import CutViews, ViewSource
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.experiments.pca.spec import RECOMMENDED, TwoWorlds, check_asked, release_settings
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.settings import DENOISING
 from dpcore.spectra import SiteMoments, SiteRows, second_moment, site_moments
 from dpcore.streams import Purpose, stream
 
@@ -40,6 +41,8 @@ class CcaSpec(TwoWorlds):
     intermediate_dim: R of "dpdis"; None takes 4 K, or the number of columns if that is smaller.
     calibration, noise, truncation, masks, honest_sites: As in `dpcore.pca.ReleaseSettings`;
         "published" is the poster's tau.
+    denoise: {"auto", "columns", "none"}. As in `dpcore.experiments.pca.spec.RunSpec`; of the joint
+        moment, before its blocks are taken.
     floor: "auto" or float. As in `dpcore.cca.distributed_cca`.
     preparation: {"sphere", "bounded", "none", "published"}. Sphere brings each view of a person to
         a length of its own around a private mean. Bounded clips joined rows to public bounds and
@@ -65,6 +68,7 @@ class CcaSpec(TwoWorlds):
     calibration: str = RECOMMENDED["calibration"]
     noise: str = RECOMMENDED["noise"]
     truncation: str = RECOMMENDED["truncation"]
+    denoise: str = RECOMMENDED["denoise"]
     masks: str = "published"
     honest_sites: int | None = None
     floor: float | str = "auto"
@@ -81,7 +85,7 @@ class CcaSpec(TwoWorlds):
     def __post_init__(self) -> None:
         if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
             raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
-        check_asked(self)
+        check_asked(self, denoise=[choice for choice in DENOISING if choice != "cosines"])
         require_counts(self, sites=1, repetitions=1, seed=0)
         if self.floor != "auto" and not (
             isinstance(self.floor, int | float) and 0 <= self.floor < math.inf

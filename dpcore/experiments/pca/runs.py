@@ -36,6 +36,7 @@ class AskedRow(TypedDict):
     calibration: str
     noise: str
     truncation: str
+    denoise: str
 
 
 class PcaRow(AskedRow):
@@ -88,7 +89,7 @@ def draw_subspaces(
 ) -> list[dict[str, Subspace]]:
     """Subspaces of several specs on one draw of the noise, the same as each alone gives.
 
-    specs: Equal but for K, R, truncation and encoding.
+    specs: Equal but for K, R, truncation, encoding and denoising.
     threads: Sites worked on at the same time; one a processor by default, and protocols too.
     checkpoint: Called before each site and each block of everybody's rows; what it raises ends the
         draw.

@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Self, TypeVar
 
-from dpcore.data.catalog import CATALOG
+from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.column_limits import read_limits
+from dpcore.data.held_tables import is_held
 from dpcore.data.preparation import MODES, RENAMED
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.control_ranges import (
@@ -19,6 +20,7 @@ from dpcore.experiments.engine.control_ranges import (
 )
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, check_knowledge, kept_features
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.settings import DENOISING, bases_to_denoise_in
 from dpcore.privacy import PrivacyBudget
 
 PREPARATIONS = MODES
@@ -30,8 +32,18 @@ SPLITS = ("equal", "random", "dirichlet", GIVEN)
 REFERENCES = ("sites", "all")
 # Algorithm 1 as printed, whose noise does not keep every promise (docs), and the choices that keep
 # it, with less noise and no mistaken directions.
-PUBLISHED: dict[str, Any] = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
-RECOMMENDED: dict[str, Any] = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
+PUBLISHED: dict[str, Any] = {
+    "calibration": "published",
+    "noise": "triangle",
+    "truncation": "svd",
+    "denoise": "none",
+}
+RECOMMENDED: dict[str, Any] = {
+    "calibration": "analytic",
+    "noise": "isometric",
+    "truncation": "psd",
+    "denoise": "none",
+}
 
 
 @dataclass(frozen=True)
@@ -89,17 +101,27 @@ def check_asked(spec: Any, **choices: Sequence[str]) -> None:
 
 
 def release_settings(
-    spec: Any, n_components: int, intermediate_dim: int, **more: Any
+    spec: Any,
+    n_components: int,
+    intermediate_dim: int,
+    image_shape: tuple[int, int] | None = None,
+    **more: Any,
 ) -> ReleaseSettings:
-    """The settings that specs of private releases have in common."""
+    """The settings that specs of private releases have in common.
+
+    image_shape: Where the columns are the pixels of pictures.
+    """
     buys_mean = spec.preparation in BUYING
+    noise = {name: getattr(spec, name) for name in ("calibration", "noise", "truncation")}
+    # As printed throughout, where the rows are prepared as printed.
+    as_printed = spec.denoise == "auto" and spec.preparation == "published"
+    denoise = bases_to_denoise_in("none" if as_printed else spec.denoise, image_shape, **noise)
     return ReleaseSettings(
         budget=PrivacyBudget(spec.epsilon, spec.delta),
         n_components=n_components,
         intermediate_dim=intermediate_dim,
-        calibration=spec.calibration,
-        noise=spec.noise,
-        truncation=spec.truncation,
+        **noise,
+        denoise=denoise,
         mean_share=spec.mean_share if buys_mean else 0.0,
         on_sphere=spec.preparation == "sphere",
         masks=spec.masks,
@@ -120,6 +142,8 @@ class RunSpec(TwoWorlds):
     intermediate_dim: R; None takes 2 K, or the number of features if that is smaller.
     calibration, noise, truncation, masks, honest_sites, encoding, dropped_sites: As in
         `dpcore.pca.ReleaseSettings`.
+    denoise: {"auto", "columns", "cosines", "none"}. Public bases in which noise is taken out of a
+        noisy matrix before it is decomposed (`dpcore.pca.settings.bases_to_denoise_in`).
     preparation: {"sphere", "bounded", "none", "published"}. Sphere brings every row to length 1
         around a private mean. Bounded clips rows to a public bound and centres by a private mean,
         none clips them and centres by nothing. Published centring and scaling read the rows and are
@@ -155,6 +179,7 @@ class RunSpec(TwoWorlds):
     calibration: str = RECOMMENDED["calibration"]
     noise: str = RECOMMENDED["noise"]
     truncation: str = RECOMMENDED["truncation"]
+    denoise: str = RECOMMENDED["denoise"]
     preparation: str = "sphere"
     norm_bound: float | None = None
     limits: str = ""
@@ -172,7 +197,7 @@ class RunSpec(TwoWorlds):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_asked(self, split=SPLITS, reference=REFERENCES)
+        check_asked(self, split=SPLITS, reference=REFERENCES, denoise=DENOISING)
         check_knowledge(self.knowledge, self.dataset)
         read_limits(self.limits, CATALOG[self.dataset].ranges if self.dataset in CATALOG else ())
         if not self.protocols:
@@ -224,7 +249,15 @@ class RunSpec(TwoWorlds):
             if not isinstance(value, Integral) or not 1 <= value <= n_features:
                 raise ParameterError(name, f"a whole number in [1, n_features={n_features}]", value)
         more = {"encoding": self.encoding, "dropped_sites": self.dropped_sites}
-        return release_settings(self, components, intermediate, **more)
+        return release_settings(self, components, intermediate, self._image_shape, **more)
+
+    @property
+    def _image_shape(self) -> tuple[int, int] | None:
+        # Rows that were projected are coordinates, and no pictures any more.
+        is_known = self.dataset in CATALOG or is_held(self.dataset)
+        if self.knowledge != NO_KNOWLEDGE or not is_known:
+            return None
+        return entry_of(self.dataset).image_shape
 
 
 S = TypeVar("S", bound=TwoWorlds)

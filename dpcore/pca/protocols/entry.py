@@ -144,6 +144,8 @@ class Protocol:
             return self.silent_because
         if rounding_step(settings.encoding) is not None:
             return "the error of rounded messages is not Gaussian"
+        if settings.denoise:
+            return "how much noise flatters the choice of denoised components is not worked out"
         return (
             "of cut messages that is known for isometric noise alone, ranked by value, where no "
             "mean is subtracted"
@@ -157,6 +159,8 @@ class Protocol:
         """
         settings = draw.settings
         if self.average is None or rounding_step(settings.encoding) is not None:
+            return None
+        if settings.denoise:
             return None
         average = self.average(draw)
         if not average.of_proxies:

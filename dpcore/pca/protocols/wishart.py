@@ -74,7 +74,8 @@ def wishart(draw: Draw) -> Subspace:
         raw_row_bytes(draw),
         sigma,
         centre=pooled_centre(draw, mean),
-    ).subspace(draw.settings)
+        # What denoising would have to know of its noise is Gaussian.
+    ).subspace(replace(draw.settings, denoise=()))
 
 
 def noisy_mean_of_wishart(draw: Draw) -> FloatArray:

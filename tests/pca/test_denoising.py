@@ -1,0 +1,134 @@
+"""Denoised protocols: where it happens, what it reads, and that no promise and no byte changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.pca import Draw, site_message
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.settings import bases_to_denoise_in, noise_of
+from dpcore.pca.site import NoisySite
+from dpcore.spectra import COLUMNS, Spectrum, cosine_basis, denoise, leading_eigenpairs
+from dpcore.streams import Purpose, Repetition
+
+BASES = (cosine_basis((3, 4)), COLUMNS)
+AT_SITES = ("dpdis", "sequential")
+ON_SUMS = ("full", "pooled", "cape", "securesum", "ag", "sulq", "modsulq", "local")
+UNTOUCHED = ("exact", "random", "wishart")
+
+
+@pytest.fixture
+def settings(settings_with):
+    return settings_with(
+        epsilon=0.5, calibration="analytic", noise="isometric", truncation="psd", denoise=BASES
+    )
+
+
+def drawn(key, moments, settings, seed=7):
+    entry = PROTOCOLS[key]
+    return Draw(
+        moments,
+        settings,
+        Repetition(seed),
+        proxies=entry.wants_proxies,
+        average=entry.wants_average,
+    )
+
+
+@pytest.mark.parametrize("key", [*AT_SITES, *ON_SUMS, *UNTOUCHED])
+def test_promise_noise_and_bytes_are_those_without(moments, settings, key):
+    with_it = PROTOCOLS[key].release(drawn(key, moments, settings))
+    without = PROTOCOLS[key].release(drawn(key, moments, replace(settings, denoise=())))
+    assert with_it.guarantee == without.guarantee
+    assert with_it.n_rounds == without.n_rounds
+    np.testing.assert_array_equal(with_it.sigma, without.sigma)
+    np.testing.assert_array_equal(with_it.bytes_sent, without.bytes_sent)
+    is_other = not np.array_equal(with_it.components, without.components)
+    assert is_other == (key not in UNTOUCHED)
+
+
+@pytest.mark.parametrize("key", ON_SUMS)
+def test_a_noisy_matrix_of_everybody_is_denoised_once(moments, settings, key):
+    """With the sigma of the noise in it, and from nothing but it."""
+    average = PROTOCOLS[key].average(drawn(key, moments, settings))
+    noise = average.noise or settings.noise
+    answer = denoise(average.spectrum.matrix, average.sigma_left, bases=BASES, noise=noise)
+    expected = Spectrum(answer).leading(4)[1]
+    found = PROTOCOLS[key].release(drawn(key, moments, settings)).components
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_site_denoises_its_own_matrix_before_its_cut(moments, settings):
+    noisy = NoisySite(moments.second_moments[0] + 0.01 * np.eye(12), 120, 0.03, "isometric")
+    answer = denoise(noisy.noisy, 0.03, bases=BASES)
+    values, vectors = leading_eigenpairs(answer, 6)
+    expected = vectors.T * np.sqrt(np.maximum(values, 0))
+    np.testing.assert_array_equal(noisy.proxy(6, "value", BASES).values, expected)
+    # Shorter ones are views of it, and those that are not denoised are others.
+    shorter = noisy.proxy(4, "value", BASES).values
+    np.testing.assert_array_equal(shorter, expected[:, :4])
+    assert np.may_share_memory(shorter, noisy.proxy(6, "value", BASES).values)
+    assert not np.allclose(noisy.proxy(6, "value").values, expected)
+
+
+def test_what_a_site_sends_alone_is_what_a_draw_has_it_send(moments, settings):
+    draw = drawn("dpdis", moments, settings)
+    for site, received in enumerate(draw.proxies().proxies):
+        rng = draw.repetition.rng(Purpose.SITE_NOISE, site)
+        n_samples = int(moments.n_samples[site])
+        alone = site_message(moments.second_moments[site], n_samples, settings, rng=rng)
+        np.testing.assert_array_equal(received.T, alone.values)
+
+
+def test_a_whole_matrix_travels_as_the_noise_left_it(moments, settings):
+    """Denoising what each site sends and then the average would be once too often."""
+    with_it, without = (
+        drawn("full", moments, each).whole_matrices().average.matrix
+        for each in (settings, replace(settings, denoise=()))
+    )
+    np.testing.assert_array_equal(with_it, without)
+
+
+@pytest.mark.parametrize("key", [*AT_SITES, *ON_SUMS])
+def test_several_settings_on_one_draw_are_each_alone(moments, settings, key):
+    several = [settings, replace(settings, denoise=()), replace(settings, denoise=(COLUMNS,))]
+    several += [replace(each, intermediate_dim=5, n_components=3) for each in several]
+    draws = drawn(key, moments, several[0]).several(several)
+    for draw, each in zip(draws, several, strict=True):
+        together = PROTOCOLS[key].release(draw)
+        alone = PROTOCOLS[key].release(drawn(key, moments, each))
+        np.testing.assert_array_equal(together.components, alone.components)
+
+
+def test_bases_come_after_the_noise(settings):
+    assert noise_of(settings) == noise_of(replace(settings, denoise=()))
+
+
+def test_the_choice_of_bases():
+    pictures, as_printed = (3, 4), {"truncation": "svd"}
+    assert bases_to_denoise_in("auto") == (COLUMNS,)
+    assert bases_to_denoise_in("auto", pictures) == (cosine_basis(pictures), COLUMNS)
+    assert bases_to_denoise_in("cosines", pictures) == (cosine_basis(pictures), COLUMNS)
+    assert bases_to_denoise_in("columns", pictures, **as_printed) == (COLUMNS,)
+    assert bases_to_denoise_in("none", pictures) == ()
+    for printed in ({"calibration": "published"}, {"noise": "triangle"}, as_printed):
+        assert bases_to_denoise_in("auto", pictures, **printed) == ()
+    for wrong in ("wavelets", "cosines"):
+        with pytest.raises(ParameterError) as raised:
+            bases_to_denoise_in(wrong)
+        assert raised.value.parameter == "denoise"
+
+
+@pytest.mark.parametrize("shape", ["isometric", "triangle"])
+def test_a_spectrum_denoises_once(rng, shape):
+    matrix = rng.normal(size=(6, 6))
+    spectrum = Spectrum(matrix + matrix.T)
+    first = spectrum.denoised(0.5, bases=(COLUMNS,), noise=shape)
+    assert spectrum.denoised(0.5, bases=(COLUMNS,), noise=shape) is first
+    assert spectrum.denoised(0.4, bases=(COLUMNS,), noise=shape) is not first
+    assert spectrum.denoised(0.5, bases=(), noise=shape) is spectrum
+    assert spectrum.denoised(0.0, bases=(COLUMNS,), noise=shape) is spectrum
