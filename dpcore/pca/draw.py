@@ -64,7 +64,7 @@ class Draw:
     calibrate : callable
         (people, settings) -> NoiseScales: the noise of whoever holds the rows of so many.
     precision : data type, optional
-        Of averages and of noise added to them; that of the moments by default.
+        Of noise that is drawn in one, and of averages; that of the rows by default.
     threads : int, optional
         Sites worked on at the same time; one a processor by default.
     checkpoint : callable
@@ -189,19 +189,17 @@ class Draw:
     def moment_around(
         self, centre: FloatArray | None = None, site: int | None = None
     ) -> FloatArray:
-        """Exact second moment of a site, or of everybody in the precision of averages; of rows
-        that wait for a centre, around that one or else the public middle."""
+        """Exact second moment of a site, or of everybody; of rows that wait for a centre, around
+        that one or else the public middle."""
         if isinstance(self.moments, SiteRows):
             # Sites share the processors.
             at_once = 1 if site is None else len(self.sites)
             threads = max(1, (self._threads or PROCESSORS) // at_once)
             middle = np.zeros(self.moments.n_features) if centre is None else centre
             ask = self._checkpoint if site is None else lambda: None
-            around = self.moments.around(middle, site, threads=threads, checkpoint=ask)
-            return around.astype(self.precision) if site is None else around
+            return self.moments.around(middle, site, threads=threads, checkpoint=ask)
         own: FloatArray = self.moments.second_moments
-        weights = self.moments.weights.astype(self.precision)
-        return np.tensordot(weights, own, axes=1) if site is None else own[site]
+        return np.tensordot(self.moments.weights, own, axes=1) if site is None else own[site]
 
     def first(self) -> Spectrum:
         """The first site's noisy second moment, around its own noisy mean, and no other site's."""
@@ -247,6 +245,7 @@ class Draw:
             sigma,
             noise=self.settings.noise,
             rng=self.repetition.rng(Purpose.SITE_NOISE, self.sites[site]),
+            precision=self.moments.dtype,
         )
         people = int(self.moments.n_samples[site])
         return NoisySite(noisy, people, sigma, self.settings.noise)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
@@ -106,16 +107,29 @@ def noise_of_sites(
 
 
 def noisy_second_moment(
-    second_moment: FloatArray, sigma: float, *, noise: str, rng: np.random.Generator
+    second_moment: FloatArray,
+    sigma: float,
+    *,
+    noise: str,
+    rng: np.random.Generator,
+    precision: DTypeLike | None = None,
 ) -> FloatArray:
-    """A + E, Algorithm 1 step 4, in the precision of A."""
+    """A + E, Algorithm 1 step 4, with E in a precision, or in that of A."""
+    dtype = precision or second_moment.dtype
     if sigma == 0:
-        return second_moment.copy()
-    noisy = symmetric_gaussian_noise(
-        len(second_moment), sigma, shape=noise, rng=rng, dtype=second_moment.dtype
+        return second_moment.astype(dtype)
+    noise_alone = symmetric_gaussian_noise(
+        len(second_moment), sigma, shape=noise, rng=rng, dtype=dtype
     )
-    noisy += second_moment
-    return noisy
+    return add_noise(second_moment, noise_alone)
+
+
+def add_noise(exact: FloatArray, noise: FloatArray) -> FloatArray:
+    """The sum in float64, rounded to the precision of the noise; it takes the noise's memory.
+
+    What is exact may not be rounded before: that can be many times what one person moves it by.
+    """
+    return np.add(noise, exact, out=noise, dtype=np.float64, casting="same_kind")
 
 
 def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> FloatArray:

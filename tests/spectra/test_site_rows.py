@@ -104,6 +104,51 @@ def test_the_moment_is_that_of_rows_divided_by_their_distance():
     np.testing.assert_array_equal(found.at([1]).around(centre), found.around(centre, 1))
 
 
+def wide(n_rows: int, n_features: int) -> np.ndarray:
+    """Rows in float32 that become whole numbers: all alike, one direction, a few, or any."""
+    rng = np.random.default_rng()
+    rows = rng.normal(size=(n_rows, n_features))
+    rows[: n_rows // 4] = 1
+    rows[n_rows // 4 : n_rows // 2, 1:] = 0
+    rows[n_rows // 2 : n_rows // 2 + 9] = np.eye(n_features)[:9]
+    return rows.astype(np.float32)
+
+
+@pytest.mark.parametrize("n_features", [256, 1000])
+def test_wide_rows_are_whole_numbers_of_bounded_length(n_features):
+    directions = site_rows.directions(wide(400, n_features), np.zeros(n_features, np.float32))
+    whole = site_rows._whole(directions.copy()).astype(np.int64)
+    assert ((whole**2).sum(axis=1) <= site_rows._LENGTH**2).all()
+    assert np.abs(whole / site_rows._LENGTH - directions).max() < 0.04
+
+
+def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
+    """Of the first rows, all alike, float32 holds no sum of a block."""
+    directions = site_rows.directions(wide(8192, 300), np.zeros(300, np.float32))
+    whole = site_rows._whole(directions)
+    for rows in (whole, whole[-2048:]):
+        exact = rows.astype(np.int64).T @ rows.astype(np.int64)
+        np.testing.assert_array_equal(site_rows._product_of_whole(rows), exact)
+    in_float32 = whole.T @ whole
+    assert in_float32.diagonal().max() > site_rows._EXACT
+    n_rows = len(whole)
+    around = one_site(wide(n_rows, 300)).around(np.zeros(300))
+    assert (around * n_rows * site_rows._LENGTH**2 % 1 == 0).all()
+
+
+def test_replacing_one_wide_row_moves_the_moment_by_its_sensitivity_at_most():
+    """The two that are farthest apart; in exact numbers, whatever the others are."""
+    n_rows, n_features = 4000, 256
+    for _ in range(5):
+        rows = wide(n_rows, n_features)
+        moments = []
+        for row in np.eye(n_features, dtype=np.float32)[:2]:
+            rows[-1] = row
+            moments.append(one_site(rows).around(np.zeros(n_features)))
+        change = float(np.linalg.norm(moments[0] - moments[1]))
+        assert change <= l2_sensitivity_of_second_moment(n_rows)
+
+
 def test_a_moment_is_left_between_two_blocks():
     rows = SiteRows.of(
         np.ones((3 * site_rows.BLOCK_ROWS, 2)), (np.arange(3 * site_rows.BLOCK_ROWS),)

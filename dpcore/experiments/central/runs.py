@@ -133,10 +133,12 @@ def central_problem(
     """
     if key.preparation == "published":
         return build_problem(key, prepared, whole)
-    sites = sites_of(key, prepared)
-    moments = site_moments(prepared.X, sites)
+    sites, on_sphere = sites_of(key, prepared), key.preparation == "sphere"
+    # On the sphere nothing is released of these.
+    products = prepared.X.dtype if on_sphere else np.float64
+    moments = site_moments(prepared.X, sites, products=products)
     pooled = moments.pooled()
-    if key.preparation == "sphere":
+    if on_sphere:
         moments = SiteRows.of(prepared.X, sites).around_public_middle()
     reference = pooled
     if key.reference == "all":
@@ -147,7 +149,8 @@ def central_problem(
 
 def raw_second_moment(prepared: Prepared) -> FloatArray:
     """Second moment around zero of every prepared row, float64."""
-    return site_moments(prepared.X, (np.arange(len(prepared.X)),)).pooled()
+    everybody = (np.arange(len(prepared.X)),)
+    return site_moments(prepared.X, everybody, products=prepared.X.dtype).pooled()
 
 
 def nearest_basis(components: FloatArray, exact: FloatArray) -> FloatArray:

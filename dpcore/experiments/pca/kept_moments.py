@@ -29,7 +29,7 @@ from dpcore.experiments.pca.problem import About, Problem, SiteData, site_data
 from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.spectra import SiteMoments, SiteRows
 
-_KIND = "site moments"
+_KIND = "site moments in float64"
 
 
 def kept_or_made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
@@ -86,10 +86,10 @@ class _Centred:
         where = hashlib.sha256(centre.tobytes())
         store = Store()
         identity = [*self.identity, [len(site) for site in sites]]
-        identity += [who.hexdigest(), where.hexdigest(), centre.dtype.str]
+        identity += [who.hexdigest(), where.hexdigest()]
         content = store.content(identity)
         if content is not None:
-            return _squared(np.frombuffer(content, centre.dtype), len(centre))
+            return _squared(np.frombuffer(content, np.float64), len(centre))
         made = make()
         if self.keeps and (triangle := _triangle(made)) is not None:
             store.keep_content(identity, triangle.tobytes())
@@ -132,6 +132,7 @@ def _sha256(path: Path) -> str:
 def _packed(data: SiteData) -> dict[str, AnyArray] | None:
     moments = data.moments
     arrays = {"about": np.array(json.dumps(asdict(data.about))), "centre": data.centre}
+    arrays |= {"precision": np.array(moments.dtype.name)}
     arrays |= {"means": moments.means, "n_samples": moments.n_samples}
     if isinstance(moments, SiteRows):
         everybody = moments.as_they_are
@@ -158,13 +159,15 @@ def _unpacked(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
     about = About(**found | {"feature_names": tuple(found["feature_names"])})
     means, n_samples = arrays["means"], arrays["n_samples"]
     second_moments = np.stack([_squared(own, means.shape[1]) for own in arrays["triangles"]])
+    precision = np.dtype(str(arrays["precision"]))
     if "members" not in arrays:
-        return SiteData(SiteMoments(second_moments, means, n_samples), arrays["centre"], about)
+        moments = SiteMoments(second_moments, means, n_samples, precision)
+        return SiteData(moments, arrays["centre"], about)
     everybody = SiteMoments(second_moments, arrays["everybodys_mean"], n_samples.sum(keepdims=True))
     members = tuple(np.split(arrays["members"], np.cumsum(n_samples)[:-1]))
     rows = SiteRows(
         read,
-        second_moments.dtype,
+        precision,
         members,
         means,
         n_samples,

@@ -242,7 +242,7 @@ def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Pro
 
 def whole_second_moment(prepared: Prepared) -> FloatArray:
     """Centred second moment of every prepared row, float64."""
-    everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),))
+    everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),), products=prepared.X.dtype)
     return everybody.centred().pooled()
 
 

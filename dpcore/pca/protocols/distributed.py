@@ -183,7 +183,10 @@ def _first_on_sphere(draw: Draw) -> Spectrum:
     scales = draw.once(_scales_of_first)
     rng = draw.repetition.rng(Purpose.SITE_NOISE, draw.sites[0], _ALONE)
     exact = draw.moment_around(draw.once(_centre_of_first), 0)
-    return Spectrum(noisy_second_moment(exact, scales.moment, noise=draw.settings.noise, rng=rng))
+    noisy = noisy_second_moment(
+        exact, scales.moment, noise=draw.settings.noise, rng=rng, precision=draw.moments.dtype
+    )
+    return Spectrum(noisy)
 
 
 BY_HOLDER = AddedOnce(

@@ -13,7 +13,14 @@ from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.guarantees import Trust, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import Calibrate, NoiseScales, centre_of_sphere, noise_scales, noisy_mean
+from dpcore.pca.site import (
+    Calibrate,
+    NoiseScales,
+    add_noise,
+    centre_of_sphere,
+    noise_scales,
+    noisy_mean,
+)
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
@@ -97,7 +104,7 @@ class AddedOnce:
             rng=draw.repetition.rng(self.purpose),
             dtype=draw.precision,
         )
-        return Spectrum(_pooled_around(draw, self._centre(draw)) + noise)
+        return Spectrum(add_noise(_pooled_around(draw, self._centre(draw)), noise))
 
 
 def pooled_centre(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) -> FloatArray | None:
@@ -115,5 +122,5 @@ def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
         return draw.moment_around(centre)
     if centre is None:
         return draw.pooled_moment
-    less: FloatArray = draw.pooled_moment - np.outer(centre, centre).astype(draw.precision)
+    less: FloatArray = draw.pooled_moment - np.outer(centre, centre)
     return less

@@ -25,6 +25,7 @@ from dpcore.pca.protocols.entry import raw_row_bytes
 from dpcore.pca.protocols.guarantees import HOLDER
 from dpcore.pca.protocols.pooling import pooled_centre
 from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import add_noise
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,
@@ -127,8 +128,7 @@ def _noisy_matrix(draw: Draw) -> FloatArray:
         rng=draw.repetition.rng(Purpose.POOLED_NOISE, _STREAM),
         dtype=draw.precision,
     )
-    noise += matrix
-    return noise
+    return add_noise(matrix, noise)
 
 
 def _matrix(draw: Draw, settings: ReleaseSettings) -> FloatArray:
