@@ -7,16 +7,24 @@ import io
 import logging
 import weakref
 import zipfile
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpcore.data.held_tables import HeldTable, held_name
+from dpcore.errors import ParameterError
 from dpcore.experiments.cca.spec import CcaProblem
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.releases import Project
+from dpcore.releases.dictionary import Column, Dictionary
+from dpcore.releases.laboratory import Upload
 from dpcore.releases.verification import verify
 from pages.server import visitors_jobs
 from pages.sidebar import own_table
+from pages.use.own_data import limits as typed
 from pages.use.own_data import planning
 from pages.use.release.released import zipped
 from tests.pages.looking import Opener, alive, gone, sentences, texts
@@ -198,6 +206,50 @@ def test_a_page_says_in_a_sentence_what_a_table_is_too_small_for(open_page):
         assert bool(at.error or at.info) == bool(sentence)
 
 
+LEVEL = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1)
+LIMITS = st.tuples(*[st.floats(-1e9, 1e9)] * 2).map(sorted).filter(lambda e: e[1] - e[0] > 1e-6)
+
+
+@given(st.lists(LIMITS, min_size=1, max_size=4), st.lists(LEVEL, min_size=2, unique=True))
+def test_limits_of_a_file_come_back_from_what_is_typed(limits, levels):
+    columns = [Column(f"c{k}", *ends) for k, ends in enumerate(limits)]
+    dictionary = Dictionary((*columns, Column("kind", levels=tuple(levels))), title="T")
+    own = own_table.OwnTable(Upload("t.csv", dict.fromkeys(dictionary.keys, np.zeros(2))))
+    typed.begin(own, dictionary)
+    assert typed.dictionary_of(own) == dictionary
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [None, [], "x", {"a": None}, {"a": {"lower": 1}}, {"nobody": {"lower": "1"}},
+     {"a": {"limits": "x"}}],
+)  # fmt: skip
+def test_what_a_browser_sends_for_limits_is_not_believed(monkeypatch, sent):
+    own = own_table.OwnTable(Upload("t.csv", {"a": np.zeros(2)}))
+    typed.begin(own, None)
+    before = {name: dict(texts) for name, texts in own.limits.items()}
+    kept = {f"own_limits_{own.version}": SimpleNamespace(typed=sent)}
+    monkeypatch.setattr(typed.st, "session_state", kept)
+    typed.take_typed(own)
+    assert own.limits == before
+
+
+@pytest.mark.parametrize(
+    ("lower", "sentence"),
+    [("1,5", "a number such as -12.5"), ("1e999", "finite"), ("nan", "finite"), ("−1", "")],
+)
+def test_what_is_no_limit_is_said_by_its_column(lower, sentence):
+    own = own_table.OwnTable(Upload("t.csv", {"a": np.zeros(2)}))
+    typed.begin(own, None)
+    own.limits["a"] |= {"lower": lower, "upper": "9"}
+    if not sentence:
+        assert typed.dictionary_of(own).columns[0].lower == -1
+        return
+    with pytest.raises(ParameterError, match=sentence) as refused:
+        typed.dictionary_of(own)
+    assert "'a'" in str(refused.value)
+
+
 HOSTILE = {
     "no table": ("a.csv", b"\xff\xfe"),
     "empty": ("a.csv", b""),
@@ -218,7 +270,7 @@ def test_names_in_a_file_are_letters_alone(open_page):
     head = '"[foreign](http://foreign.example)",":red[foreign]"\n'
     at.file_uploader(key="own_file").upload("**foreign**.csv", f"{head}1,2\n".encode(), "").run()
     assert not at.exception and not any(alive(text) for text in texts(at))
-    assert "Not ready yet" in "".join(texts(at))
+    assert "Give limits for at least one column" in "".join(texts(at))
 
 
 def test_a_dictionary_of_another_table_changes_nothing(open_page):
