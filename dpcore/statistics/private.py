@@ -18,6 +18,9 @@ from dpcore.statistics.release import (
 
 # Sums and squares of values within such bounds are numbers too, whatever the values.
 LARGEST_END = 1e100
+# Bounds so close together, by themselves or for how far from 0 they are, leave doubles no digits
+# for what is between them, or their square none at all: 2^20 numbers are the fewest.
+_NARROWEST, _NARROWEST_SHARE = 1e-100, 2.0**-32
 
 
 def into_bounds(
@@ -46,6 +49,29 @@ def into_bounds(
         constraint = f"finite, within {LARGEST_END:g} of 0, the first below the second"
         raise ParameterError(parameter, constraint, bounds)
     return np.clip(values, low, high), (low, high)
+
+
+def above_low(
+    values: ArrayLike, bounds: tuple[ArrayLike, ArrayLike], *, minimum: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """x - a of each value x in [a, b], shape (n_columns, n_samples) or (n_samples,); a; and b - a.
+
+    What sums of these are rounded by is small beside b - a, and so beside what one person does;
+    far from 0 that of sums of x is not. Along columns that lie side by side NumPy adds pairwise.
+
+    Raises `ParameterError` as `into_bounds`, and where b is too near to a for double precision.
+    """
+    values, (low, high) = into_bounds(values, bounds, minimum=minimum)
+    width = high - low
+    farthest = np.maximum(abs(low), abs(high))
+    if not np.all(width >= np.maximum(_NARROWEST, _NARROWEST_SHARE * farthest)):
+        raise ParameterError(
+            "bounds",
+            f"apart by {_NARROWEST:g} and by {_NARROWEST_SHARE:.1g} of their distance from 0, "
+            "for double precision to hold what is between them",
+            bounds,
+        )
+    return np.ascontiguousarray((values - low).T), low, width
 
 
 def clipping_bias(
@@ -103,19 +129,22 @@ def private_mean(
     Raises
     ------
     ParameterError
-        If the values are empty or not finite, the bounds not increasing, the budget outside its
-        range, or the mechanism unknown.
+        If the values are empty or not finite, the bounds not increasing or so near to each other
+        that double precision has no digits between them, the budget outside its range, or the
+        mechanism unknown.
     """
-    values, bounds = into_bounds(values, bounds, minimum=1)
+    above, low, width = above_low(values, bounds, minimum=1)
+    n_samples = above.shape[-1]
     return release(
         "mean",
-        values.mean(axis=0),
-        replace_one_sensitivity("mean", len(values), bounds),
+        above.mean(axis=-1),
+        replace_one_sensitivity("mean", n_samples, (0.0, width)),
         ONE_VALUE,
         PrivacyBudget(epsilon, delta),
         mechanism,
-        n_samples=len(values),
-        possible=bounds if clip_to_range else None,
+        n_samples=n_samples,
+        above=low,
+        possible=(low, low + width) if clip_to_range else None,
         rng=rng,
     )
 
@@ -146,16 +175,16 @@ def private_variance(
     ParameterError
         As in `private_mean`.
     """
-    values, bounds = into_bounds(values, bounds, minimum=2)
-    width = bounds[1] - bounds[0]
+    above, _, width = above_low(values, bounds, minimum=2)
+    n_samples = above.shape[-1]
     return release(
         "variance",
-        values.var(axis=0),
-        replace_one_sensitivity("variance", len(values), bounds),
+        above.var(axis=-1),
+        replace_one_sensitivity("variance", n_samples, (0.0, width)),
         ONE_VALUE,
         PrivacyBudget(epsilon, delta),
         mechanism,
-        n_samples=len(values),
+        n_samples=n_samples,
         possible=(np.zeros_like(width), width**2 / 4) if clip_to_range else None,
         rng=rng,
     )

@@ -196,17 +196,22 @@ def release(
     mechanism: str,
     *,
     n_samples: int,
+    above: float | FloatArray = 0.0,
     possible: tuple[ArrayLike, ArrayLike] | None,
     rng: np.random.Generator,
 ) -> PrivateStatistic:
-    """Add the noise, say what it promises, and post-process if asked to."""
+    """Add the noise, say what it promises, and post-process if asked to.
+
+    above: Public. What `exact` is measured from; added when the noise is there, so that its digits
+        round what has been released.
+    """
     n_columns = int(np.size(sensitivity))
     unit = unit_scale(budget, mechanism, moves, n_columns)
     scale = np.asarray(sensitivity) * unit
     # A histogram has one scale a column and several entries.
     entries = scale.reshape(scale.shape + (1,) * (np.ndim(exact) - scale.ndim))
     draw = rng.laplace if mechanism == "laplace" else rng.normal
-    value = exact + entries * draw(size=np.shape(exact))
+    value = above + (exact + entries * draw(size=np.shape(exact)))
     if possible is not None:
         value = np.clip(value, *possible)
     return PrivateStatistic(

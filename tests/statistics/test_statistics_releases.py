@@ -11,6 +11,7 @@ from dpcore.statistics import (
     clipping_bias,
     error_law,
     people_needed,
+    private,
     private_histogram,
     private_mean,
     private_variance,
@@ -154,3 +155,48 @@ def test_planning_refusals():
         error_law("laplace", 0)
     with pytest.raises(ParameterError, match="^statistic must be"):
         clipping_bias([1.0], bounds=(0, 1), statistic="median")
+
+
+@pytest.mark.parametrize("release", [private_mean, private_variance])
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_one_person_moves_what_noise_is_added_to_by_the_sensitivity_far_from_0(
+    release, columns, rng, monkeypatch
+):
+    """Sums of 10^6 numbers near 10^9 are rounded by more than one of them is moved."""
+    exact = []
+
+    def watched(name, statistic, *rest, **named):
+        exact.append(np.asarray(statistic))
+        return release_of(name, statistic, *rest, **named)
+
+    release_of = private.release
+    monkeypatch.setattr(private, "release", watched)
+    low, n_samples = 1e9, 10**6
+    values = low + rng.random((n_samples, *columns))
+    for last in (low, low + 1):
+        values[-1] = last
+        found = release(values, bounds=(low, low + 1), epsilon=1, rng=rng)
+    moved = abs(exact[1] - exact[0])
+    assert np.all(moved <= found.sensitivity * (1 + 1e-6))
+    if release is private_mean:
+        assert np.all(moved >= found.sensitivity * (1 - 1e-6))
+        np.testing.assert_allclose(found.value, values.mean(axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize("release", [private_mean, private_variance])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (1.7e18, 1.7e18 + 86400),
+        (-1e15, -1e15 + 1),
+        (0, 1e-200),
+        (1e-180, 2e-180),
+        (1e9, [1e9 + 0.1]),
+    ],
+)
+def test_ranges_without_digits_in_double_precision_are_refused(release, bounds, rng):
+    """At 1.7e18, nanoseconds since 1970, numbers are 256 apart: more than the noise of many people.
+    The square of 1e-200 is 0, and so was the noise of a variance."""
+    values = np.full((10, 1), bounds[0])
+    with pytest.raises(ParameterError, match="bounds must be .* for double precision to hold"):
+        release(values, bounds=bounds, epsilon=1.0, rng=rng)
