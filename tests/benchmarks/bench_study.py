@@ -148,7 +148,10 @@ def kills(times: int, seed: int = 0) -> None:
                 each.kill()
                 each.wait()
             check_ledgers(folder, plan)
-            print(f"study {studies}: {state['phase']}, attempt {state['attempt']}, {done} kills")
+            why = f" ({state['why']})" if state["why"] else ""
+            print(
+                f"study {studies}: {state['phase']}{why}, attempt {state['attempt']}, {done} kills"
+            )
             assert state["phase"] in ("done", "failed"), "a study hangs"
 
 
