@@ -281,7 +281,8 @@ class Draw:
             return np.zeros(self.moments.n_features)
         weights = self.moments.weights
         left = float(np.linalg.norm(weights * [scales.mean for scales in self.scales]))
-        return centre_of_sphere(weights @ self.noisy_means, self.moments.half_widths, sigma=left)
+        mean, rows = weights @ self.noisy_means, self.moments
+        return centre_of_sphere(mean, rows.half_widths, sigma=left, image_shape=rows.image_shape)
 
     def _noisy_means(self) -> FloatArray | None:
         if self.of_sites.mean_share == 0:

@@ -27,7 +27,7 @@ from dpcore.privacy import (
     mean_weight,
     published_sigma,
 )
-from dpcore.spectra import PublicBasis, Spectrum
+from dpcore.spectra import PublicBasis, Spectrum, cosine_basis, denoise_mean
 
 
 @dataclass(frozen=True)
@@ -138,16 +138,22 @@ def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> F
 
 
 def centre_of_sphere(
-    noisy_mean: FloatArray, half_widths: FloatArray | None = None, *, sigma: float = 0.0
+    noisy_mean: FloatArray,
+    half_widths: FloatArray | None = None,
+    *,
+    sigma: float = 0.0,
+    image_shape: tuple[int, int] | None = None,
 ) -> FloatArray:
     """The point that rows are taken around, from a noisy mean and public numbers alone.
 
-    In the box of rows that have one it is the point next to the noisy mean: what leads out of it
-    is known to be noise. Elsewhere the mean is drawn towards the public middle by the share of its
-    squared length that is noise, of scale `sigma` in each entry, as James & Stein (1961) do it, and
-    cut to the unit ball: nearer to the rows' mean on average wherever that is, and the middle
-    itself where all is noise.
+    The mean of pictures is denoised first (`dpcore.spectra.denoise_mean`). In the box of rows that
+    have one it is the point next to the noisy mean: what leads out of it is known to be noise.
+    Elsewhere the mean is drawn towards the public middle by the share of its squared length that is
+    noise, of scale `sigma` in each entry, as James & Stein (1961) do it, and cut to the unit ball:
+    nearer to the rows' mean on average wherever that is, and the middle itself where all is noise.
     """
+    if image_shape is not None and sigma > 0:
+        noisy_mean, sigma = denoise_mean(noisy_mean, sigma, cosine_basis(image_shape)), 0.0
     if half_widths is not None:
         return np.clip(noisy_mean, -half_widths, half_widths)
     squared = float(noisy_mean @ noisy_mean)

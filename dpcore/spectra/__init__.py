@@ -1,6 +1,12 @@
 """Second moments, denoising, leading eigenpairs, captured energy, principal angles."""
 
-from dpcore.spectra.denoise import COLUMNS, PublicBasis, cosine_basis, denoise
+from dpcore.spectra.denoise import (
+    COLUMNS,
+    PublicBasis,
+    cosine_basis,
+    denoise,
+    denoise_mean,
+)
 from dpcore.spectra.eigen import (
     few_of_many,
     leading_eigenpairs,
@@ -32,6 +38,7 @@ __all__ = [
     "cosine_basis",
     "cumulative_energy",
     "denoise",
+    "denoise_mean",
     "few_of_many",
     "leading_eigenpairs",
     "leading_eigenpairs_of_many",

@@ -48,6 +48,10 @@ knows more than either and than their mean: pictures are smooth *and* their corn
 under the fitted curve the energy beyond three quarters of all waves down and across is below a
 half of the error that is left below them, it is taken for noise, which halves the work.
 
+**Means.** A noisy mean of pictures goes the same way (`denoise_mean`): its cosines are
+N(0, alpha g_i) and their noise N(0, sigma^2), (alpha, b, f_0) maximise the likelihood on a grid,
+and each is multiplied by alpha g_i / (alpha g_i + sigma^2).
+
 **Privacy.** All this reads M, sigma, the shape of the noise and public bases, so it is
 post-processing: whatever (epsilon, delta) M has, A^ has. It stays true only while nothing exact
 enters: not the diagonal of A, not the mean of the rows, not another site's matrix.
@@ -85,6 +89,7 @@ _NOISE_SHAPES = ("triangle", "isometric")
 _EXPONENTS = np.arange(0.0, 6.01, 0.25)
 _OFFSETS = (0.5, 1.0, 2.0, 4.0)
 _FIT_STEPS = 3
+_HEIGHTS = 40  # of curves of means
 # Of the noise that is left in the mean of a diagonal: below it a curve's height is not told from 0.
 _LEAST_HEIGHT = 1e-3
 # k: variances scatter about a curve by so many of its heights, squared.
@@ -336,6 +341,52 @@ def denoise(
     for basis in bases[1:]:
         entries = _after_next(entries, noisy, basis, sigma, noise)
     return entries.answer()[0]
+
+
+def denoise_mean(noisy: FloatArray, sigma: float, basis: PublicBasis) -> FloatArray:
+    """The posterior mean of the mean of rows, given the noisy one and how noisy it is.
+
+    Promise: post-processing, as `denoise`.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_features,)
+    sigma : float
+        Standard deviation of the noise in each entry.
+    basis : PublicBasis
+        With frequencies, beyond which squares are expected to fall like a power.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        `noisy` itself where `sigma` is 0.
+
+    Raises
+    ------
+    ParameterError
+        If the basis has no frequencies or is of another number of features.
+    """
+    if basis.frequencies is None or basis.n_features != len(noisy):
+        asked = f"of n_features={len(noisy)} entries, with frequencies"
+        raise ParameterError("basis", asked, f"{basis.name}: {basis.n_features}")
+    if sigma == 0:
+        return noisy
+    entries: FloatArray = np.asarray(noisy, dtype=np.float64)
+    for factor in reversed(basis.factors):
+        entries = (factor @ entries.reshape(-1, factor.shape[1]).T).ravel()
+    grouping, sizes, shapes, of_vectors = basis.curves
+    squares, variance = grouping @ entries**2, sigma**2
+    # The likeliest curve is no higher than all squares together, and far below the noise is none.
+    most = max(float(squares.sum()), variance)
+    heights = np.geomspace(variance / len(noisy), most, _HEIGHTS)
+    expected = variance + heights[:, None, None] * shapes
+    misfit = (sizes * np.log(expected) + squares / expected).sum(axis=2)
+    height, curve = np.unravel_index(int(np.argmin(misfit)), misfit.shape)
+    signal = heights[height] * of_vectors[curve]
+    entries = entries * (signal / (signal + variance))
+    for factor in reversed(basis.factors):
+        entries = (factor.T @ entries.reshape(-1, len(factor)).T).ravel()
+    return entries
 
 
 class _Entries(NamedTuple):

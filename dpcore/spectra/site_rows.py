@@ -67,6 +67,8 @@ class SiteRows(AtSites):
         mean is taken. None where only the length is bounded.
     parts : Parts
         The views of a person, where each gets a length of its own; else the whole row gets 1.
+    image_shape : (height, width), or None
+        Public: of pictures whose pixels are the columns.
     shelf : Shelf
         Where moments around a centre may be found.
     known : list of SiteMoments
@@ -80,6 +82,7 @@ class SiteRows(AtSites):
     n_samples: IntArray
     half_widths: FloatArray | None = None
     parts: Parts = WHOLE
+    image_shape: tuple[int, int] | None = None
     shelf: Shelf = field(default_factory=lambda: _no_shelf)
     known: list[SiteMoments] = field(default_factory=list)
 
@@ -91,6 +94,7 @@ class SiteRows(AtSites):
         half_widths: FloatArray | None = None,
         *,
         parts: Parts = WHOLE,
+        image_shape: tuple[int, int] | None = None,
     ) -> SiteRows:
         """Rows that are read, and not copied, whenever moments are asked for.
 
@@ -104,7 +108,7 @@ class SiteRows(AtSites):
         members = tuple(np.sort(site) for site in sites)
         counts = np.array([len(site) for site in sites], dtype=np.int64)
         means = _sums_within_bound(rows, box, members) / counts[:, None]
-        return cls(_InMemory(rows), rows.dtype, members, means, counts, box, parts)
+        return cls(_InMemory(rows), rows.dtype, members, means, counts, box, parts, image_shape)
 
     @property
     def rows(self) -> FloatArray:

@@ -7,7 +7,14 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.spectra import COLUMNS, PublicBasis, captured_energy, cosine_basis, denoise
+from dpcore.spectra import (
+    COLUMNS,
+    PublicBasis,
+    captured_energy,
+    cosine_basis,
+    denoise,
+    denoise_mean,
+)
 from dpcore.spectra.eigen import leading_eigenpairs
 
 SHAPES = ["isometric", "triangle"]
@@ -242,3 +249,19 @@ def test_a_basis_that_is_none_is_refused():
         PublicBasis("short", (np.eye(2),), bands=np.zeros(3, dtype=int))
     with pytest.raises(ParameterError, match="frequencies"):
         PublicBasis("short", (np.eye(2),), np.zeros(3))
+
+
+def test_a_smooth_mean_is_told_from_noise(rng):
+    basis = cosine_basis((9, 11))
+    down, across = (np.sin(np.pi * (np.arange(size) + 0.5) / size) for size in (9, 11))
+    exact = np.outer(down, across).ravel() / 10
+    draws = [exact + 0.05 * rng.standard_normal(99) for _ in range(50)]
+    before = np.mean([error(each, exact) ** 2 for each in draws])
+    after = np.mean([error(denoise_mean(each, 0.05, basis), exact) ** 2 for each in draws])
+    assert after < 0.3 * before
+    np.testing.assert_array_equal(denoise_mean(exact, 0.0, basis), exact)
+    np.testing.assert_allclose(denoise_mean(exact, 1e-9, basis), exact, atol=1e-8)
+    drowned = denoise_mean(draws[0], 1e3, basis)
+    assert np.linalg.norm(drowned) < 0.1 * np.linalg.norm(draws[0])
+    with pytest.raises(ParameterError, match="basis must be of n_features=99"):
+        denoise_mean(exact, 0.1, COLUMNS)

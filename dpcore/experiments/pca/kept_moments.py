@@ -22,6 +22,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.data import Prepared
+from dpcore.data.catalog import entry_of
 from dpcore.data.loading import dataset_files
 from dpcore.errors import DataUnavailable
 from dpcore.experiments.engine.result_store import Store
@@ -58,7 +59,9 @@ def kept_or_made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     if not isinstance(made.moments, SiteRows):
         return made
     around = _Centred([f"{_KIND} around a centre", key.data, digests])
-    return replace(made, moments=replace(made.moments, read=rows, shelf=around))
+    shape = entry_of(key.dataset).image_shape
+    known = replace(made.moments, read=rows, shelf=around, image_shape=shape)
+    return replace(made, moments=known)
 
 
 def keeping(problem: Problem) -> Problem:

@@ -170,7 +170,8 @@ def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     prepared = read()
     sites = sites_of(key, prepared)
     if key.preparation == "sphere":
-        rows = SiteRows.of(prepared.X, sites, prepared.half_widths)
+        shape = prepared.image_shape
+        rows = SiteRows.of(prepared.X, sites, prepared.half_widths, image_shape=shape)
         return SiteData(rows, rows.as_they_are.means[0], About.of(prepared))
     moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
@@ -220,8 +221,8 @@ def _within_public_subspace(
     if key.preparation != "sphere":
         # A projection lengthens no row, but its rounding may.
         rows, _ = shorten(rows, 1.0)
-    # What was between limits is turned.
-    projected = replace(prepared, X=rows, half_widths=None)
+    # What was between limits is turned, and coordinates are no pixels.
+    projected = replace(prepared, X=rows, half_widths=None, image_shape=None)
     within = build_problem(replace(key, reference="sites"), projected)
     return replace(without, moments=within.moments, basis=basis)
 

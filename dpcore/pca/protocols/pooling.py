@@ -113,7 +113,8 @@ def pooled_centre(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) ->
         return mean
     if mean is None:
         return np.zeros(draw.moments.n_features)
-    return centre_of_sphere(mean, draw.moments.half_widths, sigma=sigma)
+    rows = draw.moments
+    return centre_of_sphere(mean, rows.half_widths, sigma=sigma, image_shape=rows.image_shape)
 
 
 def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
