@@ -9,9 +9,11 @@ from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
+from pages.server.first_paint import FirstPaint
 from pages.server.memory import keep_flat
 from pages.server.public_demo import restrict_server
 
@@ -27,12 +29,14 @@ if __name__ == "__main__":
     from pages.widgets.figure_tools.under_charts import figure_tools
     from pages.widgets.messages import say_trouble
 
+    page = st.navigation(links(), position="top")
     st.set_page_config(
         page_title="DP-PCA Lab",
         page_icon=str(Path(__file__).parent / "assets" / "icon.png"),
         layout="wide",
+        # The first page is its figure, as wide as the window; its settings are a click away.
+        initial_sidebar_state="collapsed" if place_at(page.url_path).is_default else "auto",
     )
-    page = st.navigation(links(), position="top")
     with page_lock.taken():
         address.read()
         asked = address.corrected()
@@ -68,4 +72,4 @@ else:
     restrict_server()
     # The first visitor's browser is busy with Streamlit itself for a second: time to import.
     threading.Thread(target=import_module, args=("pages.server.preload",), daemon=True).start()
-    app = st.App(__file__)
+    app = st.App(__file__, middleware=[Middleware(FirstPaint)])

@@ -33,7 +33,7 @@ SHOWN_OF_DIRECTIONS = ("what it responds to", "weights")
 SHOWN_OF_PEOPLE = ("groups: pair 1 against pair 2", "correlation: one view against the other")
 CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
-PLAYGROUND: dict[str, Parameter] = {
+PLAY: dict[str, Parameter] = {
     "ask_sites": Switch(
         "Ask the sites of DPdisPCA once more",
         help="Each decomposes the whole of its noisy matrix: some seconds in all.",
@@ -237,7 +237,7 @@ STORY: dict[str, Parameter] = {
 }
 EXPLORE = (
     STORY
-    | of_page("playground", PLAYGROUND)
+    | of_page("play", PLAY)
     | of_page("eigen_images", EIGEN_IMAGES)
     | of_page("sample_complexity", SAMPLE_COMPLEXITY)
     | of_page("statistics", STATISTICS)

@@ -21,7 +21,7 @@ FIRST: dict[str, Parameter] = {
     "dataset": OneOf(
         "selectbox",
         "Data set",
-        "digits",
+        "mnist-small",
         # Named as the address names them, so that ?dataset=mnist works on any machine.
         lambda: (*(entry.name for entry in NUMERIC), *own_table.names()),
         label=own_table.shown_name,
@@ -30,7 +30,7 @@ FIRST: dict[str, Parameter] = {
     "protocols": OneOf(
         "pills",
         "Protocols",
-        ["dpdis", "full", "local", "pooled"],
+        ["dpdis", "local", "pooled"],
         between_sites,
         label=title_of,
         several=True,
@@ -47,7 +47,8 @@ FIRST: dict[str, Parameter] = {
     "delta": OneOf(
         "select_slider",
         "δ, a slack on every probability",
-        1e-2,
+        # At most one in ten times the people of the data set that a visitor meets first.
+        1e-5,
         DELTAS,
         help="What is e^ε times as likely may be likelier by δ besides. It is not the chance that "
         "the odds move further: under Gaussian noise they do more often, and the card says how "
@@ -158,7 +159,7 @@ DRAWS: dict[str, Parameter] = {
     "repetitions": Number("slider", "Draws of the noise", 10, low=1, high=MOST_REPETITIONS),
     "compare": Switch("Compare with the published choices"),
 }
-# The address's part of the table on the Playground: never drawn where one can see it.
+# The address's part of the table of limits on Play: never drawn where one can see it.
 LIMITS: dict[str, Parameter] = {
     "limits": Limits(
         "text_input",

@@ -24,7 +24,7 @@ from pages.server import frames_cache, result_cache
 from pages.server.frames_cache import Frame, Missing
 from pages.sidebar.selection import Selection, defaults_for, selected
 from pages.widgets import session_ledger
-from pages.widgets.energy_explorer.frames import along_epsilon, control, payload
+from pages.widgets.energy_explorer.frames import along_epsilon, control, met, payload
 from pages.widgets.figure_tools.small_type import OPEN, headline
 
 _OWN = (
@@ -32,7 +32,9 @@ _OWN = (
     "and for nobody who may not see its rows."
 )
 # Pages that show a run along ε, and one that shows two of them.
-EXPLORED, SIDE_BY_SIDE = ("playground", "eigen_images"), "deck"
+EXPLORED, SIDE_BY_SIDE = ("play", "eigen_images"), "deck"
+# Of so many runs a file has the people: enough to see them boil, few enough to mail.
+_RUNS_OF_PEOPLE = 3
 _HERE = Path(__file__).parent
 _WIDGETS = _HERE.parent / "widgets"
 _EXPLORER = _WIDGETS / "energy_explorer"
@@ -62,7 +64,9 @@ class View:
 
     def data(self) -> dict[str, Any]:
         """All of it for the browser."""
-        return payload(self.spec, self.dataset, self.frames()[0], len(self.specs))
+        rounds = frames_cache.rounds(self.specs)[:_RUNS_OF_PEOPLE]
+        people = {"rounds": [met(self.spec, self.dataset, each) for each in rounds]}
+        return payload(self.spec, self.frames()[0], len(self.specs)) | people
 
     def guarantees(self) -> list[str]:
         """What each release promises at the pinned ε, those that promise the same together, and

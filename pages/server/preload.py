@@ -4,7 +4,7 @@ import gc
 from importlib import import_module
 
 from dpcore.data import load_dataset
-from pages.explore.playground import answer, message_sizes  # noqa: F401
+from pages.explore.play import answer, message_sizes  # noqa: F401
 from pages.parameters.sidebar import DEFAULTS
 from pages.server import result_cache
 from pages.sidebar import address  # noqa: F401

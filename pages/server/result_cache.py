@@ -61,6 +61,8 @@ def one_blas_thread() -> None:
     threadpool_limits(limits=1, user_api="blas")
 
 
+# Called with the spec, the repetition and what the draw found, while its components are there.
+each_draw: list[Callable[[RunSpec, int, dict[str, Subspace]], None]] = []
 # Data sets and site moments in memory, for pages and for the jobs that run beside them.
 # A class may have a seed each, and a seed is a split of its own.
 problems = Problems(
@@ -273,6 +275,8 @@ def _run_cell(
     def keep(found: list[dict[str, Subspace]]) -> None:
         if repetition == 0:  # the one that pages show
             _subspaces(spec, repetition, make=lambda: found[0])
+        for see in each_draw:
+            see(spec, repetition, found[0])
 
     found = problems(spec.problem_key(repetition))
     found = keeping(found) if keeps else found

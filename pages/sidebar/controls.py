@@ -28,7 +28,6 @@ from pages.widgets.charts import is_dark
 
 _UNSEEN = "controls_out_of_sight"
 _TOP = "_page_top"
-_LOOK = (Path(__file__).parent / "shell.css").read_text(encoding="utf-8")
 _MARK = (Path(__file__).parents[2] / "assets" / "mark.svg").read_text(encoding="utf-8")
 
 
@@ -172,17 +171,23 @@ def _is_given(dataset: DatasetStatus) -> bool:
 
 def _page_top(place: Place) -> DeltaGenerator:
     """The page's title; the place beside it where epsilon is drawn."""
-    st.html(f"<style>{_LOOK}</style>")
     st.logo(_MARK.replace("currentColor", ink(is_dark())), size="large", link=None)
     top = st.container(key="page_top", horizontal=True, vertical_alignment="center", gap="large")
     page = page_of(place)
     top.title(page.title, anchor=False, width="content")
     st.session_state[_TOP] = top
-    if len(page.parts) > 1:
-        with st.container(key="page_parts", horizontal=True, gap="small"):
-            for part_of_page in page.parts:
-                st.page_link(page_path(part_of_page), label=PAGES[part_of_page].title)
+    if not place.is_default:  # which begins with its figure, and has them below it
+        link_parts(place)
     return top
+
+
+def link_parts(place: Place) -> None:
+    """Links to the parts of a place's page, where there are several."""
+    parts = page_of(place).parts
+    if len(parts) > 1:
+        with st.container(key="page_parts", horizontal=True, gap="small"):
+            for name in parts:
+                st.page_link(page_path(name), label=PAGES[name].title)
 
 
 def beside_title() -> DeltaGenerator:

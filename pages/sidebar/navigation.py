@@ -13,7 +13,7 @@ from streamlit.navigation.page import StreamlitPage
 from pages.parameters.sidebar import FIRST
 
 _ROOT = Path(__file__).parents[2]
-DEFAULT_PAGE = "playground"
+DEFAULT_PAGE = "play"
 _RUN = (*FIRST, "advanced", "draws")
 
 
@@ -52,9 +52,9 @@ class Place:
 
 _EXPLORE = (
     Place(
-        "playground",
-        "Playground",
-        "Pick data, protocols and ε; see what private distributed PCA keeps, at once.",
+        "play",
+        "Play",
+        "Ten people rebuilt from private components: drag ε and see what survives.",
         # Its ε is on the page, where what follows it is.
         _run_without("epsilon"),
     ),
@@ -215,7 +215,7 @@ class Page:
 
 
 WEBSITE = (
-    Page("Play", "", ("playground", "eigen_images", "tradeoffs", "bytes")),
+    Page("Play", "", ("play", "eigen_images", "tradeoffs", "bytes")),
     Page("What ε promises", "Learn", ("promise",)),
     Page("How it works", "Learn", ("algorithm",)),
     Page("Break it", "Learn", ("audit",)),
@@ -229,7 +229,7 @@ WEBSITE = (
 )
 _PAGE_OF = {part: page for page in WEBSITE for part in page.parts}
 # Addresses that pages had once, and the places that are shown there now.
-MOVED = {"start": "stories"}
+MOVED = {"start": "stories", "playground": "play"}
 
 
 def page_of(place: Place) -> Page:

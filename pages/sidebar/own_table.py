@@ -40,13 +40,14 @@ class OwnTable:
     dictionary: That it is read by, once there is one.
     held: Its rows for the laboratory, by that dictionary.
     reading: What was met in them.
-    limits: What was typed so far about each column, by field.
+    limits, mounted: The table of limits as it was typed so far, and as its editor began.
     asked: What one row is, so far, as a dictionary's file has it, and the title.
-    version: Of the controls, which begin anew with another dictionary; no two tables share one.
+    version: Of the controls, which begin anew with another dictionary.
     """
 
     upload: Upload
-    limits: dict[str, dict[str, str]] = field(default_factory=dict)
+    limits: Any = None
+    mounted: Any = None
     asked: dict[str, Any] = field(default_factory=dict)
     version: int = 0
     dictionary: Dictionary | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pages.stories.findings import (
     CHANCE,
@@ -77,7 +77,9 @@ def _choice_of(story: Story, value: float) -> int:
 
 
 NO_STORY = "none"
-STORIES: dict[str, Story] = {
+# What every story is told on: its question and the ends of its choices are about these people.
+_GROUND: dict[str, object] = {"dataset": "digits", "delta": 1e-2}
+_TOLD: dict[str, Story] = {
     "people": Story(
         title="More people",
         settings={"people": 50, "protocols": ["dpdis", "pooled"]},
@@ -281,3 +283,6 @@ STORIES: dict[str, Story] = {
         ends_on="ledger",
     ),
 }  # fmt: skip
+STORIES = {
+    name: replace(story, settings=_GROUND | dict(story.settings)) for name, story in _TOLD.items()
+}

@@ -14,7 +14,7 @@ from streamlit.runtime.state.session_state_proxy import get_session_state
 
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.spec import RunSpec
-from pages.parameters.sidebar import DEFAULTS, SIDEBAR
+from pages.parameters.sidebar import SIDEBAR
 from pages.parameters.table import ask, known
 from pages.server import result_cache
 from pages.sidebar.controls import set_controls
@@ -207,7 +207,7 @@ def _rows(spec: RunSpec) -> Sequence[Row]:
 def spec_of(story: Story, seed: int, moved: Mapping[str, object] | None = None) -> RunSpec:
     """A story's settings as a run, with the visitor's seed and some controls moved."""
     statuses = result_cache.dataset_statuses()
-    dataset = next(status for status in statuses if status.name == DEFAULTS["dataset"])
+    dataset = next(status for status in statuses if status.name == story.settings["dataset"])
     values = defaults_for(dataset) | dict(story.settings) | {"seed": seed} | dict(moved or {})
     del values["dataset"]
     return selected(dataset, values).spec

@@ -82,7 +82,7 @@ def watch(
     st.fragment(_watch, run_every=every)(page, job, draw, noun, goes_on)
 
 
-def point_clicked(page: str = "playground") -> None:
+def point_clicked(page: str = "play") -> None:
     """From a callback that has set the controls: go to the page that shows them."""
     st.session_state[_CLICKED] = page
 

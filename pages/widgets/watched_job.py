@@ -30,7 +30,7 @@ _MOST_ROWS = 100_000
 _UNASKED_SECONDS = 3
 _UNASKED = "_unasked"
 # Numbers in a data set up to which an answer is there before one would press a button.
-_AT_ONCE = 200_000
+_AT_ONCE = 2_000_000
 _POLL_SECONDS = 0.3
 _STOOD = "_{}_stood"
 

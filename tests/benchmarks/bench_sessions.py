@@ -70,7 +70,7 @@ async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: in
                 shown = await tab.run(epsilon=epsilon, **others)
             else:
                 shown = await tab.release(epsilon)
-            [slider] = json.loads(shown.handed.get("energy_slider", "[{}]"))
+            [slider] = json.loads(shown.handed.get("energy_explorer", "[{}]"))
             stands_at = slider.get("epsilon")
             # A browser that has every frame is sent none, and charts may follow the answer.
             if not shown.is_answered or stands_at != epsilon:

@@ -75,9 +75,9 @@ BUGS: tuple[PlantedBug, ...] = (
         ("tests/privacy/test_ledger.py", "tests/experiments/test_charge_keys.py"),
     ),
     PlantedBug(
-        "playground-forgets-to-pay",
+        "play-forgets-to-pay",
         "whatever is shown is charged",
-        "pages/explore/playground/answer.py",
+        "pages/explore/play/answer.py",
         "        session_ledger.pay_run(spec, spec.repetitions)\n        rows",
         "        rows",
         ("tests/pages/every_page/test_what_is_shown_is_paid.py",),

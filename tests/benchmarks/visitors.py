@@ -117,8 +117,8 @@ class Visitor:
         await self.send(message)
 
     async def release(self, epsilon: float) -> Shown:
-        """Let go of the Playground's slider, and what is drawn for it to its end."""
-        identity, part = self._components["energy_slider"]
+        """Let go of the slider of Play, and what is drawn for it to its end."""
+        identity, part = self._components["energy_explorer"]
         message = BackMsg()
         state = message.rerun_script
         state.page_name, state.fragment_id = self._page, part

@@ -9,15 +9,13 @@ ACCEPTED: tuple[tuple[str, str], ...] = ()
 
 OPTIONS = "{resultTypes: ['violations'], preload: false, iframes: false}"
 # axe-core does not look at letters in a drawing: a chart's axes, titles and legend.
-_COLOURS = r"""
+PALE = r"""() => {
     const parse = colour => colour.match(/[\d.]+/g).map(Number)
     const light = rgb => {
         const [r, g, b] = rgb.map(part => part / 255).map(
             part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
     }
-"""
-_PALE = r"""
     const app = getComputedStyle(document.querySelector('[data-testid=stApp]') ?? document.body)
     const page = parse(app.backgroundColor)
     const letters = '.xtick text, .ytick text, .legendtext, [class*=title] text, text[class*=title]'
@@ -29,36 +27,11 @@ _PALE = r"""
         const [low, high] = [light(ink), light(page)].sort((x, y) => x - y)
         return (high + 0.05) / (low + 0.05) < 4.5
     }).map(text => text.textContent)
-"""
-
-
-# Nor at a button that cannot be pressed now: quieter than others, it is still to be read.
-_FAINTEST = 1.5
-_UNREADABLE = r"""
-    const behind = each => {
-        for (let at = each; at; at = at.parentElement) {
-            const [r, g, b, alpha = 1] = parse(getComputedStyle(at).backgroundColor)
-            if (alpha === 1) return [r, g, b]
-        }
-        return [255, 255, 255]
-    }
-    const buttons = [...document.querySelectorAll('button:disabled')].filter(
-        each => each.checkVisibility() && each.innerText.trim())
-    return buttons.filter(button => {
-        const letters = [...button.querySelectorAll('p')].at(-1) ?? button
-        const [r, g, b, alpha = 1] = parse(getComputedStyle(letters).color)
-        const paper = behind(button)
-        const ink = [r, g, b].map((part, k) => part * alpha + paper[k] * (1 - alpha))
-        const [low, high] = [light(ink), light(paper)].sort((x, y) => x - y)
-        return (high + 0.05) / (low + 0.05) < faintest
-    }).map(button => button.innerText)
-"""
+}"""
 
 
 def faults(page: Any) -> list[str]:
-    """Serious and critical breaches of axe-core; letters in charts that are too pale, and those of
-    buttons that cannot be read.
-    """
+    """Serious and critical breaches of axe-core, and letters in charts that are too pale."""
     from axe_playwright_python.base import AXE_SCRIPT
 
     page.evaluate(AXE_SCRIPT)
@@ -70,11 +43,7 @@ def faults(page: Any) -> list[str]:
         for node in rule["nodes"]
         if not any(rule["id"] == name and part in node["html"] for name, part in ACCEPTED)
     ]
-    serious += [
-        f"unreadable: {text}"
-        for text in page.evaluate(f"faintest => {{{_COLOURS}{_UNREADABLE}}}", _FAINTEST)
-    ]
-    return serious + [f"pale: {text}" for text in page.evaluate(f"() => {{{_COLOURS}{_PALE}}}")]
+    return serious + [f"pale: {text}" for text in page.evaluate(PALE)]
 
 
 # What the keyboard reaches and nobody would see that it is there: neither it nor what it is in

@@ -11,7 +11,7 @@ from tests.browser.conftest import pages_of, settle
 from tests.browser.reachable import faults
 
 FEW = "repetitions=2&seed=43"
-CURVE, STRIP, SLIDE = ".curve svg[role=img]", ".strip.private canvas", ".slide:not([hidden])"
+CURVE, STRIP, SLIDE = ".curve svg[role=img]", ".people canvas", ".slide:not([hidden])"
 BOTTOM = "element => element.getBoundingClientRect().bottom"
 
 

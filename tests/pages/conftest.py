@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -28,3 +29,9 @@ def open_page(tmp_path, monkeypatch) -> Opener:
     """A page, named as "section/page", with controls given as in its address."""
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
     return opened
+
+
+@pytest.fixture
+def open_on_digits(open_page) -> Opener:
+    """The same on the data that are quickest to run, at a delta that figures are known of."""
+    return partial(open_page, dataset="digits", delta="0.01")

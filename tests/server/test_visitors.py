@@ -151,7 +151,7 @@ def test_a_released_slider_draws_what_follows_it_and_not_the_rest(server):
     assert opened.kinds.count("slider") > released.kinds.count("slider") == 1
     assert len(released.kinds) < 0.6 * len(opened.kinds)
     for told in (released, moved):
-        [slider] = json.loads(told.handed["energy_slider"])
+        [slider] = json.loads(told.handed["energy_explorer"])
         assert slider["epsilon"] == 5.0
         [foot] = json.loads(told.handed["foot_history"])
         assert "epsilon=5" in foot["query"]

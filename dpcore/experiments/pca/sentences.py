@@ -51,13 +51,12 @@ def mean_in_words(preparation: str, *, has_mean: bool) -> str:
 
 
 def in_plain_words(rows: Sequence[Row]) -> str:
-    """What the share of the first protocol means, between pure chance and no noise at all."""
+    """What the share of the first protocol means, between a random guess and no privacy at all."""
     chance, is_projected = percent(rows[0]["random_ratio"]), rows[0]["knowledge"] != NO_KNOWLEDGE
-    best = "exact PCA in all dimensions" if is_projected else "no noise at all"
-    return (
-        "of the pattern that exact PCA finds is kept. "
-        f"Pure chance would keep {chance}, {best} 100 %."
-    ).replace(" %", "\u00a0%")
+    best = "exact PCA in all dimensions" if is_projected else "no privacy at all"
+    return (f"of the pattern survives. A random guess would get {chance}, {best} 100 %.").replace(
+        " %", "\u00a0%"
+    )
 
 
 def bytes_in_words(count: float) -> str:

@@ -105,12 +105,12 @@ def _board() -> list[Pin]:
     """Views and questions; what they find is run where they are shown."""
     run = _HOSPITALS | _K | _SHOWN
     return [
-        Pin("playground", run | {"epsilon": ["50"]},
+        Pin("play", run | {"epsilon": ["50"]},
             "Twelve hospitals want 90 % of the pattern that all their patients share"),
-        Pin("playground", run, "What is left of it at ε = 1, where nobody has to be trusted?"),
+        Pin("play", run, "What is left of it at ε = 1, where nobody has to be trusted?"),
         Pin("promise", {}, "What ε = 1 means for one patient"),
         Pin("tradeoffs", _HOSPITALS | _K, "Which ε reaches 90 %, and for whom?"),
-        Pin("playground", run | {"protocols": ["Secure sum", "DPdisPCA", "Pooled, trusted"]},
+        Pin("play", run | {"protocols": ["Secure sum", "DPdisPCA", "Pooled, trusted"]},
             "Would sums under masks get there sooner?"),
         Pin("plan", _HOSPITALS | _K | {"plan_target": ["90"]},
             "The recommendation: the smallest ε that keeps 90 %"),

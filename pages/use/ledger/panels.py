@@ -25,7 +25,7 @@ from pages.widgets.messages import big_number, not_private
 
 Row = dict[str, Any]
 
-_WHERE_ONE_SPENDS = ("playground", "statistics", "classification", "central")
+_WHERE_ONE_SPENDS = ("play", "statistics", "classification", "central")
 
 # What a narrow screen has room for comes first.
 _COLUMNS: dict[str, Any] = {

@@ -28,7 +28,7 @@ _ABOUT = {
 }
 _USE_TROUBLE = "_own_use_trouble"
 _STEPS = ("File", "Limits", "One row", "Laboratory")
-_THERE = ("playground", "central", "eigen_images", "cca", "classification")
+_THERE = ("play", "central", "eigen_images", "cca", "classification")
 
 
 def choose_table() -> None:
@@ -141,11 +141,9 @@ def hand_over(own: OwnTable, dictionary: Dictionary | None, trouble: str) -> Non
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Use it on every page", type="primary", disabled=dictionary is None, on_click=_use,
-            args=(own,), width="content",
+            args=(own, dictionary), width="content",
         )  # fmt: skip
-        if not any(any(texts.values()) for texts in own.limits.values()):
-            st.markdown("Give limits for at least one column to continue.", width="stretch")
-        elif dictionary is None:
+        if dictionary is None:
             st.markdown(f"Not ready yet: {said(trouble)}.", width="stretch")
         else:
             _about(own, dictionary)
@@ -163,12 +161,11 @@ def _about(own: OwnTable, dictionary: Dictionary) -> None:
     )
 
 
-def _use(own: OwnTable) -> None:
-    # Before the run, as nothing can move a control that is drawn; with what was typed last.
+def _use(own: OwnTable, dictionary: Dictionary) -> None:
+    # Before the run, as nothing can move a control that is drawn.
     before = own.held
-    limits.take_typed(own)
     try:
-        own_table.use(own, limits.dictionary_of(own))
+        own_table.use(own, dictionary)
     except ParameterError as error:
         st.session_state[_USE_TROUBLE] = str(error)
     if before is not None and own.held is not None and own.held is not before:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from itertools import count
-from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from dpcore.errors import ParameterError
@@ -18,17 +16,23 @@ from dpcore.releases.dictionary import (
     parsed_dictionary,
 )
 from pages.sidebar.own_table import OwnTable
-from pages.sidebar.parts import in_browser
 from pages.widgets.plain_text import said
 
-_NUMBERS = {"lower": "lowest value", "upper": "highest value", "middle": "middle"}
-_LEVELS = "levels"
-_FIELDS = (*_NUMBERS, _LEVELS)
-_LONGEST = 10_000  # characters of a cell, of which levels are the longest
+_TALLEST, _ROW = 320, 35
+_NUMBERS = ("lower", "upper", "middle")
 _NOBODY = "no column"
 _ONE, _SEVERAL = "one row a person", "several rows a person"
-_versions = count(1)
-_grid = in_browser("limits_grid", *Path(__file__).parent.glob("limits_grid.*"))
+_EDITOR: dict[str, Any] = {
+    "column": st.column_config.TextColumn("Column", disabled=True, pinned=True),
+    "read_as": st.column_config.TextColumn("Reads as", disabled=True, width=80),
+    "lower": st.column_config.NumberColumn("Lowest", help="No value is below; one that is counts "
+                                           "as this."),
+    "upper": st.column_config.NumberColumn("Highest"),
+    "middle": st.column_config.NumberColumn("Middle", help="What counts as zero and stands for "
+                                            "what is missing; halfway if it is left out."),
+    "levels": st.column_config.ListColumn("Or levels", help="The answers there are. Each becomes "
+                                          "a feature."),
+}  # fmt: skip
 
 
 def begin(own: OwnTable, dictionary: Dictionary | None) -> None:
@@ -36,40 +40,30 @@ def begin(own: OwnTable, dictionary: Dictionary | None) -> None:
     content = {} if dictionary is None else dictionary.as_dict()
     said_of: Mapping[str, Any] = content.get("columns", {})
     own.asked = {"title": content.get("title", "")} | content.get("rows", {})
-    own.limits = {name: _written(said_of.get(name, {})) for name in own.upload.columns}
-    own.version = next(_versions)
+    own.limits = pd.DataFrame(
+        {
+            "column": name,
+            "read_as": "numbers" if own.upload.is_numeric(name) else "texts",
+            **{key: said_of.get(name, {}).get(key) for key in _NUMBERS},
+            "levels": said_of.get(name, {}).get("levels"),
+        }
+        for name in own.upload.columns
+    ).astype(dict.fromkeys(_NUMBERS, float))
+    own.version += 1
 
 
 def limits_editor(own: OwnTable) -> None:
-    """The table of limits, kept as it is typed.
-
-    Inputs of the browser's own: a run of the page, which every entry causes, redraws the cells of
-    Streamlit's editor, and what is typed meanwhile is lost.
-    """
-    rows = [
-        [name, "numbers" if own.upload.is_numeric(name) else "texts", texts]
-        for name, texts in own.limits.items()
-    ]
-    _grid(
-        key=_key(own),
-        data={"version": own.version, "rows": rows},
-        default={"typed": {}},
-        on_typed_change=lambda: None,
+    """The table of limits, kept as it is typed."""
+    key = f"own_limits_{own.version}"
+    if key not in st.session_state or own.mounted is None:
+        own.mounted = own.limits
+    own.limits = st.data_editor(
+        own.mounted,
+        key=key,
+        hide_index=True,
+        column_config=_EDITOR,
+        height=min(_TALLEST, _ROW * (len(own.limits) + 1) + 3),
     )
-    take_typed(own)
-
-
-def take_typed(own: OwnTable) -> None:
-    """What has been typed so far, of the columns and fields that there are."""
-    typed = getattr(st.session_state.get(_key(own)), "typed", None)
-    for name, texts in typed.items() if isinstance(typed, Mapping) else ():
-        if name in own.limits and isinstance(texts, Mapping):
-            known = {key: texts[key] for key in _FIELDS if isinstance(texts.get(key), str)}
-            own.limits[name] |= {key: text[:_LONGEST] for key, text in known.items()}
-
-
-def _key(own: OwnTable) -> str:
-    return f"own_limits_{own.version}"
 
 
 def dictionary_files(own: OwnTable, dictionary: Dictionary | None) -> None:
@@ -126,9 +120,9 @@ def dictionary_of(own: OwnTable) -> Dictionary:
     """
     taken = {own.asked.get(key) for key in ("person", "label", "site")} - {None}
     columns = {
-        name: said_of
-        for name, texts in own.limits.items()
-        if name not in taken and (said_of := _said_of(name, texts))
+        row["column"]: said_of
+        for row in own.limits.to_dict("records")
+        if (said_of := _said_of(row)) and row["column"] not in taken
     }
     if not columns:
         raise ParameterError("limits", "given for one column at least", "none yet")
@@ -136,32 +130,12 @@ def dictionary_of(own: OwnTable) -> Dictionary:
     return dictionary_from({"title": own.asked["title"], "rows": rows, "columns": columns})
 
 
-def _said_of(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
-    """What a row of the table says, as a dictionary's file has it."""
-    found: dict[str, Any] = {}
-    for key, title in _NUMBERS.items():
-        if text := texts.get(key, "").strip():
-            try:
-                found[key] = float(text.replace("\N{MINUS SIGN}", "-"))
-            except ValueError:
-                rule = "a number such as -12.5"
-                raise ParameterError(f"{title} of {name!r}", rule, text) from None
-    levels = next(csv.reader([texts.get(_LEVELS, "")], delimiter=";", skipinitialspace=True), [])
-    if kept := [level.strip() for level in levels if level.strip()]:
-        found["levels"] = kept
-    return found
-
-
-def _written(values: Mapping[str, Any]) -> dict[str, str]:
-    """A row of the table: numbers as one types them, levels with semicolons between them."""
-    numbers = {key: repr(values[key]).removesuffix(".0") for key in _NUMBERS if key in values}
-    levels = "; ".join(map(_quoted, values.get(_LEVELS, ())))
-    return dict.fromkeys(_FIELDS, "") | numbers | {_LEVELS: levels}
-
-
-def _quoted(level: str) -> str:
-    quotes = level.replace('"', '""')
-    return f'"{quotes}"' if quotes != level or ";" in level else level
+def _said_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = {key: float(row[key]) for key in _NUMBERS if pd.notna(row[key])}
+    levels = row["levels"]
+    if isinstance(levels, list) and levels:
+        return numbers | {"levels": [str(level) for level in levels]}
+    return numbers
 
 
 def _column(title: str, key: str, names: list[str], own: OwnTable) -> str | None:

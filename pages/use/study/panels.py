@@ -221,4 +221,4 @@ def on_your_own_machines() -> None:
             "its rows, with the join file it was handed. The same protocols are simulated on the "
             "Playground."
         )
-        st.page_link(page_path("playground"), label="Playground")
+        st.page_link(page_path("play"), label="Play")

@@ -1,16 +1,21 @@
-// What follows the slider while it is dragged: the number, the curve's marker, every draw, the
-// eigen-images. All of it was computed elsewhere: a frame is what one ε gave, and moving the slider
+// What follows the slider while it is dragged: ten people rebuilt, the number, the curve's marker
+// and every run. All of it was computed elsewhere: a frame is what one ε gave, and moving the slider
 // changes which frame is shown. This file knows nothing of who computed them.
 //
 //   const explorer = new Explorer(element);              // element holds explorer.html
 //   explorer.fill({ setting, epsilons, frames, ... });   // frames that are there, as they arrive
+//   explorer.meet({ setting, run, levels, ... });        // people of one run, at every ε there is
 //   explorer.follow(control);                            // the slider, of control.js
 //
 // What is in a frame stands in frames.py. Sentences arrive written; nothing is worded here.
 
 const SVG = "http://www.w3.org/2000/svg";
 const DASHES = { dash: "9 5", dot: "2 4", dashdot: "9 4 2 4", longdash: "14 5" };
-const TOP = 1.05; // of the vertical axis: 100 % and a little air
+const TOP = 1.06; // of the vertical axis: 100 % and a little air
+const BOIL_MS = 125; // a run after the other, eight a second
+const THUMB = 44; // pixels: a line with room for a finger on both sides (control.css)
+// So many lines are named where they are, on a drawing as wide as this; others have a legend.
+const MOST_NAMED = 4, NAMED_FROM = 620;
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -31,6 +36,8 @@ function html(name, text = "", className = "") {
   element.className = className;
   return element;
 }
+
+const bytes = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 
 // Corners of a marker around (0, 0), as an SVG path: the register names markers as Plotly does.
 function marker(symbol, r) {
@@ -66,13 +73,171 @@ function drawn(look, r) {
   return { d: marker(look.symbol, r), fill: open ? "none" : look.colour, stroke: look.colour };
 }
 
+// Ten people on a canvas: the runs of one ε in turn, so that they stand still where all runs agree
+// and boil where noise decides. Pictures of ink are drawn in the page's ink on its paper.
+class People {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.pen = canvas.getContext("2d");
+    this.sheet = document.createElement("canvas"); // one person, a pixel a pixel
+    this.runs = new Map(); // run -> ε -> bytes of all people
+    this.turn = 0;
+    this.peek = -1; // whom a pointer rests on: shown as measured
+    this.still = matchMedia("(prefers-reduced-motion: reduce)");
+    this.held = false;
+    const find = (event) => this.peekAt(event);
+    for (const name of ["pointermove", "pointerdown"]) canvas.addEventListener(name, find);
+    canvas.addEventListener("pointerleave", () => { this.peek = -1; this.draw(); });
+    this.still.addEventListener?.("change", () => this.draw());
+    const visible = new IntersectionObserver(([entry]) => {
+      clearInterval(this.timer);
+      if (entry.isIntersecting) this.timer = setInterval(() => this.tick(), BOIL_MS);
+    });
+    visible.observe(canvas);
+  }
+
+  meet({ setting, people, run, epsilons, levels }) {
+    if (setting !== this.setting) [this.runs, this.setting] = [new Map(), setting];
+    if (people) {
+      this.about = people;
+      this.truth = bytes(people.truth);
+    }
+    const all = bytes(levels);
+    const size = all.length / epsilons.length;
+    const known = this.runs.get(run) ?? new Map();
+    epsilons.forEach((value, k) => known.set(value, all.subarray(k * size, (k + 1) * size)));
+    this.runs.set(run, known);
+    this.draw();
+  }
+
+  has({ setting, run, epsilons }) {
+    const known = this.runs.get(run);
+    return setting === this.setting && epsilons.every((epsilon) => known?.has(epsilon));
+  }
+
+  step(epsilon) {
+    this.epsilon = epsilon;
+    this.draw();
+  }
+
+  get isStill() {
+    return this.still.matches || this.held;
+  }
+
+  tick() {
+    if (this.isStill || !this.about || document.hidden) return;
+    this.turn += 1;
+    this.draw();
+  }
+
+  // What runs gave at the present ε; of none, what was drawn last.
+  drawn() {
+    const found = [...this.runs.entries()].sort(([a], [b]) => a - b)
+      .map(([, levels]) => levels.get(this.epsilon)).filter(Boolean);
+    if (found.length) this.last = found;
+    return this.last ?? [];
+  }
+
+  peekAt(event) {
+    const { left, top, width } = this.canvas.getBoundingClientRect();
+    const cell = width / this.columns;
+    const [x, y] = [event.clientX - left, event.clientY - top];
+    const peek = Math.floor(x / cell) + this.columns * Math.floor(y / this.high);
+    if (peek === this.peek) return;
+    this.peek = peek;
+    this.draw();
+  }
+
+  draw() {
+    const runs = this.drawn();
+    const { about, canvas, pen } = this;
+    const { clientWidth, clientHeight } = canvas;
+    if (!about || !runs.length || !clientWidth) return;
+    const dense = window.devicePixelRatio || 1;
+    const [width, height] = [clientWidth, clientHeight].map((side) => Math.round(side * dense));
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    this.columns = clientWidth < 640 ? 5 : 10;
+    const rows = Math.ceil(about.names.length / this.columns);
+    this.high = clientHeight / rows;
+    pen.clearRect(0, 0, width, height);
+    this.ink = this.colour();
+    const cell = { wide: width / this.columns, high: height / rows };
+    const several = this.still.matches ? runs.slice(0, 4) : [];
+    about.names.forEach((_, person) => {
+      const left = (person % this.columns) * cell.wide;
+      const top = Math.floor(person / this.columns) * cell.high;
+      const place = { left, top, ...cell };
+      if (person === this.peek) this.person(this.truth, person, place, true);
+      else if (several.length > 1) this.multiples(several, person, place);
+      else this.person(runs[this.turn % runs.length], person, place);
+    });
+  }
+
+  // Nothing moves: four runs side by side in the place of one.
+  multiples(runs, person, { left, top, wide, high }) {
+    runs.forEach((levels, k) => {
+      const place = {
+        left: left + (k % 2) * (wide / 2), top: top + Math.floor(k / 2) * (high / 2),
+        wide: wide / 2, high: high / 2,
+      };
+      this.person(levels, person, place);
+    });
+  }
+
+  person(levels, person, place, isTrue = false) {
+    const { about } = this;
+    const size = about.height * about.width;
+    const own = levels.subarray(person * size, (person + 1) * size);
+    if (about.kind === "bars") this.bars(own, person, place, isTrue);
+    else this.picture(own, place);
+  }
+
+  picture(own, { left, top, wide, high }) {
+    const { about, sheet, pen } = this;
+    const { width, height } = about;
+    Object.assign(sheet, { width, height });
+    const image = new ImageData(width, height);
+    const [red, green, blue] = this.ink;
+    own.forEach((level, k) => {
+      const colour = about.kind === "ink" ? [red, green, blue, level] : [level, level, level, 255];
+      image.data.set(colour, 4 * k);
+    });
+    sheet.getContext("2d").putImageData(image, 0, 0);
+    // Smooth, as ink and photographs are: a numeral of 14 squares across is read with effort.
+    pen.imageSmoothingQuality = "high";
+    const factor = Math.min(0.96 * wide / width, 0.98 * high / height);
+    const [x, y] = [left + (wide - factor * width) / 2, top + (high - factor * height) / 2];
+    pen.drawImage(sheet, x, y, factor * width, factor * height);
+  }
+
+  // A table's person: a bar a column, and a mark where the value really is.
+  bars(own, person, { left, top, wide, high }, isTrue) {
+    const { pen } = this;
+    const truth = this.truth.subarray(person * own.length, (person + 1) * own.length);
+    const step = (high * 0.94) / own.length;
+    const reach = wide * 0.86;
+    own.forEach((level, k) => {
+      const y = top + k * step;
+      pen.fillStyle = `rgba(${this.ink}, .1)`;
+      pen.fillRect(left, y, reach, step * 0.72);
+      pen.fillStyle = `rgba(${this.ink}, ${isTrue ? 0.45 : 0.85})`;
+      pen.fillRect(left, y, (reach * level) / 255, step * 0.72);
+      pen.fillRect(left + (reach * truth[k]) / 255 - 1, y - step * 0.1, 2, step * 0.92);
+    });
+  }
+
+  colour() {
+    return getComputedStyle(this.canvas).color.match(/[\d.]+/g).slice(0, 3).map(Number);
+  }
+}
+
 class Explorer {
   constructor(root) {
     const find = (selector) => root.querySelector(selector);
     this.section = find(".explorer");
     this.svg = find(".curve > svg");
-    this.select = find("select");
     this.find = find;
+    this.people = new People(find("canvas"));
     this.frames = new Map(); // by ε
     this.epsilons = []; // all of them, with how each is written
     this.index = 0; // of the one that is shown
@@ -80,7 +245,7 @@ class Explorer {
     this.listen();
   }
 
-  // The slider that moves this. The curve is its second handle.
+  // The slider that moves this.
   follow(control) {
     if (this.control === control) return;
     this.control = control;
@@ -95,21 +260,14 @@ class Explorer {
     this.find(".pictures").append(
       ...saveButtons(() => "dp-pca-lab-energy", () => [this.svg], told, keys), // of picture.js
     );
-    this.select.addEventListener("change", () => this.paint());
-    let held = false;
-    const go = (event) => { if (held) this.control.go(this.nearest(event)); };
-    this.svg.addEventListener("pointerdown", (event) => {
-      held = Boolean(this.control);
-      if (held) this.svg.setPointerCapture(event.pointerId);
-      go(event);
+    const still = this.find(".still");
+    still.addEventListener("click", () => {
+      this.people.held = !this.people.held;
+      still.setAttribute("aria-pressed", this.people.held);
+      still.textContent = this.people.held ? "▶" : "❚❚";
     });
-    this.svg.addEventListener("pointermove", go);
-    this.svg.addEventListener("pointerup", () => {
-      if (held) this.control.release();
-      held = false;
-    });
-    this.svg.addEventListener("pointercancel", () => { held = false; });
     new ResizeObserver(() => { this.drawCurve(); this.paint(); }).observe(this.svg);
+    new ResizeObserver(() => this.people.draw()).observe(this.find("canvas"));
   }
 
   has(index) {
@@ -128,36 +286,22 @@ class Explorer {
 
   fill(data) {
     if (data.setting !== this.data?.setting) this.frames = new Map();
-    const known = this.data?.exact;
     this.data = data;
     this.epsilons = data.epsilons;
-    for (const frame of data.frames) {
-      const before = this.frames.get(frame.epsilon);
-      if (before?.sprite && before.sprite === frame.sprite) frame.picture = before.picture;
-      this.frames.set(frame.epsilon, frame);
-      this.decode(frame);
-    }
-    if (known?.sprite === data.exact.sprite) data.exact.picture = known?.picture;
-    this.decode(data.exact);
+    for (const frame of data.frames) this.frames.set(frame.epsilon, frame);
     // One frame alone does not know how many there are.
     if (data.count !== null) this.find(".count").textContent = data.count;
+    for (const round of data.rounds ?? []) this.people.meet(round);
     this.drawLegend();
     this.drawTable();
-    this.drawComponents();
     this.drawCurve();
     if (this.control) this.control.step(this.control.index);
     else this.paint();
   }
 
-  // Ready before it is asked for: what is dragged only copies pixels.
-  decode(holder) {
-    if (!holder.sprite || holder.picture) return;
-    const picture = new Image();
-    picture.src = `data:image/png;base64,${holder.sprite}`;
-    // A bitmap stays decoded; an image may have to be decoded anew in the middle of a drag.
-    picture.decode().then(() => createImageBitmap(picture)).then(
-      (bitmap) => { holder.picture = bitmap; this.paint(); }, () => {},
-    );
+  meet(round) {
+    this.people.meet(round);
+    this.describe();
   }
 
   // --- what is drawn once ----------------------------------------------------------------------
@@ -178,7 +322,9 @@ class Explorer {
 
   stroke(look) {
     const dash = DASHES[look.dash] ?? "none";
-    return { fill: "none", stroke: look.colour, "stroke-width": 2.5, "stroke-dasharray": dash };
+    const isLead = look === this.data.looks[0];
+    const wide = isLead ? 3.5 : 2;
+    return { fill: "none", stroke: look.colour, "stroke-width": wide, "stroke-dasharray": dash };
   }
 
   drawTable() {
@@ -198,97 +344,100 @@ class Explorer {
     return [...this.frames.values()].sort((a, b) => a.epsilon - b.epsilon);
   }
 
-  drawComponents() {
-    const { exact, lead } = this.data;
-    const isBars = !exact.sprite;
-    this.section.classList.toggle("bars", isBars);
-    this.section.style.setProperty("--tiles", exact.cosines.length);
-    const count = exact.loadings?.length ?? 0;
-    if (isBars && this.select.options.length !== count) {
-      const options = Array.from({ length: count }, (_, k) => new Option(k + 1, k));
-      this.select.replaceChildren(...options);
-    }
-    for (const [name, title] of [["exact", "Exact PCA"], ["private", lead]]) {
-      const strip = this.find(`.strip.${name}`);
-      const caption = html("figcaption", title);
-      const body = isBars ? html("div", "", "loadings") : document.createElement("canvas");
-      body.setAttribute("role", "img");
-      strip.replaceChildren(caption, body, html("div", "", "cosines"));
-    }
-  }
-
-  // Where ε and an energy lie on the chart, in its pixels.
+  // Where ε and a share lie on the chart, in its pixels. Steps of ε lie as far from one another as
+  // the slider has them, so that its thumb stands on the line.
   measured() {
     const { width, height } = this.svg.getBoundingClientRect();
-    const columns = this.data.looks.length;
     // Letters are larger on a projector, and what holds them is too.
     const em = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-    const dots = width < 460 * em ? 0 : (22 * columns + 18) * em;
-    const [left, right, bottom] = [46 * em, width - dots - 12, height - 40 * em];
-    const box = { left, right, top: 8, bottom, width, height, em };
-    const [low, high] = [this.epsilons[0].value, this.epsilons.at(-1).value].map(Math.log10);
-    const x = (epsilon) =>
-      box.left + 8 + ((Math.log10(epsilon) - low) / (high - low)) * (box.right - box.left - 16);
+    const [left, right, bottom] = [46 * em, width - THUMB / 2, height - 42 * em];
+    const box = { left: left + THUMB / 2, right, top: 10 * em, bottom, width, height, em, edge: left };
+    const last = Math.max(1, this.epsilons.length - 1);
+    const at = new Map(this.epsilons.map(({ value }, k) => [value, k / last]));
+    const x = (epsilon) => box.left + at.get(epsilon) * (box.right - box.left);
     const y = (share) => box.bottom - (share / TOP) * (box.bottom - box.top);
-    return { ...box, dots, x, y };
-  }
-
-  nearest(event) {
-    const { left } = this.svg.getBoundingClientRect();
-    const { x } = this.place;
-    const away = this.epsilons.map(({ value }) => Math.abs(x(value) - (event.clientX - left)));
-    return away.indexOf(Math.min(...away));
+    return { ...box, x, y };
   }
 
   drawCurve() {
     if (!this.data || !this.svg.clientWidth) return;
-    this.place = this.measured(); // asked here alone: while one drags nothing is laid out twice
-    const { left, right, top, bottom, width, height, dots, x, y, em } = this.place;
     const frames = this.sorted();
+    const isNamed = this.data.looks.length <= MOST_NAMED && this.svg.clientWidth > NAMED_FROM;
+    this.find(".legend").hidden = isNamed || this.data.looks.length < 2;
+    this.place = this.measured(); // asked here alone: while one drags nothing is laid out twice
+    const { left, right, top, bottom, width, height, x, y, em, edge } = this.place;
+    const style = this.section.style;
+    const above = this.svg.getBoundingClientRect().top - this.svg.parentElement.getBoundingClientRect().top;
+    const plot = { left, wide: right - left, top: above + top, bottom: above + bottom };
+    for (const [name, value] of Object.entries(plot)) style.setProperty(`--${name}`, `${value}px`);
+    const names = isNamed ? this.names(frames) : [];
     const parts = [];
     const text = (words, at) => parts.push(make("text", at, words));
     for (const share of [0, 0.25, 0.5, 0.75, 1]) {
-      parts.push(make("path", { class: "grid", d: `M${left},${y(share)}H${width - 4}` }));
-      text(percent(share), { x: left - 6, y: y(share) + 4 * em, "text-anchor": "end" });
+      parts.push(make("path", { class: "grid", d: `M${edge},${y(share)}H${width}` }));
+      text(percent(share), { x: edge - 6, y: y(share) + 4 * em, "text-anchor": "end" });
     }
+    const isWide = right - left > 560 * em; // room for every step of ε
     for (const { value, label } of this.epsilons) {
       const isPower = Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6);
-      const length = isPower ? 6 : 3;
-      parts.push(make("path", { class: "tick", d: `M${x(value)},${bottom}v${length}` }));
-      if (isPower) text(label, { x: x(value), y: bottom + 18 * em, "text-anchor": "middle" });
+      parts.push(make("path", { class: "tick", d: `M${x(value)},${bottom}v${isPower ? 7 : 4}` }));
+      if (isPower || isWide) {
+        text(label, { x: x(value), y: bottom + 19 * em, "text-anchor": "middle" });
+      }
     }
-    const middle = (left + right) / 2;
-    const axis = { x: middle, y: bottom + 35 * em, "text-anchor": "middle" };
-    text("← more private\u2003asked ε\u2003less private →", axis);
-    if (dots) {
-      const at = { x: right + 10 + dots / 2, y: bottom + 18 * em, "text-anchor": "middle" };
-      text("each draw", at);
-    }
+    const foot = bottom + 38 * em;
+    text("← more private", { x: left, y: foot, class: "end" });
+    text("less private →", { x: right, y: foot, "text-anchor": "end", class: "end" });
     const floor = frames[0]?.floor;
     if (floor !== undefined) {
-      parts.push(make("path", { class: "exact", d: `M${left},${y(1)}H${width - 4}` }));
-      parts.push(make("path", { class: "floor", d: `M${left},${y(floor)}H${width - 4}` }));
-      text("exact PCA", { class: "line", x: left + 6, y: y(1) + 15 * em });
-      text("pure chance", { class: "line", x: right, y: y(floor) - 5, "text-anchor": "end" });
+      parts.push(make("path", { class: "exact", d: `M${edge},${y(1)}H${width}` }));
+      parts.push(make("path", { class: "floor", d: `M${edge},${y(floor)}H${width}` }));
+      const named = { class: "line", x: edge + 6 };
+      text("no privacy at all", { ...named, y: y(1) + 16 * em });
+      const told = { class: "line", x: right, y: y(floor) + 16 * em, "text-anchor": "end" };
+      text(`random guess ${percent(floor)}`, told);
     }
-    for (const look of this.data.looks) {
+    for (const look of [...this.data.looks].reverse()) {
       const at = (how) => frames.map((f) => [x(f.epsilon), y(how(f.energies[look.key]))]);
       const band = [
-        ...at((draws) => Math.max(...draws)),
-        ...at((draws) => Math.min(...draws)).reverse(),
+        ...at((runs) => Math.max(...runs)),
+        ...at((runs) => Math.min(...runs)).reverse(),
       ];
       const middles = at(mean);
       if (!middles.length) continue;
       parts.push(make("path", { class: "band", fill: look.colour, d: `M${band.join("L")}Z` }));
       parts.push(make("path", { ...this.stroke(look), d: `M${middles.join("L")}` }));
+      const isLead = look === this.data.looks[0];
       for (const point of middles) {
-        parts.push(make("path", { ...drawn(look, 4), transform: `translate(${point})` }));
+        const shape = drawn(look, isLead ? 4.5 : 3);
+        parts.push(make("path", { ...shape, transform: `translate(${point})` }));
       }
     }
     this.now = make("g", { class: "now" });
-    this.svg.replaceChildren(...parts, this.now);
-    // Paper has another width, and nobody is asked to draw for it: the drawing scales.
+    this.svg.replaceChildren(...parts, this.now, ...names);
+    // Paper has another width, and nothing is asked to draw for it: the drawing scales.
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  }
+
+  // A few lines are named where they are farthest apart, each on its own side.
+  names(frames) {
+    const { looks } = this.data;
+    if (frames.length < 3) return [];
+    const { x, y, em } = this.place;
+    const gap = (frame) => {
+      const shares = [...looks.map(({ key }) => mean(frame.energies[key])), 1, frame.floor].sort();
+      return Math.min(...shares.slice(1).map((share, k) => share - shares[k]));
+    };
+    const inside = frames.slice(1, -1);
+    const widest = inside.reduce((best, frame) => (gap(frame) > gap(best) ? frame : best));
+    const shares = looks.map(({ key }) => mean(widest.energies[key]));
+    return looks.map(({ label, colour }, k) => {
+      const isTop = shares[k] === Math.max(...shares);
+      const at = isTop
+        ? { x: x(widest.epsilon) - 12 * em, y: y(shares[k]) - 3 * em, "text-anchor": "end" }
+        : { x: x(widest.epsilon) + 12 * em, y: y(shares[k]) + 14 * em };
+      return make("text", { ...at, class: "name", style: `--own: ${colour}` }, label);
+    });
   }
 
   // --- what follows the hand -------------------------------------------------------------------
@@ -302,72 +451,37 @@ class Explorer {
     this.section.classList.toggle("stale", isOld && this.frames.size > 0);
     this.section.classList.toggle("empty", this.frames.size === 0);
     if (this.data) this.paintMarker(here.value, frame);
+    this.people.step(here.value);
     if (!frame) return;
-    for (const name of ["number", "kept", "by", "holds"]) {
-      this.find(`.${name}`).textContent = unbroken(frame[name]);
+    for (const [place, name] of [[".number", "number"], [".meaning", "meaning"], [".by > span", "by"]]) {
+      this.find(place).textContent = unbroken(frame[name]);
     }
     this.svg.setAttribute("aria-label", frame.alt);
-    this.paintStrip("exact", this.data.exact, this.data.exact);
-    this.paintStrip("private", this.data.exact, frame);
+    this.describe(frame);
+  }
+
+  describe(frame = this.frames.get(this.epsilons[this.index]?.value)) {
+    const { about } = this.people;
+    if (!frame || !about) return;
+    const who = about.names.join(", ");
+    this.find("canvas").setAttribute("aria-label", `${frame.people_alt} They are: ${who}.`);
   }
 
   paintMarker(epsilon, frame) {
     if (!this.now) return;
-    const { top, right, bottom, dots, x, y, em } = this.place;
+    const { top, bottom, x, y } = this.place;
     const parts = [make("path", { d: `M${x(epsilon)},${top}V${bottom}` })];
-    this.data.looks.forEach((look, column) => {
-      const draws = frame?.energies[look.key] ?? [];
-      const across = dots ? right + (22 + 22 * column) * em + 10 : x(epsilon);
-      for (const share of draws) {
-        const at = { cx: across, cy: y(share), r: 3.5, fill: look.colour, class: "draw" };
+    for (const look of [...this.data.looks].reverse()) {
+      const runs = frame?.energies[look.key] ?? [];
+      for (const share of runs) {
+        const at = { cx: x(epsilon), cy: y(share), r: 3.5, fill: look.colour, class: "run" };
         parts.push(make("circle", at));
       }
-      if (!draws.length) return;
-      const at = `translate(${across},${y(mean(draws))})`;
-      parts.push(make("path", { ...drawn(look, 6.5), class: "mean", transform: at }));
-    });
+      if (!runs.length) continue;
+      const at = `translate(${x(epsilon)},${y(mean(runs))})`;
+      const size = look === this.data.looks[0] ? 9 : 6;
+      parts.push(make("path", { ...drawn(look, size), class: "mean", transform: at }));
+    }
     this.now.replaceChildren(...parts);
-  }
-
-  paintStrip(name, exact, holder) {
-    const strip = this.find(`.strip.${name}`);
-    const body = strip.children[1];
-    const shown = holder.picture ?? holder;
-    if (!body || (body.shown === shown && !exact.loadings)) return;
-    body.shown = shown;
-    body.setAttribute("aria-label", holder.picture_alt);
-    if (exact.loadings) this.paintLoadings(body, exact, holder);
-    else if (holder.picture) this.paintPicture(body, holder.picture);
-    else if (holder !== exact) body.style.opacity = 0.3;
-    const cosines = holder.cosines.map((cosine) => html("span", cosine));
-    strip.children[2].replaceChildren(...(exact.loadings ? [] : cosines));
-  }
-
-  paintPicture(canvas, picture) {
-    canvas.style.opacity = 1;
-    const { width, height } = picture;
-    // Even the same size, set again, has the page laid out again.
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    const pen = canvas.getContext("2d");
-    pen.clearRect(0, 0, width, height);
-    pen.drawImage(picture, 0, 0);
-  }
-
-  paintLoadings(body, exact, holder) {
-    const component = Number(this.select.value || 0);
-    const bars = holder.loadings[component].map((loading, feature) => {
-      const line = html("div");
-      const bar = html("i");
-      bar.style.width = `${50 * Math.abs(loading)}%`;
-      bar.style.marginLeft = `${loading < 0 ? 50 - 50 * Math.abs(loading) : 50}%`;
-      const track = html("span");
-      track.append(bar);
-      line.append(html("b", exact.names[component][feature]), track);
-      return line;
-    });
-    body.replaceChildren(...bars);
-    if (holder === exact) return;
-    const cosine = holder.cosines[component];
-    body.parentElement.firstChild.textContent = `${this.data.lead}, |cosine| ${cosine}`;
   }
 }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from statistics import fmean
 from typing import Any
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.control_ranges import EPSILONS
+from dpcore.experiments.pca.rebuilt_people import INK
 from dpcore.experiments.pca.runs import PcaRow
 from dpcore.experiments.pca.sentences import counted, in_plain_words, percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec
@@ -18,7 +19,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.card import say_number
 from pages.parameters.words import plain
 from pages.server import frames_cache
-from pages.server.frames_cache import Frame, Pictures
+from pages.server.frames_cache import Frame, Round
 
 _EPSILONS = [{"value": epsilon, "label": plain(epsilon)} for epsilon in EPSILONS]
 
@@ -46,21 +47,41 @@ def along_epsilon(spec: RunSpec) -> tuple[RunSpec, ...]:
     return tuple(replace(spec, epsilon=EPSILONS[index]) for index in order)
 
 
-def payload(
-    spec: RunSpec, dataset: DatasetStatus, frames: Sequence[Frame], n_wanted: int | None = None
-) -> dict[str, Any]:
+def payload(spec: RunSpec, frames: Sequence[Frame], n_wanted: int | None = None) -> dict[str, Any]:
     """Frames of a setting, for the browser: all there are, at `n_wanted` ε, or some of them."""
-    exact = frames_cache.exact_pictures(spec, dataset)
-    named = {"names": frames_cache.features_of(spec)} if exact.loadings else {}
     return {
         "setting": setting_of(spec),
         "epsilons": _EPSILONS,
-        "lead": PROTOCOLS[spec.protocols[0]].title,
         "looks": [_look(key) for key in spec.protocols],
-        "exact": _pictures(exact, "Exact PCA") | named,
         # In one order wherever ε stands: what the browser has already is then not sent again.
         "frames": [_frame(frame) for frame in sorted(frames, key=lambda each: each.spec.epsilon)],
         "count": None if n_wanted is None else _so_far(frames, n_wanted),
+    }
+
+
+def met(spec: RunSpec, dataset: DatasetStatus, round_: Round) -> dict[str, Any]:
+    """The people of one run for the browser, at every ε there is; with the first, who they are."""
+    return {
+        "setting": setting_of(spec),
+        "run": round_.run,
+        "epsilons": list(round_.levels),
+        "levels": b64encode(b"".join(round_.levels.values())).decode(),
+        "people": _people(spec, dataset) if round_.run == 0 else None,
+    }
+
+
+def _people(spec: RunSpec, dataset: DatasetStatus) -> dict[str, Any]:
+    shown, shape = frames_cache.people(spec), dataset.image_shape
+    height, width = shape or (len(shown.columns), 1)
+    kind = "bars" if shape is None else "ink" if dataset.name in INK else "photograph"
+    true, exact = frames_cache.true_and_exact(spec)
+    return {
+        "kind": kind,
+        "height": height,
+        "width": width,
+        "names": shown.names,
+        "truth": b64encode(true).decode(),
+        "exact": b64encode(exact).decode(),
     }
 
 
@@ -69,7 +90,7 @@ def _so_far(frames: Sequence[Frame], n_wanted: int) -> str:
     if len(frames) < n_wanted:
         return f"{len(frames)} of {n_wanted} steps of ε so far."
     least, draws = min(frame.n_draws for frame in frames), frames[0].spec.repetitions
-    return f"{least} of {draws} draws everywhere so far." if least < draws else ""
+    return f"{least} of {draws} runs everywhere so far." if least < draws else ""
 
 
 def _look(key: str) -> dict[str, str]:
@@ -82,7 +103,8 @@ def _frame(frame: Frame) -> dict[str, Any]:
     key, first = frame.spec.protocols[0], frame.rows[0]
     lead, title = spread_of(frame.rows, key), PROTOCOLS[key].title
     exact = next(row["exact_epsilon"] for row in frame.rows if row["protocol"] == key)
-    asked = plain(frame.spec.epsilon)
+    asked, holds = plain(frame.spec.epsilon), say_number(exact)
+    delivered = "" if holds == asked else f" Requested ε = {asked}, delivered ε = {holds}."
     found: dict[str, Any] = {
         "epsilon": frame.spec.epsilon,
         "energies": {
@@ -91,12 +113,12 @@ def _frame(frame: Frame) -> dict[str, Any]:
         },
         "floor": round(first["random_ratio"], 4),
         "number": percent(lead.mean),
-        "kept": in_plain_words(frame.rows),
-        "by": f"By {title} with {_sites(first)}{_spread(frame)}.",
-        "holds": f"Asked: ε = {asked}. What holds exactly: ε = {say_number(exact)}.",
+        "meaning": in_plain_words(frame.rows),
+        "by": f"{title}, {_sites(first)}{_spread(frame)}.{delivered}",
         "alt": _takeaway(frame),
+        "people_alt": f"Ten people rebuilt from private components at ε = {asked}.",
     }
-    return found | _pictures(frame.pictures, title)
+    return found
 
 
 def _sites(row: PcaRow) -> str:
@@ -106,10 +128,10 @@ def _sites(row: PcaRow) -> str:
 def _spread(frame: Frame) -> str:
     lead = spread_of(frame.rows, frame.spec.protocols[0])
     if lead.draws == 1:
-        return ", in one draw"
+        return ", one run"
     least, greatest = percent(lead.least), percent(lead.greatest)
     reach = f"{least} to {greatest}" if least != greatest else f"{least} each"
-    return f" ({reach} over {lead.draws} draws)"
+    return f"; {lead.draws} runs: {reach}"
 
 
 def _takeaway(frame: Frame) -> str:
@@ -118,18 +140,6 @@ def _takeaway(frame: Frame) -> str:
         for key in frame.spec.protocols
     )
     return (
-        f"At ε = {plain(frame.spec.epsilon)} of what exact PCA captures is kept by: "
-        f"{', '.join(kept)}; by pure chance {percent(frame.rows[0]['random_ratio'])}."
+        f"What survives of the pattern at ε = {plain(frame.spec.epsilon)}: {', '.join(kept)}; "
+        f"a random guess {percent(frame.rows[0]['random_ratio'])}."
     )
-
-
-def _pictures(pictures: Pictures, title: str) -> dict[str, Any]:
-    cosines = pictures.cosines
-    found: dict[str, Any] = {
-        "cosines": [f"{cosine:.2f}" for cosine in cosines],
-        "picture_alt": f"{title}: the {counted(len(cosines), 'leading component')}. "
-        f"Mean |cosine| to the exact ones {fmean(cosines):.2f}.",
-    }
-    if pictures.sprite:
-        return found | {"sprite": pictures.sprite}
-    return found | {"loadings": pictures.loadings}

@@ -1,15 +1,36 @@
-// What Streamlit calls for the picture; slider and frames come by other ways, before or after it.
-const explorers = new WeakMap();
+// What Streamlit calls for the explorer with its slider, again with each change of `data`. Frames
+// come by another way, before or after it (streamlit_frames.js).
+const mounted = new WeakMap();
 
-export default function ({ parentElement }) {
+function mount(root) {
+  const [explorer, control] = [new Explorer(root), new Control(root)];
+  explorer.follow(control);
+  const settings = html("button", "Change data, sites or protocols");
+  settings.type = "button";
+  settings.addEventListener("click", () => {
+    document.querySelector("[data-testid=stExpandSidebarButton]")?.click();
+  });
+  explorer.find(".settings").append(settings);
+  return { explorer, control };
+}
+
+export default function ({ data: [data], parentElement, setTriggerValue }) {
   const link = (globalThis.energyExplorer ??= {});
-  if (!explorers.has(parentElement)) explorers.set(parentElement, new Explorer(parentElement));
-  const explorer = explorers.get(parentElement);
-  link.explorer = explorer;
-  if (link.frames) explorer.fill(link.frames);
-  if (link.control) explorer.follow(link.control);
+  // One that the page is about to drop may be called once more, after its successor.
+  link.explorers ??= new Set();
+  if (!mounted.has(parentElement)) mounted.set(parentElement, mount(parentElement));
+  const { explorer, control } = mounted.get(parentElement);
+  link.explorers.add(explorer);
+  link.control = control;
+  control.released = (epsilon) => setTriggerValue("released", epsilon);
+  control.show(data);
+  // What came while there was no explorer.
+  if (link.frames && explorer.data !== link.frames) explorer.fill(link.frames);
+  for (const round of link.rounds?.values() ?? []) {
+    if (!explorer.people.has(round)) explorer.meet(round);
+  }
   return () => {
-    link.control?.follow(null);
-    if (link.explorer === explorer) delete link.explorer;
+    control.stop();
+    link.explorers.delete(explorer);
   };
 }

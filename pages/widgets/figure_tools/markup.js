@@ -11,6 +11,30 @@ function mend() {
   const list = "[data-testid=stSidebarNavItems]";
   for (const part of document.querySelectorAll(`${list}, ${list} li`)) part.role = "presentation";
   if (!location.hash) content().style.paddingBottom = "";
+  gather();
+}
+
+// The links on top are one stop of the keyboard, and arrow keys go from one to the next, as in any
+// toolbar: what a page is about is then a few stops from its beginning.
+const LINKS = "[data-testid=stTopNavLink], [data-testid=stTopNavSection]";
+function gather() {
+  const links = [...document.querySelectorAll(LINKS)].filter((link) => link.checkVisibility());
+  if (links.length < 2) return;
+  const bar = links[0].closest("[data-testid=stTopNav]");
+  bar.onkeydown = step;
+  const here = links.find((link) => link.ariaCurrent === "page") ?? links[0];
+  const stop = links.includes(document.activeElement) ? document.activeElement : here;
+  for (const link of links) link.tabIndex = link === stop ? 0 : -1;
+}
+
+function step(event) {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  const links = [...event.currentTarget.querySelectorAll(LINKS)];
+  const at = links.indexOf(event.target.closest(LINKS));
+  if (!by || at < 0) return;
+  event.preventDefault();
+  links[(at + by + links.length) % links.length].focus();
+  gather();
 }
 
 // A chart is as wide as its window; paper is narrower. Drawings shrink to it, and come back.

@@ -13,16 +13,16 @@ from tests.pages.looking import gone, shared_link
     ("name", "value", "shown"),
     [
         ("epsilon", "-3", "1"),
-        ("delta", "2", "0.01"),
+        ("delta", "2", "0.00001"),
         ("sites", "5000", "5"),
-        ("components", "1000", "10"),
-        ("dataset", "nonesuch", "digits"),
+        ("components", "1000", "20"),
+        ("dataset", "nonesuch", "mnist-small"),
         ("calibration", "hopeful", "analytic"),
         ("seed", "-1", "0"),
     ],
 )
 def test_a_value_out_of_range_is_named(open_page, name, value, shown):
-    at = open_page("explore/playground", **{name: value})
+    at = open_page("explore/play", **{name: value})
     assert not at.exception
     (sentence,) = (warning.value for warning in at.warning)
     assert sentence.startswith(
@@ -32,7 +32,7 @@ def test_a_value_out_of_range_is_named(open_page, name, value, shown):
 
 
 def test_the_sentence_goes_when_the_control_is_moved(open_page):
-    at = open_page("explore/playground", epsilon="-3").run()
+    at = open_page("explore/play", epsilon="-3").run()
     assert len(at.warning) == 1
     at.select_slider(key="epsilon").set_value(2.0).run()
     assert not at.warning
@@ -55,7 +55,7 @@ def test_what_a_page_does_not_draw_is_told_as_long_as_one_is_there(open_page):
 
 def test_a_good_address_is_not_commented_on(open_page):
     assert not open_page(
-        "explore/playground", epsilon="0.5", dataset="digits", repetitions="2", sites="5"
+        "explore/play", epsilon="0.5", dataset="digits", repetitions="2", sites="5"
     ).warning
 
 

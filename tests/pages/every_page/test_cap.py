@@ -23,7 +23,7 @@ RUNS = (
     "use/reproduce_2012",
 )
 PAGES = (
-    "explore/playground",
+    "explore/play",
     "explore/eigen_images",
     "explore/central",
     "explore/cca",
@@ -32,6 +32,11 @@ PAGES = (
     "learn/algorithm",
     *RUNS,
 )
+
+
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +101,7 @@ def test_what_would_exceed_the_cap_is_neither_shown_nor_paid(open_page, page):
 
 def test_the_sentence_says_what_was_asked_what_is_left_and_the_cap(open_page):
     at = set_cap(open_page("learn/stories", **SHORT), 1.0)
-    visit(at, "explore/playground")
+    visit(at, "explore/play")
     # Two draws each of the sites' noise, of the first site's and of the pooled, at ε = 1 each:
     # μ = √6 · 0.5325.
     assert refusal(at) == (
@@ -106,7 +111,7 @@ def test_the_sentence_says_what_was_asked_what_is_left_and_the_cap(open_page):
 
 def test_what_fits_is_shown_and_counted(open_page):
     at = set_cap(open_page("learn/stories", repetitions="1", protocols="DPdisPCA"), 2.0)
-    visit(at, "explore/playground")
+    visit(at, "explore/play")
     assert not refusal(at)
     assert "Of the cap of ε = 2, " in "".join(each.value for each in at.sidebar.caption)
     visit(at, "use/ledger")
@@ -116,10 +121,10 @@ def test_what_fits_is_shown_and_counted(open_page):
 def test_what_is_paid_stays_when_nothing_is_left(open_page):
     at = open_page("learn/stories", repetitions="1", protocols="DPdisPCA", calibration="analytic")
     set_cap(at, 1.0)
-    visit(at, "explore/playground")
+    visit(at, "explore/play")
     assert not refusal(at)
     before = paid(at)
-    button(at, "Redraw noise").click().run()
+    button(at, "New noise").click().run()
     assert refusal(at) and paid(at) == before
     at.number_input(key="seed").set_value(0).run()
     assert not refusal(at) and paid(at) == before
@@ -127,20 +132,21 @@ def test_what_is_paid_stays_when_nothing_is_left(open_page):
 
 def test_curves_nobody_asked_for_are_left_out_under_a_cap(open_page):
     at = set_cap(open_page("learn/stories", repetitions="1", protocols="DPdisPCA"), 5.0)
-    visit(at, "explore/playground").run()
+    visit(at, "explore/play").run()
     parts = {part.proto.component_name: part.proto for part in at.get("bidi_component")}
-    handed_over = json.loads(parts["energy_frames"].json)[0]
-    assert [frame["epsilon"] for frame in handed_over["frames"]] == [1.0]
+    frames, people = (json.loads(parts[f"energy_{name}"].json)[0] for name in ("frames", "people"))
+    assert [frame["epsilon"] for frame in frames["frames"]] == [1.0]
+    assert people["epsilons"] == [1.0]
     assert "Left out under a cap" in said(at)
 
 
 def test_a_cap_set_late_says_that_it_counts_from_now(open_page):
-    at = open_page("explore/playground", **SHORT)
+    at = open_page("explore/play", **SHORT)
     set_cap(at, SMALL)
     assert "It promises nothing about what was shown before" in said(at)
     assert "releases came before the cap" in said(at)
     assert at.get("progress")[0].proto.text.startswith("0 % of the cap spent")
-    visit(at, "explore/playground")
+    visit(at, "explore/play")
     assert not refusal(at)
 
 
@@ -173,7 +179,7 @@ def test_a_sweep_that_fits_is_paid_before_it_begins(open_page):
 def test_no_cap_admits_two_releases_of_one_noise(open_page):
     """They were admitted at the sum of their costs, and gave the data away together."""
     at = set_cap(open_page("learn/stories", protocols="DPdisPCA", epsilon="0.1", **SHORT), 5.0)
-    visit(at, "explore/playground")
+    visit(at, "explore/play")
     assert not refusal(at) and paid(at) == 2
     at.select_slider(key="epsilon").set_value(0.2).run()
     assert "scales noise that another release has scaled" in refusal(at) and paid(at) == 2
@@ -181,18 +187,18 @@ def test_no_cap_admits_two_releases_of_one_noise(open_page):
 
 def test_a_cap_can_be_removed_and_is_the_visitors_own(open_page):
     at = set_cap(open_page("learn/stories", **SHORT), SMALL)
-    other = open_page("explore/playground", **SHORT)
+    other = open_page("explore/play", **SHORT)
     assert not refusal(other)
-    visit(at, "explore/playground")
+    visit(at, "explore/play")
     assert refusal(at)
     visit(at, "use/ledger")
     button(at, "Remove the cap").click().run()
-    visit(at, "explore/playground")
+    visit(at, "explore/play")
     assert not refusal(at)
 
 
 def test_the_words_are_those_of_a_plan_and_of_whoever_stops(open_page):
-    at = open_page("explore/playground", **SHORT)
+    at = open_page("explore/play", **SHORT)
     foot = next(c.value for c in at.sidebar.caption if "Shown so far" in c.value)
     assert "a plan of exactly these, fixed beforehand, would have cost each" in foot
     assert "For whoever stops when it suits: ε = **" in foot

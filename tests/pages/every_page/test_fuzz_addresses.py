@@ -140,9 +140,9 @@ def test_every_address_is_answered(open_page, page):
 @pytest.mark.parametrize(
     ("page", "address"),
     [
-        ("playground", {"sites": HOSTILE[0]}),
+        ("play", {"sites": HOSTILE[0]}),
         *(
-            ("playground", {name: value})
+            ("play", {name: value})
             for name in ("split", "preparation")
             for value in ("", "x")
         ),
@@ -152,12 +152,17 @@ def test_every_address_is_answered(open_page, page):
         ("audit", {"audit_seed": "inf"}),
         ("tutorials", {"tutorial": ""}),
         ("sampler", {"sampler_chains": ""}),
-        ("playground", {"calibration": ""}),
+        ("play", {"calibration": ""}),
         ("eigen_images", {"person": "inf"}),
         ("algorithm", {"step_site": "inf"}),
-        ("statistics", {"stat_low_digits": "1e-320", "stat_high_digits": "2e-320"}),
-        ("statistics", {"stat_high_digits": "1e160", "stat_kind": "variance"}),
-        ("statistics", {"stat_low_digits": "15.99999999999999"}),
+        *(
+            ("statistics", {"dataset": "digits"} | bounds)
+            for bounds in (
+                {"stat_low_digits": "1e-320", "stat_high_digits": "2e-320"},
+                {"stat_high_digits": "1e160", "stat_kind": "variance"},
+                {"stat_low_digits": "15.99999999999999"},
+            )
+        ),
         *(
             ("tradeoffs", {"tradeoffs_field": field, f"tradeoffs_values_{field}": values})
             for field, values in (
@@ -191,13 +196,13 @@ def test_what_once_broke_a_page(open_page, page, address):
         ("plan", "plan_find", "people_per_site", "people_per_site"),
         ("tradeoffs", "tradeoffs_field", "ε", "epsilon"),
         ("tradeoffs", "tradeoffs_field", "SITES", "sites"),
-        ("playground", "delta", "1e-05", 1e-5),
-        ("playground", "delta", "0.01", 1e-2),
-        ("playground", "epsilon", "1.0", 1.0),
-        ("playground", "split", "Dirichlet", "dirichlet"),
-        ("playground", "protocols", "dpdis", ["dpdis"]),
-        ("playground", "people", "100", 100),
-        ("playground", "people", "ALL", "all"),
+        ("play", "delta", "1e-05", 1e-5),
+        ("play", "delta", "0.01", 1e-2),
+        ("play", "epsilon", "1.0", 1.0),
+        ("play", "split", "Dirichlet", "dirichlet"),
+        ("play", "protocols", "dpdis", ["dpdis"]),
+        ("play", "people", "100", 100),
+        ("play", "people", "ALL", "all"),
         ("eigen_images", "epsilons", "inf", [math.inf]),
         ("classification", "class_pca_share", "0.5", 0.5),
         ("statistics", "stat_column_digits", "pixel_3_4", None),
@@ -213,11 +218,11 @@ def test_every_right_spelling_is_taken_in_silence(open_page, page, name, written
 
 
 def test_an_unknown_name_is_said_quietly(open_page):
-    at = open_page("explore/playground", epsilonn="1", **{HOSTILE[0]: "1"})
+    at = open_page("explore/play", epsilonn="1", **{HOSTILE[0]: "1"})
     assert_whole(at)
     assert not at.warning
     assert any("No page knows what the address calls epsilonn" in c.value for c in at.caption)
 
 
 def test_the_last_of_several_values_counts(open_page):
-    assert open_page("explore/playground", sites=["3", "7"]).session_state["sites"] == 7
+    assert open_page("explore/play", sites=["3", "7"]).session_state["sites"] == 7

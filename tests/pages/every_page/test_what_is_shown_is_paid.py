@@ -113,6 +113,11 @@ def of_frames(found, *_) -> list[str]:
     return [frame.spec.dataset for frame in found[0]]
 
 
+def of_rounds(found, specs) -> list[str]:
+    # Runs of one epsilon are those of the answer, which are paid for.
+    return [specs[0].dataset] if any(len(each.levels) > 1 for each in found) else []
+
+
 def of_curves(job, name, sweeps) -> list[str]:
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells()]
     found = [
@@ -127,6 +132,7 @@ def of_curves(job, name, sweeps) -> list[str]:
 BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
     "result_cache.finished_rows": (CURVES, of_cells),
     "frames_cache.finished": (CURVES, of_frames),
+    "frames_cache.rounds": (CURVES, of_rounds),
     "visitors_jobs.live": (CURVES, of_curves),
     "learning_cache.errors_of": (
         CURVES,
@@ -151,7 +157,8 @@ FREE = {
     "result_cache.prepared", "result_cache.problem", "result_cache.feature_names",
     "result_cache.statement", "result_cache.shown", "result_cache.dataset_statuses",
     "result_cache.cells", "result_cache.of_one_draw", "result_cache.is_self_assessed",
-    "frames_cache.exact_pictures", "frames_cache.features_of",
+    "frames_cache.exact_pictures", "frames_cache.features_of", "frames_cache.people",
+    "frames_cache.n_pictured", "frames_cache.true_and_exact",
     "family_cache.views", "family_cache.columns", "family_cache.cca_problem",
     "family_cache.exact_pairs",
     "family_cache.central_problem", "learning_cache.different",
@@ -295,9 +302,9 @@ def test_every_page_pays_for_what_it_shows(open_page, recorder, name):
 @pytest.mark.parametrize(
     ("name", "query"),
     [
-        ("playground", {"protocols": "Pooled, trusted"}),
-        ("playground", {"protocols": "DPdisPCA", "compare": "true"}),
-        ("playground", {"protocols": "CAPE", "preparation": "private"}),
+        ("play", {"protocols": "Pooled, trusted"}),
+        ("play", {"protocols": "DPdisPCA", "compare": "true"}),
+        ("play", {"protocols": "CAPE", "preparation": "private"}),
         ("eigen_images", {"method": "One site alone"}),
         ("statistics", {"stat_kind": "Histogram"}),
         ("statistics", {"stat_source": "Typed numbers", "stat_kind": "Variance"}),
@@ -329,21 +336,21 @@ def test_so_does_every_run_beside_a_page(open_page, recorder, name):
 
 def test_a_forgotten_payment_is_found(open_page, recorder, monkeypatch):
     monkeypatch.setattr("pages.widgets.session_ledger.pay_run", lambda *_, **__: None)
-    at = open_page("explore/playground", **SHORT)
+    at = open_page("explore/play", **SHORT)
     with pytest.raises(AssertionError, match="is not paid"):
         recorder.check(at)
 
 
 def test_curves_that_are_not_entered_are_found(open_page, recorder, monkeypatch):
     monkeypatch.setattr("pages.widgets.session_ledger.curves", lambda *_: True)
-    at = open_page("explore/playground", **SHORT).run()
+    at = open_page("explore/play", **SHORT).run()
     with pytest.raises(AssertionError, match="Curves beside the result"):
         recorder.check(at)
 
 
 def test_one_site_alone_is_pictured_when_it_is_chosen(open_page):
     def pictured(**query: str) -> bool:
-        at = open_page("explore/playground", **SHORT, **query)
+        at = open_page("explore/play", **SHORT, **query)
         return any("One site alone" in each.proto.body for each in at.get("html"))
 
     assert pictured()

@@ -9,6 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))

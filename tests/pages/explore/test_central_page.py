@@ -5,6 +5,13 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
+
+
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
 
 def spoken(at) -> str:
     return "\n".join(element.value for element in [*at.markdown, *at.error, *at.caption])

@@ -13,6 +13,11 @@ from pages.explore.classification.budget_split import ties_said
 
 
 @pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
+@pytest.fixture
 def page(open_page) -> AppTest:
     return open_page("explore/classification")
 

@@ -7,6 +7,11 @@ from streamlit.testing.v1 import AppTest
 
 
 @pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
+@pytest.fixture
 def page(open_page) -> AppTest:
     return open_page("explore/statistics")
 

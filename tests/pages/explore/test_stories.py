@@ -34,7 +34,7 @@ def no_data_files(monkeypatch, tmp_path):
     monkeypatch.setattr(result_cache, "dataset_statuses", list_datasets)
 
 
-def opened(page: str = "explore/playground", **query: str) -> AppTest:
+def opened(page: str = "explore/play", **query: str) -> AppTest:
     at = looking.opened(page, **query)
     assert not at.exception
     return at
@@ -171,19 +171,20 @@ def test_ten_looks_cost_what_ten_gaussian_releases_compose_to():
     assert story.finding(rows_at(story, 0)).values == pytest.approx((exact,), rel=1e-6)
 
 
-@pytest.mark.parametrize("page", ["explore/playground", "use/ledger"])
+@pytest.mark.parametrize("page", ["explore/play", "use/ledger"])
 def test_a_link_opens_the_story_from_anywhere(page):
     at = opened(page, story="delta")
     assert STORIES["delta"].question in words(at)
     assert at.session_state["delta"] == 1e-6
     assert not shows_results(at)
+    assert at.session_state["dataset"] == "digits"
     run(at.button(key="story_left").click())
-    assert at.session_state["delta"] == 0.01
+    assert (at.session_state["delta"], at.session_state["dataset"]) == (1e-5, "mnist-small")
 
 
 def test_a_link_with_settings_is_a_view_of_the_story():
     at = opened(story="delta", epsilon="2", seed="5")
-    assert at.session_state["delta"] == 0.01
+    assert at.session_state["delta"] == 1e-5
     assert at.session_state["epsilon"] == 2.0
     run(at.button(key="guess_0").click())
     assert "The controls have been moved since" in words(at)

@@ -18,6 +18,11 @@ pytestmark = pytest.mark.filterwarnings("default")
 QUICK = {"repetitions": "2", "components": "5", "tradeoffs_values_epsilon": "0.1, 1"}
 
 
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
@@ -72,7 +77,7 @@ def test_the_app_runs_its_sweeps_on_the_cluster(open_page, cluster, found, monke
     monkeypatch.undo()
     job = found[-1]
     [rows] = job.progress().rows
-    assert len(rows) == 2 * 2 * 4
+    assert len(rows) == 2 * 2 * 3
     assert numbers(rows) == numbers(collect(job.sweeps[0]).rows)
 
 

@@ -21,6 +21,11 @@ from dpcore.privacy import (
 from dpcore.privacy.meaning import gaussian_exceedance
 
 
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
 def spoken(at) -> str:
     return "\n".join(element.value for element in [*at.markdown, *at.error])
 

@@ -41,7 +41,7 @@ def test_few_functions_lie_between_a_slider_and_the_noise(open_page: Opener):
     # The harness runs the script in a thread of its own.
     threading.setprofile(look)
     try:
-        assert not open_page("explore/playground", repetitions="2", seed="77").exception
+        assert not open_page("explore/play", repetitions="2", seed="77").exception
     finally:
         threading.setprofile(None)
         sys.setprofile(None)

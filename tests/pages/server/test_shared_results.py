@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.experiments.engine.once_cache import OnceCache
 
 PAGES = {
-    "explore/playground": {"seed": "11", "repetitions": "2"},
+    "explore/play": {"seed": "11", "repetitions": "2"},
     "explore/cca": {"seed": "11", "cca_draws": "2"},
     "explore/central": {"seed": "11", "repetitions": "2"},
     "explore/classification": {"seed": "11"},

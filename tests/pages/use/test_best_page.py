@@ -14,6 +14,11 @@ from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
 
 
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
 @pytest.fixture(autouse=True)
 def few_protocols(monkeypatch, tmp_path):
     """Chains take longer than all the others."""

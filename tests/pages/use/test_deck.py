@@ -38,7 +38,12 @@ from tests.pages.looking import gone
 RUN = {"repetitions": "2", "epsilon": "2", "protocols": "DPdisPCA", "seed": "7"}
 
 
-def pinned(open_page, page: str = "explore/playground", **query: str):
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
+def pinned(open_page, page: str = "explore/play", **query: str):
     at = open_page(page, **query)
     at.button(key="pin_it").click().run()
     assert not at.exception
@@ -54,10 +59,10 @@ def test_a_view_is_kept_with_its_address_reordered_captioned_and_removed(open_pa
     gone(at, "use/deck")
     gone(at, "learn/promise").button(key="pin_it").click().run()
     (first, second) = deck_of(at)
-    assert first.page == "playground" and second.page == "promise"
-    assert first.written == {name: [value] for name, value in RUN.items()}
+    assert first.page == "play" and second.page == "promise"
+    assert first.written == {name: [value] for name, value in RUN.items()} | _DIGITS
     assert (first.caption, second.caption) == (
-        "Playground, digits, ε = 2",
+        "Play, digits, ε = 2",
         "What ε promises, ε = 2",
     )
     gone(at, "use/deck")
@@ -71,7 +76,7 @@ def test_a_view_is_kept_with_its_address_reordered_captioned_and_removed(open_pa
 
 
 PINS = [
-    Pin("playground", {"epsilon": ["2"], "protocols": ["DPdisPCA", "CAPE"]}, "One"),
+    Pin("play", {"epsilon": ["2"], "protocols": ["DPdisPCA", "CAPE"]}, "One"),
     Pin("eigen_images", {"epsilons": ["∞", "0.5"]}, "Two"),
     Pin("deck", {"deck_a": ["1"], "deck_b": ["2"]}, "Both"),
 ]
@@ -159,8 +164,13 @@ def test_files_hold_the_numbers_of_the_runs_their_settings_and_promises(open_pag
     assert list(guesses.plots[0].categories) == ["a coin", "whoever sees the release"]
 
 
-SWEPT = {"tradeoffs_values_epsilon": ["1, 10"], "repetitions": ["1"], "protocols": ["DPdisPCA"]}
-PLANNED = {"plan_protocol": ["DPdisPCA"], "plan_target": ["60"], "repetitions": ["1"]}
+_DIGITS = {"dataset": ["digits"], "delta": ["0.01"]}
+SWEPT = _DIGITS | {
+    "tradeoffs_values_epsilon": ["1, 10"],
+    "repetitions": ["1"],
+    "protocols": ["DPdisPCA"],
+}
+PLANNED = _DIGITS | {"plan_protocol": ["DPdisPCA"], "plan_target": ["60"], "repetitions": ["1"]}
 
 
 def test_a_sweep_and_a_search_are_run_for_the_files_as_their_pages_run_them(open_page, monkeypatch):

@@ -15,6 +15,11 @@ LEDGER = "pages/use/ledger/page.py"
 FEW = {"repetitions": "2"}
 
 
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
@@ -56,24 +61,24 @@ def test_nothing_shown_is_nothing_spent(open_page):
 
 
 def test_looking_twice_is_paid_once_and_redrawing_again(open_page):
-    at = open_page("explore/playground")
+    at = open_page("explore/play")
     first = total(at)
     # Ten draws of the sites' noise, of the holder's, and of the first site's around its own mean.
     assert "30 releases" in first
     assert total(at.run()) == first
-    button(at, "Redraw noise").click().run()
+    button(at, "New noise").click().run()
     assert "60 releases" in total(at)
 
 
 def test_other_directions_of_the_same_noise_are_free(open_page):
-    at = open_page("explore/playground")
+    at = open_page("explore/play")
     first = total(at)
     at.slider(key="intermediate").set_value(30).run()
     assert total(at) == first
 
 
 def test_published_choices_shown_for_comparison_are_paid(open_page):
-    at = open_page("explore/playground", **FEW, compare="true", protocols="DPdisPCA")
+    at = open_page("explore/play", **FEW, compare="true", protocols="DPdisPCA")
     table = ledger(at)
     assert list(table["draws"]) == [2, 2]
     assert table["epsilon"].tolist() == pytest.approx([1.0, 0.811], rel=1e-3)
@@ -81,7 +86,7 @@ def test_published_choices_shown_for_comparison_are_paid(open_page):
 
 def test_noise_held_while_epsilon_moves_is_said_in_red(open_page):
     """The total is that of fresh noise; what was shown shares it, and hides nothing."""
-    at = open_page("explore/playground", **FEW)
+    at = open_page("explore/play", **FEW)
     ledger(at)
     assert not any("Noise that was held" in m.value for m in at.markdown)
     at = open_page("explore/eigen_images")
@@ -167,7 +172,7 @@ def test_central_algorithms_pay_purely_or_not(open_page):
 
 
 def test_pairs_are_paid_by_the_people_the_playground_is_about(open_page):
-    at = open_page("explore/playground", **FEW, protocols="Pooled, trusted", sites="1")
+    at = open_page("explore/play", **FEW, protocols="Pooled, trusted", sites="1")
     at.switch_page("pages/explore/cca/page.py").run()
     assert not at.exception
     assert "Shown so far of Digits 8 × 8: 4 releases" in total(at)
@@ -178,7 +183,7 @@ def test_pairs_are_paid_by_the_people_the_playground_is_about(open_page):
 
 def test_going_back_and_forth_adds_nothing(open_page):
     pages = ("explore/statistics", "explore/classification", "explore/central", "explore/cca")
-    at = open_page("explore/playground", **FEW)
+    at = open_page("explore/play", **FEW)
     for page in pages:
         at.switch_page(file_of(page)).run()
     first = ledger(at)
@@ -208,7 +213,7 @@ def test_a_sweep_is_paid_also_by_somebody_who_does_not_wait_for_it(open_page):
     assert table.groupby("epsilon")["draws"].sum().to_dict() == {0.5: 6, 1: 6, 2: 6}
     everything = spent(at)
     # The Playground at the middle value shows draws of the sweep.
-    at.switch_page("pages/explore/playground/page.py").run()
+    at.switch_page("pages/explore/play/page.py").run()
     ledger(at)
     assert spent(at) == everything
 
@@ -245,7 +250,7 @@ def test_demonstrations_are_not_entered(open_page):
 
 
 def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
-    at = open_page("explore/playground", preparation="published")
+    at = open_page("explore/play", preparation="published")
     at.switch_page("pages/explore/eigen_images/page.py").run()
     table = ledger(at)
     said = "\n".join(m.value for m in at.markdown)

@@ -7,24 +7,16 @@ import io
 import logging
 import weakref
 import zipfile
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dpcore.data.held_tables import HeldTable, held_name
-from dpcore.errors import ParameterError
 from dpcore.experiments.cca.spec import CcaProblem
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.releases import Project
-from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.laboratory import Upload
 from dpcore.releases.verification import verify
 from pages.server import visitors_jobs
 from pages.sidebar import own_table
-from pages.use.own_data import limits as typed
 from pages.use.own_data import planning
 from pages.use.release.released import zipped
 from tests.pages.looking import Opener, alive, gone, sentences, texts
@@ -84,7 +76,7 @@ def test_an_example_is_on_every_page_with_one_click(open_page):
     at.button(key="own_class-survey").click().run()
     assert not at.exception and "your-table" in at.selectbox(key="dataset").options
     assert at.query_params["dataset"] == "your-table"
-    for page in ("explore/playground", "explore/statistics", "use/best", "explore/cca"):
+    for page in ("explore/play", "explore/statistics", "use/best", "explore/cca"):
         at = gone(at, page)
         assert not at.exception and not at.error and not at.warning
         assert at.selectbox(key="dataset").value == own_of(at).held.name
@@ -127,10 +119,10 @@ def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
     caplog.set_level(logging.DEBUG)
     marks = ("SECRETone", "SECRETtwo")
     sessions = [brought(open_page, mark) for mark in marks]
-    for page in ("explore/playground", "explore/tradeoffs", "explore/cca"):
+    for page in ("explore/play", "explore/tradeoffs", "explore/cca"):
         sessions = [gone(at, page) for at in sessions]
     names = [own_of(at).held.name for at in sessions]
-    shown = [everything(at) for at in sessions] + [everything(open_page("explore/playground"))]
+    shown = [everything(at) for at in sessions] + [everything(open_page("explore/play"))]
     for number, (mark, name) in enumerate(zip(marks, names, strict=True)):
         others = "".join(text for other, text in enumerate(shown) if other != number)
         assert mark not in others and name not in others
@@ -145,7 +137,7 @@ def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
 
 
 def test_other_limits_are_of_the_same_people_who_have_paid(open_page):
-    at = gone(brought(open_page, "SECRET"), "explore/playground")
+    at = gone(brought(open_page, "SECRET"), "explore/play")
     books, before = at.session_state["_spent"], own_of(at).held.name
     spent = books[before].spent_by_person().mu
     at = gone(at, PAGE)
@@ -156,13 +148,13 @@ def test_other_limits_are_of_the_same_people_who_have_paid(open_page):
     use.click().run()
     books, now = at.session_state["_spent"], own_of(at).held.name
     assert before not in books and books[now].spent_by_person().mu == pytest.approx(spent)
-    at = gone(at, "explore/playground")
+    at = gone(at, "explore/play")
     assert not at.exception
     assert books[now].spent_by_person().mu == pytest.approx(2**0.5 * spent)
 
 
 def test_it_is_gone_with_its_session(open_page):
-    at = gone(brought(open_page, "SECRET"), "explore/playground")
+    at = gone(brought(open_page, "SECRET"), "explore/play")
     table: weakref.ref[HeldTable] = weakref.ref(own_of(at).held)
     rows = weakref.ref(table().dataset.X.base)
     visitors_jobs.start("x", own_of(at).held.name, dict)
@@ -176,7 +168,7 @@ def test_it_is_gone_with_its_session(open_page):
 def test_pages_split_people_as_the_tables_own_column_does(open_page):
     at = brought(open_page, "SECRET")
     assert "They are at 3 sites, 10 to 20 people" in sentences(at)
-    at = gone(at, "explore/playground")
+    at = gone(at, "explore/play")
     assert at.slider(key="sites").value == 3 and at.slider(key="sites").disabled
     assert "given" in at.button_group(key="split").options and not at.exception
     at.selectbox(key="dataset").select("digits").run()
@@ -187,15 +179,15 @@ def test_pages_split_people_as_the_tables_own_column_does(open_page):
 def test_an_address_finds_nobodys_table(open_page):
     name = own_of(brought(open_page, "SECRET")).held.name
     for asked in ("your-table", name):
-        at = open_page("explore/playground", dataset=asked)
-        assert at.selectbox(key="dataset").value == "digits" and "must be" in sentences(at)
+        at = open_page("explore/play", dataset=asked)
+        assert at.selectbox(key="dataset").value == "mnist-small" and "must be" in sentences(at)
 
 
 def test_a_page_says_in_a_sentence_what_a_table_is_too_small_for(open_page):
     table = "a,kind\n" + "0.5,x\n1,x\n" * 20
     at = with_table(open_page, table, '[rows]\nlabel="kind"\n[columns.a]\nlower=0\nupper=1\n')
     refusals = {
-        "explore/playground": "",
+        "explore/play": "",
         "explore/statistics": "",
         "explore/cca": "two columns at least",
         "explore/classification": "as digits or mnist, got 'your table'",
@@ -204,50 +196,6 @@ def test_a_page_says_in_a_sentence_what_a_table_is_too_small_for(open_page):
         at = gone(at, page)
         assert not at.exception and sentence in sentences(at)
         assert bool(at.error or at.info) == bool(sentence)
-
-
-LEVEL = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1)
-LIMITS = st.tuples(*[st.floats(-1e9, 1e9)] * 2).map(sorted).filter(lambda e: e[1] - e[0] > 1e-6)
-
-
-@given(st.lists(LIMITS, min_size=1, max_size=4), st.lists(LEVEL, min_size=2, unique=True))
-def test_limits_of_a_file_come_back_from_what_is_typed(limits, levels):
-    columns = [Column(f"c{k}", *ends) for k, ends in enumerate(limits)]
-    dictionary = Dictionary((*columns, Column("kind", levels=tuple(levels))), title="T")
-    own = own_table.OwnTable(Upload("t.csv", dict.fromkeys(dictionary.keys, np.zeros(2))))
-    typed.begin(own, dictionary)
-    assert typed.dictionary_of(own) == dictionary
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [None, [], "x", {"a": None}, {"a": {"lower": 1}}, {"nobody": {"lower": "1"}},
-     {"a": {"limits": "x"}}],
-)  # fmt: skip
-def test_what_a_browser_sends_for_limits_is_not_believed(monkeypatch, sent):
-    own = own_table.OwnTable(Upload("t.csv", {"a": np.zeros(2)}))
-    typed.begin(own, None)
-    before = {name: dict(texts) for name, texts in own.limits.items()}
-    kept = {f"own_limits_{own.version}": SimpleNamespace(typed=sent)}
-    monkeypatch.setattr(typed.st, "session_state", kept)
-    typed.take_typed(own)
-    assert own.limits == before
-
-
-@pytest.mark.parametrize(
-    ("lower", "sentence"),
-    [("1,5", "a number such as -12.5"), ("1e999", "finite"), ("nan", "finite"), ("−1", "")],
-)
-def test_what_is_no_limit_is_said_by_its_column(lower, sentence):
-    own = own_table.OwnTable(Upload("t.csv", {"a": np.zeros(2)}))
-    typed.begin(own, None)
-    own.limits["a"] |= {"lower": lower, "upper": "9"}
-    if not sentence:
-        assert typed.dictionary_of(own).columns[0].lower == -1
-        return
-    with pytest.raises(ParameterError, match=sentence) as refused:
-        typed.dictionary_of(own)
-    assert "'a'" in str(refused.value)
 
 
 HOSTILE = {
@@ -270,7 +218,7 @@ def test_names_in_a_file_are_letters_alone(open_page):
     head = '"[foreign](http://foreign.example)",":red[foreign]"\n'
     at.file_uploader(key="own_file").upload("**foreign**.csv", f"{head}1,2\n".encode(), "").run()
     assert not at.exception and not any(alive(text) for text in texts(at))
-    assert "Give limits for at least one column" in "".join(texts(at))
+    assert "Not ready yet" in "".join(texts(at))
 
 
 def test_a_dictionary_of_another_table_changes_nothing(open_page):

@@ -21,6 +21,11 @@ from pages.use.plan.panels import how_sure
 from pages.use.plan.question import question_of
 
 
+@pytest.fixture
+def open_page(open_on_digits):
+    return open_on_digits
+
+
 def find_best(*question, **options):
     *_, answer = recommend(*question, **options)
     return answer

@@ -1,4 +1,4 @@
-"""What people do in the Playground and around it."""
+"""What people do on Play and around it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.browser.conftest import ROOT, settle
 
 
 def headline(page) -> str:
-    """The number with what it means, and the epsilon that it is of."""
+    """The epsilon, the number of it and what that means."""
     control = page.locator(".control label").inner_text()
     return "\n".join((control, page.locator(".answer").inner_text())).replace("\u00a0", " ")
 
 
 def test_the_first_thing_shown_is_a_result_that_keys_and_clicks_change(server, open_page):
     page, watched = open_page(server)
-    assert "of the pattern that exact PCA finds" in headline(page)
-    page.locator(".curve .mean").nth(3).wait_for()
+    assert "of the pattern survives" in headline(page)
+    page.locator(".curve .mean").nth(2).wait_for()
     slider = page.get_by_role("slider", name="ε")
     slider.focus()
     slider.press("ArrowRight")
@@ -31,6 +31,7 @@ def test_the_first_thing_shown_is_a_result_that_keys_and_clicks_change(server, o
     assert "epsilon=2" in page.url
     box = page.locator(".curve .tick").nth(6).bounding_box()
     page.mouse.click(box["x"], box["y"] - 40)
+    page.locator(".control output", has_text="0.1").wait_for()
     settle(page)
     assert "ε = 0.1\n" in headline(page)
     assert "epsilon=0.1" in page.url
@@ -39,7 +40,7 @@ def test_the_first_thing_shown_is_a_result_that_keys_and_clicks_change(server, o
 
 def test_a_deep_link_works_on_a_server_nobody_has_visited(fresh_server, open_page):
     page, watched = open_page(f"{fresh_server}/eigen_images?delta=0.001&sites=7")
-    assert page.get_by_role("heading", name="Eigen-images").is_visible()
+    assert page.get_by_role("heading", name="Play", level=1).is_visible()
     assert page.get_by_role("link", name="Decide").is_visible()
     assert page.get_by_text("Page not found").count() == 0
     assert page.get_by_role("slider", name="Sites").input_value() == "7"
@@ -117,5 +118,5 @@ def test_an_absent_data_set_says_where_its_files_go_and_the_rest_goes_on(server,
 
 def test_an_address_out_of_range_falls_back_to_defaults(server, open_page):
     page, watched = open_page(f"{server}/?epsilon=-1&sites=9999&dataset=nope&components=abc")
-    assert "ε = 1\n" in headline(page) and "with 5 sites" in headline(page)
+    assert "ε = 1\n" in headline(page) and "5 sites" in headline(page)
     watched.assert_quiet()

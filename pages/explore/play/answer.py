@@ -1,4 +1,4 @@
-"""What the Playground says of its settings: drawn again by itself when epsilon is let go."""
+"""What Play says of its settings: drawn again by itself when epsilon is let go."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dpcore.experiments.pca.sentences import percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec, as_published
 from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages.explore.playground.limits_table import limits_table
-from pages.explore.playground.message_sizes import travelled
-from pages.explore.playground.own_estimate import own_estimate
+from pages.explore.play.limits_table import limits_table
+from pages.explore.play.message_sizes import travelled
+from pages.explore.play.own_estimate import own_estimate
 from pages.server import page_lock, result_cache
-from pages.sidebar.controls import current, redraw_noise
+from pages.sidebar.controls import current
 from pages.sidebar.parts import is_alone
 from pages.widgets import component_images, session_ledger
 from pages.widgets.downloads import take_away
@@ -48,12 +48,6 @@ def answer() -> None:
             lead = spread_of(rows, spec.protocols[0])
             st.markdown(against_published(spec, lead.mean))
 
-        st.button(
-            "Redraw noise",
-            on_click=redraw_noise,
-            type="primary",
-            help="New noise under the same settings: how much was luck?",
-        )
         limits_table(selection, problem.about)
         if "local" in spec.protocols[1:]:
             # The other end of the scale, for whoever chose to see it.
@@ -74,20 +68,20 @@ def answer() -> None:
         guarantee_tabs(
             {titles[key]: subspace.guarantee for key, subspace in everything.items()},
             preparation=spec.preparation,
-            key="playground_promises",
+            key="play_promises",
         )
         not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
         if spec.preparation == "published":
             not_private("Published preparation", result_cache.statement(spec))
 
         take_away(
-            "playground",
+            "play",
             rows,
             figures={"": lambda: protocol_dots(rows)},
             script=recipe_of(spec).script,
             notebook=recipe_of(spec).notebook,
         )
-        how_computed("playground", "pca")
+        how_computed("play", "pca")
 
 
 def against_published(spec: RunSpec, mean: float) -> str:
