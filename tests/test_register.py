@@ -217,7 +217,7 @@ def test_names_are_taken_once(taken):
         register(replace(MADE_UP, **taken))
 
 
-def test_the_playground_shows_it(made_up, monkeypatch, tmp_path):
+def test_play_shows_it(made_up, monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
     at = AppTest.from_file(APP, default_timeout=180)
     at.query_params["protocols"] = [made_up.title, "Full matrices"]
@@ -226,6 +226,6 @@ def test_the_playground_shows_it(made_up, monkeypatch, tmp_path):
     assert not at.exception and not at.error
     (pills,) = (each for each in at.button_group if each.key == "protocols")
     assert made_up.title in pills.options
-    assert any(f"By {made_up.title} with" in str(part.proto) for part in at.get("bidi_component"))
-    charged = at.session_state["_spent"]["digits"].charges.values()
+    assert any(f"{made_up.title}, 5 sites of" in str(part.proto) for part in at.get("bidi_component"))
+    charged = at.session_state["_spent"]["mnist-small"].charges.values()
     assert [charge.seen for charge in charged] == [(made_up.title, "Full matrices")]

@@ -36,7 +36,7 @@ def test_spread_is_of_one_protocols_draws():
 
 def test_the_number_in_plain_words_has_the_floor_beside_it():
     words = in_plain_words(rows_of(dpdis=[0.4, 0.6], local=[0.1, 0.3]))
-    assert "Pure chance would keep 8.0\u00a0%" in words
+    assert "A random guess would get 8.0\u00a0%" in words
 
 
 @pytest.mark.parametrize(
