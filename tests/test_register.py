@@ -226,6 +226,8 @@ def test_play_shows_it(made_up, monkeypatch, tmp_path):
     assert not at.exception and not at.error
     (pills,) = (each for each in at.button_group if each.key == "protocols")
     assert made_up.title in pills.options
-    assert any(f"{made_up.title}, 5 sites of" in str(part.proto) for part in at.get("bidi_component"))
+    assert any(
+        f"{made_up.title}, 5 sites of" in str(part.proto) for part in at.get("bidi_component")
+    )
     charged = at.session_state["_spent"]["mnist-small"].charges.values()
     assert [charge.seen for charge in charged] == [(made_up.title, "Full matrices")]
