@@ -9,6 +9,10 @@ No stream may serve two releases: from A + s E and A + t E anybody can solve for
 released for people takes its root from `root_of_release`, which is another for every epsilon.
 The laboratory holds a `Repetition` while epsilon moves, so that curves are smooth. It can, for its
 data are public and its seed is shown; such results are no releases that could be added up.
+
+A seed that somebody gives draws from NumPy's PCG64, whose state can be worked out from its draws.
+Where nobody gives one, the root is secret and its streams are cryptographic
+(`dpcore.secret_streams`).
 """
 
 from __future__ import annotations
@@ -17,8 +21,11 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import IntEnum
 from hashlib import blake2b
 from numbers import Real
+from typing import cast
 
 import numpy as np
+
+from dpcore.secret_streams import SecretRoot, SecretStream
 
 
 class Purpose(IntEnum):
@@ -44,9 +51,12 @@ class Purpose(IntEnum):
 def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:
     """The generator that belongs to (seed, purpose, *identity).
 
-    seed: Non-negative root of all streams of an experiment.
+    seed: Non-negative root of all streams of an experiment. Of a `SecretRoot` the generator is a
+        cryptographic one, which has the methods that draw noise.
     *identity: Non-negative integers, for example repetition and site.
     """
+    if isinstance(seed, SecretRoot):
+        return cast(np.random.Generator, SecretStream(seed, (purpose, *identity)))
     # What SeedSequence(seed, spawn_key=...) puts together itself, in twice the time; a release of
     # a few people's rows is not much longer.
     words = _words(int(seed))
@@ -84,9 +94,11 @@ def root_of_release(seed: int, *released_with: object) -> int:
     *released_with: numbers, strings, None, tuples and dataclasses of them. Public, all of it:
         settings, counts, names; never anything read from the rows. Equal numbers are one, whatever
         their type.
+    Returns: 256 bits; a `SecretRoot` of one.
     """
     identity = repr((int(seed), [_spelled(part) for part in released_with]))
-    return int.from_bytes(blake2b(identity.encode(), digest_size=32).digest(), "little")
+    root = int.from_bytes(blake2b(identity.encode(), digest_size=32).digest(), "little")
+    return SecretRoot(root) if isinstance(seed, SecretRoot) else root
 
 
 def _spelled(part: object) -> object:

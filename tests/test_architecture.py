@@ -19,7 +19,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-LEAVES = {"arrays", "blocks", "errors", "streams"}
+LEAVES = {"arrays", "blocks", "errors", "secret_streams", "streams"}
 FOUNDATIONS = {"privacy", "data"}
 TOOLS = FOUNDATIONS | {"mechanisms", "spectra"}
 ALGORITHMS = {"pca", "cca", "statistics", "classification", "releases"}
@@ -30,6 +30,7 @@ ARROWS: dict[str, set[str]] = {
     "arrays": set(),
     "blocks": set(),
     "errors": set(),
+    "secret_streams": set(),
     "streams": set(),
     "privacy": set(),
     "data": set(),

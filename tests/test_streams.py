@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.pca import ReleaseSettings
+from dpcore.pca import AnalyzeGaussPCA, ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose, root_of_release, stream
 
@@ -96,3 +96,13 @@ def test_errors_survive_a_worker():
     error = pickle.loads(pickle.dumps(ParameterError("epsilon", "greater than 0", -1.0)))
     assert str(error) == "epsilon must be greater than 0, got -1.0"
     assert error.parameter == "epsilon"
+
+
+def test_a_fit_without_a_seed_asks_numpy_for_no_generator(monkeypatch):
+    """PCG64's state can be worked out from its outputs, and with it the rest of the noise."""
+
+    def refused(*_):
+        raise AssertionError("a generator of NumPy's")
+
+    monkeypatch.setattr(np.random, "default_rng", refused)
+    AnalyzeGaussPCA(1).fit(np.eye(4))

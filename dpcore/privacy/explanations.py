@@ -41,7 +41,9 @@ class Assumption(StrEnum):
     TRUSTED_HOLDER = "Whoever adds the noise holds everybody's raw rows and is trusted with them."
     SECRET_SEED = (
         "The seed of the noise stays secret, and no stream serves two releases; in this "
-        "laboratory the seed is shown, and held, so that results can be repeated and compared."
+        "laboratory the seed is shown, and held, so that results can be repeated and compared. "
+        "From a seed NumPy's PCG64 draws, whose state can be worked out from noise that somebody "
+        "knows; estimators without random_state draw from a cryptographic generator."
     )
     EXACT_DRAWS = (
         "Every draw follows its law exactly; a Markov chain only comes close, "

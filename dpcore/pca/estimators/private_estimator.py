@@ -15,7 +15,7 @@ import inspect
 import operator
 import warnings
 from collections.abc import Iterator
-from typing import Self, cast
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from dpcore.errors import ParameterError, PreparationWarning, require_one_of
+from dpcore.secret_streams import secret_root
 from dpcore.streams import root_of_release
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -55,14 +56,15 @@ def check_long_rows(on_long_rows: str, n_long: int, bound: str) -> None:
 def root_seed(random_state: RandomState) -> int:
     """The seed of one fit.
 
-    An int is the seed itself. None takes fresh entropy from the operating system, which is kept
-    nowhere, and not NumPy's global state, which anybody may have seeded. A generator gives 128
-    bits and moves on; its state can be wound back to them.
+    An int is the seed itself. None takes 256 bits from the operating system, which are kept
+    nowhere, and whose streams are cryptographic. A generator gives 128 bits and moves on; its
+    state can be wound back to them. With an int or a generator noise is PCG64's, whose state can
+    be worked out from noise that somebody knows.
 
     Raises `ParameterError` if it is none of these.
     """
     if random_state is None:
-        return cast(int, np.random.SeedSequence().entropy)
+        return secret_root()
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return int.from_bytes(random_state.bytes(16), "little")
     if isinstance(random_state, int | np.integer) and random_state >= 0:
