@@ -70,7 +70,8 @@ def test_progress_goes_to_standard_error_where_that_is_a_terminal():
 
 
 def test_it_gives_the_numbers_that_python_gives(capsys):
-    assert main([*RUN, "full,pooled", "--epsilon", "2", "--noise", "isometric", "--json"]) == 0
+    asked = ["--as-printed", "--epsilon", "2", "--noise", "isometric", "--json"]
+    assert main([*RUN, "full,pooled", *asked]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     spec = RunSpec.published(
         sites=3, repetitions=2, protocols=("full", "pooled"), epsilon=2.0, noise="isometric"
@@ -217,3 +218,21 @@ def test_a_table_of_ones_own_in_the_laboratory(command, tmp_path, monkeypatch, c
     assert {path.name for path in tmp_path.iterdir()} == {table.name, dictionary.name}
     assert main(given) == 2
     assert "data must be given together with --dictionary" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ("analytic", "isometric", "psd", "auto", "sphere")),
+        (["--as-printed"], ("published", "triangle", "svd", "none", "published")),
+        (
+            ["--truncation", "psd", "--as-printed", "--preparation", "sphere"],
+            ("published", "triangle", "psd", "none", "sphere"),
+        ),
+    ],
+)
+def test_what_is_private_and_keeps_most_is_the_default(options, expected, capsys):
+    assert main([*RUN, "pooled", "--json", *options]) == 0
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    fields = ("calibration", "noise", "truncation", "denoise", "preparation")
+    assert tuple(row[name] for name in fields) == expected

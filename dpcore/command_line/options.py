@@ -14,7 +14,14 @@ from dpcore.data.preparation import RENAMED
 from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import RunOptions
-from dpcore.experiments.pca.spec import GIVEN, PREPARATIONS, REFERENCES, SPLITS, RunSpec
+from dpcore.experiments.pca.spec import (
+    GIVEN,
+    PREPARATIONS,
+    PUBLISHED,
+    REFERENCES,
+    SPLITS,
+    RunSpec,
+)
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
@@ -29,10 +36,18 @@ _LAST_PORT = (1 << 16) - 1
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Every field of a spec as an option, with the spec's own default."""
-    default = RunSpec.published()
+    default = KEEPS_MOST
     add = parser.add_argument
     add("--dataset", default=default.dataset, help="see the 'datasets' command")
     add_release_options(parser, default, PROTOCOLS)
+    add(
+        "--as-printed",
+        action="store_true",
+        help="calibration, noise, truncation, denoising and preparation of Algorithm 1 as printed, "
+        "but for those that are given: its numbers, not always its promise",
+    )
+    # Which of them were given is told by their being there.
+    parser.set_defaults(**dict.fromkeys(_PRINTED))
     add("--components", type=int, help="K (default: the data set's own)")
     add("--intermediate-dim", type=int, help="R, directions a site sends (default: 2 K)")
     add(
@@ -72,6 +87,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--resample", action="store_true", help="draw the people anew in every repetition")
 
 
+# What is private from the first row and captures most.
+KEEPS_MOST = RunSpec(denoise="auto")
+_PRINTED = (*PUBLISHED, "preparation")
+
+
 def add_release_options(
     parser: argparse.ArgumentParser, default: RunSpec | CcaSpec, protocols: Iterable[str]
 ) -> None:
@@ -88,16 +108,31 @@ def add_release_options(
     add("--delta", type=float, default=default.delta)
     add("--sites", type=int, default=default.sites, help="S, number of sites")
     add("--samples", type=int, help="N, people in all sites together (default: everybody)")
-    add("--calibration", choices=CALIBRATIONS, default=default.calibration)
-    add("--noise", choices=NOISE_SHAPES, default=default.noise, help="shape of the noise")
-    add("--truncation", choices=TRUNCATIONS, default=default.truncation)
+    add(
+        "--calibration",
+        choices=CALIBRATIONS,
+        default=default.calibration,
+        help=f"(default: {default.calibration})",
+    )
+    add(
+        "--noise",
+        choices=NOISE_SHAPES,
+        default=default.noise,
+        help=f"shape of the noise (default: {default.noise})",
+    )
+    add(
+        "--truncation",
+        choices=TRUNCATIONS,
+        default=default.truncation,
+        help=f"(default: {default.truncation})",
+    )
     add(
         "--denoise",
         choices=DENOISING,
         default=default.denoise,
         help="public bases in which noise is taken out of a noisy matrix before it is decomposed: "
         "auto is cosines for pictures, columns for other tables, none for what is as printed "
-        "(default: %(default)s)",
+        f"(default: {default.denoise})",
     )
     add(
         "--preparation",
@@ -106,7 +141,7 @@ def add_release_options(
         default=default.preparation,
         help="sphere: rows at length 1 around a private mean; bounded: rows clipped to a public "
         "bound, a private mean; none: clipped, not centred; published: not private "
-        "(default: %(default)s)",
+        f"(default: {default.preparation})",
     )
     add(
         "--mean-share",
@@ -197,6 +232,8 @@ def spec_from(arguments: argparse.Namespace) -> RunSpec:
     Raises `ParameterError` if a value breaks its constraint.
     """
     values = {name: getattr(arguments, name) for name in RunSpec.__dataclass_fields__}
+    others = RunSpec.published() if arguments.as_printed else KEEPS_MOST
+    values |= {name: getattr(others, name) for name in _PRINTED if values[name] is None}
     values["limits"] = _limits(arguments.limits)
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
     for key in values["protocols"]:

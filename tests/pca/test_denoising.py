@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.pca import Draw, site_message
+from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, Draw, site_message
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import bases_to_denoise_in, noise_of
 from dpcore.pca.site import NoisySite
@@ -132,3 +133,22 @@ def test_a_spectrum_denoises_once(rng, shape):
     assert spectrum.denoised(0.4, bases=(COLUMNS,), noise=shape) is not first
     assert spectrum.denoised(0.5, bases=(), noise=shape) is spectrum
     assert spectrum.denoised(0.0, bases=(COLUMNS,), noise=shape) is spectrum
+
+
+def test_estimators_take_a_choice_a_basis_or_several(rows, labels):
+    def components(**changes):
+        pca = DistributedPCA(3, epsilon=0.5, random_state=1, **changes)
+        return pca.fit(rows, sites=labels).components_
+
+    pictures = [cosine_basis((3, 4)), COLUMNS]
+    none, columns = components(), components(denoise="columns")
+    np.testing.assert_array_equal(columns, components(denoise="auto"))
+    np.testing.assert_array_equal(columns, components(denoise=COLUMNS))
+    np.testing.assert_array_equal(none, components(denoise=()))
+    different = (none, columns, components(denoise=pictures))
+    assert all(not np.array_equal(one, other) for one, other in combinations(different, 2))
+    central = AnalyzeGaussPCA(3, epsilon=0.5, random_state=1, denoise="auto").fit(rows)
+    assert central.assessment_ is None
+    assert not hasattr(central, "explained_variance_")
+    with pytest.raises(ParameterError, match="denoise must be one of"):
+        components(denoise="wavelets")

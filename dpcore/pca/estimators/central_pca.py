@@ -15,8 +15,9 @@ from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import RandomState
-from dpcore.pca.estimators.private_pca import PrivatePCA, bounded_rows
+from dpcore.pca.estimators.private_pca import Denoising, PrivatePCA, bounded_rows
 from dpcore.pca.protocols.distributed import noisy_pool
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.protocols.trusted import modsulq_average, sulq_average
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
@@ -42,6 +43,8 @@ class AnalyzeGaussPCA(PrivatePCA):
     noise : {"isometric", "triangle"}
     truncation : {"psd", "svd"}
         Rank eigenvalues of the noisy matrix by value, or by magnitude.
+    denoise : {"auto", "columns", "none"}, PublicBasis or sequence of PublicBasis
+        As in `DistributedPCA`.
     preparation : {"sphere", "bounded", "none"}
         "sphere": every row is brought to length 1 around a private mean, released first; rows
         count by their direction alone. "bounded": rows keep their length, up to the bound, and a
@@ -68,8 +71,9 @@ class AnalyzeGaussPCA(PrivatePCA):
     noise_scale_ : ndarray of shape (1,)
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee
-    assessment_ : Assessment
-        What the release says of itself, at no cost (`dpcore.pca.self_assessment`), and so
+    assessment_ : Assessment or None
+        What the release says of itself, at no cost (`dpcore.pca.self_assessment`), and so, but for
+        denoised components, of which there is none yet,
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         and 90 % intervals, `explained_variance[_ratio]_interval_` of shape (2, n_components);
     suggested_n_components_ : int
@@ -102,6 +106,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         calibration: str = "analytic",
         noise: str = "isometric",
         truncation: str = "psd",
+        denoise: Denoising = "none",
         preparation: str = "sphere",
         mean_share: float | None = None,
         row_norm_bound: float = 1.0,
@@ -114,6 +119,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         self.calibration = calibration
         self.noise = noise
         self.truncation = truncation
+        self.denoise = denoise
         self.preparation = preparation
         self.mean_share = mean_share
         self.row_norm_bound = row_norm_bound
@@ -180,16 +186,16 @@ class AnalyzeGaussPCA(PrivatePCA):
     def _settings(self) -> ReleaseSettings:
         return ReleaseSettings(
             budget=PrivacyBudget(self.epsilon, self.delta),
-            calibration=self.calibration,
-            noise=self.noise,
-            truncation=self.truncation,
+            **self._noise_choices(),
             **self._prepared_for(self.mean_share),
         )
 
     def _keep_release(self, draw: Draw) -> None:
         average = noisy_pool(draw)
         settings, dtype = draw.settings, draw.moments.dtype
-        self._keep(average.subspace(settings), dtype, average.assessment(settings))
+        protocol = PROTOCOLS["ag"]
+        self._keep(average.subspace(settings), dtype, protocol.assess(draw))
+        self._why_silent = protocol.why_silent(settings)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "components_" in vars(self)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpcore.errors import require_one_of
 from dpcore.pca.estimators.private_estimator import RandomState
-from dpcore.pca.estimators.private_pca import PrivatePCA, rows_of_sites
+from dpcore.pca.estimators.private_pca import Denoising, PrivatePCA, rows_of_sites
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
@@ -43,6 +43,10 @@ class DistributedPCA(PrivatePCA):
     noise : {"isometric", "triangle"}
     truncation : {"psd", "svd"}
         Rank eigenvalues of noisy matrices by value, or by magnitude as published.
+    denoise : {"auto", "columns", "none"}, PublicBasis or sequence of PublicBasis
+        Public bases in which noise is told from signal before a noisy matrix is decomposed
+        (`dpcore.spectra.denoise`): for pictures ``[cosine_basis((height, width)), COLUMNS]``.
+        "auto" is "columns", and "none" beside published calibration, triangle noise or svd.
     preparation : {"sphere", "bounded", "none"}
         "sphere": every row is brought to length 1 around a private mean, released first; rows
         count by their direction alone. "bounded": rows keep their length, up to the bound, and a
@@ -80,8 +84,8 @@ class DistributedPCA(PrivatePCA):
     assessment_ : Assessment or None
         What the release says of itself, at no cost (`dpcore.pca.self_assessment`);
         None under "sequential", whose sites cut away what would be needed, "wishart", whose noise
-        is not Gaussian, and "dpdis" but for isometric noise ranked by value with no mean
-        subtracted. Then there is none of the following, and asking for it says why.
+        is not Gaussian, denoised components, and "dpdis" but for isometric noise ranked by value
+        with no mean subtracted. Then there is none of the following, and asking for it says why.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Energy of each without the noise, and its share of all; ends of 90 % intervals are in
         `explained_variance_interval_`, `explained_variance_ratio_interval_`, (2, n_components).
@@ -131,6 +135,7 @@ class DistributedPCA(PrivatePCA):
         calibration: str = "analytic",
         noise: str = "isometric",
         truncation: str = "psd",
+        denoise: Denoising = "none",
         preparation: str = "sphere",
         mean_share: float | None = None,
         row_norm_bound: float = 1.0,
@@ -147,6 +152,7 @@ class DistributedPCA(PrivatePCA):
         self.calibration = calibration
         self.noise = noise
         self.truncation = truncation
+        self.denoise = denoise
         self.preparation = preparation
         self.mean_share = mean_share
         self.row_norm_bound = row_norm_bound
@@ -180,9 +186,7 @@ class DistributedPCA(PrivatePCA):
             intermediate_dim = min(2 * self.n_components, rows.shape[1])
         settings = ReleaseSettings(
             budget=PrivacyBudget(self.epsilon, self.delta),
-            calibration=self.calibration,
-            noise=self.noise,
-            truncation=self.truncation,
+            **self._noise_choices(),
             **self._prepared_for(self.mean_share) | {"intermediate_dim": intermediate_dim},
             masks=self.masks,
             honest_sites=self.honest_sites,

@@ -8,7 +8,7 @@ without them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,12 +24,13 @@ from dpcore.pca.aggregator import Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows
 from dpcore.pca.self_assessment import Assessment
-from dpcore.pca.settings import ReleaseSettings, noise_of
+from dpcore.pca.settings import ReleaseSettings, bases_to_denoise_in, noise_of
 from dpcore.privacy import Guarantee
-from dpcore.spectra import SiteMoments, SiteRows, site_moments
+from dpcore.spectra import PublicBasis, SiteMoments, SiteRows, site_moments
 from dpcore.streams import Repetition
 
 PREPARATIONS = ("sphere", "bounded", "none")
+Denoising: TypeAlias = str | PublicBasis | Sequence[PublicBasis]
 
 
 def check_preparation(preparation: str) -> None:
@@ -84,6 +85,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     """
 
     n_components: int
+    denoise: Denoising
     preparation: str
     row_norm_bound: float
 
@@ -186,6 +188,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             "mean_share": 0.0 if self.preparation == "none" else mean_share,
             "on_sphere": on_sphere,
         }
+
+    def _noise_choices(self) -> dict[str, Any]:
+        """Fields of `ReleaseSettings` that say what is added, and what is made of it."""
+        chosen = {name: getattr(self, name) for name in ("calibration", "noise", "truncation")}
+        if isinstance(self.denoise, str):
+            return chosen | {"denoise": bases_to_denoise_in(self.denoise, **chosen)}
+        bases = (self.denoise,) if isinstance(self.denoise, PublicBasis) else tuple(self.denoise)
+        return chosen | {"denoise": bases}
 
     def _draw(
         self,

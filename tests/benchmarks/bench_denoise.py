@@ -1,0 +1,87 @@
+"""What denoising keeps, beside what is kept without it, on the same draws of noise.
+
+    python tests/benchmarks/bench_denoise.py [--datasets digits,insurance] [--runs 10] [--sites 5]
+        [--protocols dpdis,pooled,full,securesum] [--epsilons 0.1,0.3,1,3]
+
+Every data set at hand, fully private on the sphere at delta = 1e-5, K the data set's default and
+R = 2 K. A line a data set and epsilon, as a row of a table: without -> with, captured energy over
+the exact optimum, means over the runs. A cell where denoising loses by more than a standard error
+of the paired difference is marked with *; they are listed at the end with that error, and the
+script ends with code 1 if one loses by more than three of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+
+from dpcore.data import list_datasets
+from dpcore.experiments.pca.problem import local_problem
+from dpcore.experiments.pca.runs import run_repetitions
+from dpcore.experiments.pca.spec import RunSpec
+
+_PROTOCOLS = ("dpdis", "pooled", "full", "securesum")
+_MANY = 3.0
+
+
+def ratios(dataset: str, epsilon: float, arguments: argparse.Namespace) -> np.ndarray:
+    """Captured energy of shape (2, n_runs, n_protocols): without denoising, and with it."""
+    protocols = tuple(arguments.protocols.split(","))
+    specs = [
+        RunSpec(
+            dataset=dataset,
+            protocols=protocols,
+            epsilon=epsilon,
+            delta=1e-5,
+            sites=arguments.sites,
+            repetitions=arguments.runs,
+            seed=arguments.seed,
+            denoise=choice,
+        )
+        for choice in ("none", "auto")
+    ]
+    problem = local_problem(specs[0].problem_key())
+    runs = [run_repetitions(specs, problem, index) for index in range(arguments.runs)]
+    # One run, two specs on one draw, a row a protocol.
+    return np.array(
+        [[[row["energy_ratio"] for row in rows] for rows in both] for both in runs]
+    ).swapaxes(0, 1)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--datasets", help="all with a default K by default")
+    parser.add_argument("--protocols", default=",".join(_PROTOCOLS))
+    parser.add_argument("--epsilons", default="0.1,0.3,1,3")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--sites", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=26)
+    arguments = parser.parse_args()
+    at_hand = [each for each in list_datasets() if each.ready and each.default_components]
+    names = arguments.datasets.split(",") if arguments.datasets else [each.name for each in at_hand]
+    protocols = arguments.protocols.split(",")
+    print(f"| data set | ε | {' | '.join(protocols)} |")
+    print(f"| --- | --- |{' --- |' * len(protocols)}")
+    lost = []
+    for name in names:
+        for epsilon in map(float, arguments.epsilons.split(",")):
+            without, denoised = ratios(name, epsilon, arguments)
+            gain = denoised - without
+            error = gain.std(axis=0, ddof=1) / np.sqrt(len(gain))
+            cells = []
+            for at, protocol in enumerate(protocols):
+                is_lost = gain[:, at].mean() < -max(error[at], 5e-4)
+                before, after = without[:, at].mean(), denoised[:, at].mean()
+                cells.append(f"{before:.3f} → {after:.3f}{' *' if is_lost else ''}")
+                if is_lost:
+                    lost.append((name, epsilon, protocol, gain[:, at].mean(), error[at]))
+            print(f"| {name} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
+    for name, epsilon, protocol, mean, error in lost:
+        print(f"lost: {name}, ε = {epsilon:g}, {protocol}: {mean:+.4f} ± {error:.4f}")
+    return int(any(-mean > _MANY * error for *_, mean, error in lost))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
