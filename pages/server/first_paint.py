@@ -19,9 +19,9 @@ ASGIApp = Callable[[Message, Receive, Send], Awaitable[None]]
 _LOOK = Path(__file__).parents[1] / "sidebar" / "shell.css"
 _HEAD_ENDS = b"</head>"
 _HTML = b"text/html"
-# Headers of a request that a file unchanged would answer without its content, and of an answer that
-# are true of the file alone.
-_CONDITIONS = (b"if-none-match", b"if-modified-since")
+# Headers of a request that would have it answered without its content, where the file is unchanged,
+# or packed, where nothing can be put into it; and of an answer that are true of the file alone.
+_CONDITIONS = (b"if-none-match", b"if-modified-since", b"accept-encoding")
 _OF_THE_FILE = (b"content-length", b"etag", b"last-modified", b"accept-ranges")
 
 
