@@ -251,6 +251,22 @@ BUGS: tuple[PlantedBug, ...] = (
         "_root_above(Fraction(len(self.sites) * sigma**2, len(self.sites)))",
         ("tests/study/test_masks.py",),
     ),
+    PlantedBug(
+        "one-blank-moves-all-flags",
+        "a cell's number does not depend on the type that the other cells give its column",
+        "dpcore/releases/cells.py",
+        "        return _real(cell)\n",
+        "        return np.nan if isinstance(cell, bool) else _real(cell)\n",
+        ("tests/releases/test_cells.py",),
+    ),
+    PlantedBug(
+        "levels-as-they-print",
+        "nor does its name: 1 and 1.0 are one level and one person",
+        "dpcore/releases/cells.py",
+        "return str(int(number)) if abs(number) < _LARGEST_WHOLE else repr(number)",
+        "return repr(number)",
+        ("tests/releases/test_cells.py",),
+    ),
     # New ones.
     PlantedBug(
         "zero-out-sensitivity",
