@@ -34,6 +34,7 @@ DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-p
 BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/pca/export.py", "pages/", "app.py"),
     "study": ("dpcore/study/",),
+    "excel": ("dpcore/releases/tables.py",),
     "cluster": ("dpcore/experiments/engine/executor.py",),
     "flower": ("dpcore/study/couriers/flower.py",),
     "nvflare": ("dpcore/study/couriers/nvflare.py",),

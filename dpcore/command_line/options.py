@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpcore.data.column_limits import ColumnRange
 from dpcore.data.preparation import RENAMED
+from dpcore.errors import ParameterError
 from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import RunOptions
@@ -28,10 +29,15 @@ from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.pca.settings import DENOISING, NATIVE, PRECISIONS, ROUNDED
 from dpcore.privacy import CALIBRATIONS
 
+if TYPE_CHECKING:
+    from dpcore.releases.tables import TableFile
+
 # Where a command hangs itself on the parser.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001, there is no public name
 
 _LAST_PORT = (1 << 16) - 1
+_SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+_MARKS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -166,8 +172,74 @@ def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> Non
     """A table of one's own, with what is public about it."""
     instead = "" if required else "in place of --dataset, in the laboratory, "
     add = partial(parser.add_argument, type=path, required=required, metavar="FILE")
-    add("--data", help=f"{instead}a .csv, .parquet, .npz or .npy file")
+    add(
+        "--data",
+        help=f"{instead}a .csv, .tsv or .txt file (perhaps .gz), .xlsx, .parquet, .npz or .npy",
+    )
     add("--dictionary", help="a TOML file with the columns' public limits")
+    add_layout_options(parser)
+
+
+def add_layout_options(parser: argparse.ArgumentParser) -> None:
+    """How a file is to be read, where its header does not tell."""
+    group = parser.add_argument_group(
+        "how the file is to be read",
+        "Where its header does not tell; nothing is guessed from rows.",
+    )
+    add = group.add_argument
+    add(
+        "--separator",
+        type=lambda text: _SEPARATORS.get(text, text),
+        metavar="CHARACTER",
+        help=f"between cells: {', '.join(_SEPARATORS)}, or another character",
+    )
+    add("--text-encoding", help="latin-1, cp1252, utf-16 (default: as its mark says, or utf-8)")
+    add(
+        "--header-line",
+        type=int,
+        metavar="LINE",
+        help="in which the columns' names are, from 1 (default: the first that has all of them)",
+    )
+    add(
+        "--footer-lines",
+        type=int,
+        default=0,
+        metavar="LINES",
+        help="at the end that are no rows: totals, notes (default: none)",
+    )
+    add("--sheet", help="of a workbook (default: the one that has the columns)")
+    add(
+        "--decimal",
+        type=lambda text: _MARKS.get(text, text),
+        help="point or comma, where the dictionary does not say",
+    )
+    add(
+        "--thousands",
+        type=lambda text: _MARKS.get(text, text),
+        help="mark between groups of digits: point, comma, space, apostrophe (default: none)",
+    )
+
+
+def table_file(arguments: argparse.Namespace) -> TableFile:
+    """The file of one's own table, with what was said of it."""
+    # Brings what reads tables, and few runs have one.
+    from dpcore.releases.dictionary import DECIMALS, THOUSANDS
+    from dpcore.releases.tables import TableFile
+
+    for key, allowed in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
+        value = getattr(arguments, key)
+        if value is not None and value not in allowed:
+            raise ParameterError(key, f"one of {', '.join(_MARKS)}", value)
+    return TableFile(
+        arguments.data,
+        separator=arguments.separator,
+        text_encoding=arguments.text_encoding,
+        header_line=arguments.header_line,
+        footer_lines=arguments.footer_lines,
+        sheet=arguments.sheet,
+        decimal=arguments.decimal,
+        thousands=arguments.thousands,
+    )
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:

@@ -1,28 +1,40 @@
-"""`python -m dpcore release`, `verify` and `example`: a table of people's components, published."""
+"""`python -m dpcore release`, `check`, `verify` and `example`: a table of people's components,
+published."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from dpcore.command_line.options import Commands, add_table_options, path
+from dpcore.command_line.options import (
+    Commands,
+    add_layout_options,
+    add_table_options,
+    path,
+    table_file,
+)
 from dpcore.command_line.output import ASIDE, print_json
 from dpcore.data.held_tables import HeldTable
 from dpcore.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpcore.releases import Reading
+    from dpcore.releases import Reading, TableFile
+    from dpcore.releases.tables import Header
 
 BROKEN = 1
+_BETWEEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BAR = "{desc} {percentage:3.0f} %"
 
 
 def add_release_commands(commands: Commands) -> None:
-    """Hang the three commands on the parser."""
+    """Hang the four commands on the parser."""
     _add_release(commands)
+    _add_check(commands)
     verify = commands.add_parser("verify", help="check a release folder, offline")
     verify.add_argument("folder", type=path)
     verify.set_defaults(command=_verify)
@@ -60,8 +72,28 @@ def _add_release(commands: Commands) -> None:
         default=0.1,
         help="part of the budget for the private centre (default: %(default)s)",
     )
+    add(
+        "--with-empty-columns",
+        action="store_true",
+        help="also if a column has no number, or known level, in any row; else that is said, and "
+        "nothing charged",
+    )
     add("--json", action="store_true", help="print the certificate")
     parser.set_defaults(command=_release)
+
+
+def _add_check(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="what a dictionary makes of your own table, for you alone; or a dictionary to fill in",
+        description="Count, column by column, what is missing, unknown and clipped. The counts are "
+        "exact, and for the table's holder alone: nothing is charged, and nothing written. Without "
+        "a dictionary, print one to be filled in, from the header alone: no row is counted.",
+    )
+    parser.add_argument("--data", type=path, required=True, metavar="FILE", help="as for release")
+    parser.add_argument("--dictionary", type=path, metavar="FILE", help="a TOML file")
+    add_layout_options(parser)
+    parser.set_defaults(command=_check)
 
 
 def held_table(arguments: argparse.Namespace) -> HeldTable | None:
@@ -79,7 +111,7 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
     from dpcore.releases.laboratory import laboratory_data
 
     reading = Reading()
-    rows = laboratory_data(data, read_dictionary(dictionary), reading)
+    rows = laboratory_data(table_file(arguments), read_dictionary(dictionary), reading)
     table = HeldTable(rows, ending=data.stem)
     arguments.dataset = table.name
     print(f"dpcore: laboratory, for you alone and no release: {_said(reading)}", file=ASIDE)
@@ -101,14 +133,19 @@ def _release(arguments: argparse.Namespace) -> int:
         arguments.epsilon, arguments.delta, arguments.components, arguments.preparation,
         arguments.mean_share,
     )  # fmt: skip
+
+    def confirm(reading: Reading) -> None:
+        _require_read_columns(reading, arguments.with_empty_columns)
+
     folder = write_release(
-        arguments.data,
+        table_file(arguments),
         arguments.dictionary,
         asked,
         project=arguments.project,
         name=arguments.name,
         cap=None if arguments.cap is None else tuple(arguments.cap),
         reading=reading,
+        confirm=confirm,
         watch=watch,
     )
     bar.close()
@@ -119,6 +156,93 @@ def _release(arguments: argparse.Namespace) -> int:
     else:
         print(f"{folder}: {certificate['promise']}")
     return 0
+
+
+def _require_read_columns(reading: Reading, is_accepted: bool) -> None:
+    """Say which columns would be nothing but their middle, and ask where there is somebody.
+
+    Raises `ParameterError` where that is not what is wanted: nothing is charged yet.
+    """
+    if not reading.empty_columns:
+        return
+    told = _no_cell_is_read(reading.empty_columns)
+    can_answer = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    if is_accepted or can_answer:
+        print(f"dpcore: {told}", file=ASIDE, flush=True)
+    if not is_accepted and can_answer:
+        print("Nothing is charged yet. Release it all the same? [y/N] ", end="", flush=True)
+        is_accepted = sys.stdin.readline().strip().lower() in ("y", "yes")
+    if not is_accepted:
+        raise ParameterError(
+            "data",
+            "a table with something to be read in every column, or --with-empty-columns given; "
+            f"nothing is charged: {told}",
+            list(reading.empty_columns),
+        )
+
+
+def _no_cell_is_read(columns: Sequence[str]) -> str:
+    names = ", ".join(map(repr, columns[:8])) + (", …" if len(columns) > 8 else "")
+    return (
+        f"for you alone, and written nowhere: no row has a number, or a known level, in {names}. "
+        "Are they written in another way (--decimal, or [cells] and unit in the dictionary)?"
+    )
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from dpcore.releases.dictionary import read_dictionary, template
+    from dpcore.releases.inspection import inspect_table
+    from dpcore.releases.tables import header_of
+
+    file = table_file(arguments)
+    if arguments.dictionary is None:
+        header = header_of(file)
+        names = _names_of(file) if header is None else header.names
+        print(template(names, file.name.partition(".")[0]), end="")
+        return 0
+    dictionary = read_dictionary(arguments.dictionary)
+    header = header_of(file, dictionary.keys)
+    found = inspect_table(file, dictionary)
+    print("For you alone: these counts are exact, and no release. Nothing is charged or written.")
+    print(f"{file.name}: {found.n_rows:,} rows{_read_as(header)}")
+    width = max(6, *(len(name) for name in found.columns))
+    heads = "".join(f"{head:>10}" for head in ("missing", "unknown", "below", "above"))
+    print(f"{'column':<{width}}{heads}")
+    for name, counts in found.columns.items():
+        cells = (counts.missing, counts.unknown, counts.below, counts.above)
+        shares = "".join(f"{_percent(cell, found.n_rows):>10}" for cell in cells)
+        print(f"{name:<{width}}{shares}")
+    if found.n_people is not None:
+        print(
+            f"{found.n_people:,} people; left out: {found.n_nameless:,} rows without a person, "
+            f"{found.n_beyond:,} beyond {dictionary.at_most} of one"
+        )
+    if found.empty_columns:
+        print(f"dpcore: {_no_cell_is_read(found.empty_columns)}", file=ASIDE)
+    return 0
+
+
+def _names_of(file: TableFile) -> Sequence[str]:
+    """Of a file that says its columns itself."""
+    from dpcore.releases.tables import names_in
+
+    return names_in(file)
+
+
+def _read_as(header: Header | None) -> str:
+    if header is None:
+        return ""
+    sheet = f" of sheet {header.sheet}" if header.sheet else ""
+    between = f", {_BETWEEN.get(header.separator, repr(header.separator))} between cells"
+    text = f"{between}, {header.encoding.removesuffix('-sig')}" if header.separator else ""
+    return f"; names in line {header.line}{sheet}{text}"
+
+
+def _percent(cells: int, n_rows: int) -> str:
+    """A share that is 0 or 100 % only if it is."""
+    if not n_rows or cells in (0, n_rows):
+        return "100 %" if cells else "0 %"
+    return f"{min(max(100 * cells / n_rows, 0.1), 99.9):.1f} %"
 
 
 def _said(reading: Reading) -> str:

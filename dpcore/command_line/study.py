@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.command_line.options import Commands, port
+from dpcore.command_line.options import Commands, add_layout_options, port, table_file
 from dpcore.command_line.output import ASIDE
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ def _watched(hub: Hub, is_alive: Callable[[], bool] = lambda: True) -> int:
 def _add_site(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("join", type=Path, help="the site's join file")
-    add("--data", type=Path, required=True, help="a .csv, .parquet, .npz or .npy file")
+    add("--data", type=Path, required=True, help="a file as for release")
+    add_layout_options(parser)
     add("--project", type=Path, required=True, help="folder with the site's ledger")
     add("--cap", type=float, nargs=2, metavar=("EPSILON", "DELTA"),
         help="for a new project: the most that everything ever released may spend")  # fmt: skip
@@ -196,6 +197,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("path", type=Path, help="a site's join file, or a folder that `study init` made")
     add("--data", type=Path, help="at a site: the table, whose header is looked at")
+    add_layout_options(parser)
     add("--project", type=Path, help="at a site: the folder with the ledger")
     _add_proxy(parser)
     add("--host", default="127.0.0.1", help="of a folder: to listen at, as the hub will")
@@ -217,7 +219,10 @@ def _check(arguments: argparse.Namespace) -> int:
     else:
         join = read_join_file(arguments.path)
         findings = check_site(
-            join, data=arguments.data, project=arguments.project, proxy=arguments.proxy
+            join,
+            data=arguments.data and table_file(arguments),
+            project=arguments.project,
+            proxy=arguments.proxy,
         )
         is_right = _told(findings)
     return 0 if is_right else _BROKEN
@@ -288,13 +293,14 @@ def _site(arguments: argparse.Namespace) -> int:
     def say(sentence: str) -> None:
         print(f"dpcore: {sentence}", file=ASIDE, flush=True)
 
+    data = table_file(arguments)
     join = read_join_file(arguments.join)
     cap = None if arguments.cap is None else tuple(arguments.cap)
     plan, project = plan_from(join.plan), Project(arguments.project, cap)
     desk = None if arguments.ask is None else desk_for(plan, arguments.ask or None, _tell)
     approve = (lambda _: True) if desk is None else desk.approve
     peers = None if arguments.peers is None else read_peers(arguments.peers, plan)
-    guard = Guard(plan, join.site, arguments.data, project, approve=approve, peers=peers)
+    guard = Guard(plan, join.site, data, project, approve=approve, peers=peers)
     say(f"{join.site}: {promised(plan)} Public key {guard.public_key}")
     office = Office(plan, join.site, project, desk)
     with owner_page(office, arguments.page_port) as address:

@@ -6,10 +6,11 @@ from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.dictionary import Column, Dictionary, dictionary_from, read_dictionary
 from dpcore.releases.encoding import Reading
 from dpcore.releases.exact.rounded_normal import rounded_normal
+from dpcore.releases.inspection import Inspection, inspect_table
 from dpcore.releases.planning import Plan, look_alike, plan
 from dpcore.releases.project import Charged, Project, Total
 from dpcore.releases.releasing import release
-from dpcore.releases.tables import Table
+from dpcore.releases.tables import Table, TableFile
 
 if TYPE_CHECKING:
     from dpcore.releases.released_pca import ReleasedPCA, load_release
@@ -18,15 +19,18 @@ __all__ = [
     "Charged",
     "Column",
     "Dictionary",
+    "Inspection",
     "Plan",
     "Project",
     "Reading",
     "ReleasedPCA",
     "Scales",
     "Table",
+    "TableFile",
     "Total",
     "calibrated",
     "dictionary_from",
+    "inspect_table",
     "load_release",
     "look_alike",
     "plan",

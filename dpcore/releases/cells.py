@@ -5,12 +5,20 @@ a blank turns whole numbers into floating-point ones and flags into objects, a w
 into texts. If the type decided how the others are read, one person's cell would move everybody's
 row, and no sensitivity would hold. So a cell's number and its name depend on its value alone,
 however it is stored: 1, 1.0, True, "1", " 01 " and "true" have the number 1 and the name "1".
+
+How cells are written where that is not plain (a decimal comma, a unit, dates, codes for what is
+missing) is the dictionary's to say, or the file's holder's: `Marks`. It is never found out from
+the cells, since then one of them could decide it for all.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from functools import cached_property, partial
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -32,33 +40,85 @@ _FLAGS = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FA
 _MISSING = {"", "nan"}
 # Beyond, a double does not say which whole number it was.
 _LARGEST_WHOLE = 1 << 53
+# A plain one, and those that keep a number on one line.
+_SPACES = " \u00a0\u2009\u202f"
+_SECONDS_A_DAY, _EPOCH = 86_400, date(1970, 1, 1)
 
 
-def numbers_of(cells: Cells, name: str) -> AnyArray:
+@dataclass(frozen=True)
+class Marks:
+    """How the cells of a column are written.
+
+    decimal: Between the whole part of a number and the rest.
+    thousands: Between groups of three digits, or nothing.
+    unit: A text before or after the number, or nothing.
+    missing: Cells that stand for nothing, as they are written.
+    days_since: Cells are dates, and their numbers are days since this one.
+    date_order: {"ymd", "dmy", "mdy"}. Of dates that are no ISO dates.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+    missing: tuple[str, ...] = ()
+    days_since: date | None = None
+    date_order: str = "ymd"
+
+    @cached_property
+    def missing_names(self) -> frozenset[str]:
+        """The names of the cells that stand for nothing: -999, -999.0 and "-999" are one."""
+        return frozenset(filter(None, map(name_of_text, self.missing)))
+
+    @cached_property
+    def missing_numbers(self) -> AnyArray:
+        """The numbers among them."""
+        import pyarrow as pa
+
+        codes = pa.array(self.missing, pa.string())
+        found = np.concatenate([_parsed(codes), _parsed(codes, replace(self, missing=()))])
+        numbers: AnyArray = np.unique(found[np.isfinite(found)])
+        return numbers
+
+
+PLAIN = Marks()
+
+
+def numbers_of(cells: Cells, name: str, marks: Marks = PLAIN) -> AnyArray:
     """Cells as numbers, not a number where there is none.
 
     name: Of the column.
+    marks: How its texts are written.
     Returns: ndarray of numbers or flags, shape (n_rows,)
     Raises `ParameterError` if the column is of a type that is neither number nor text.
     """
+    found = _numbers_of(cells, name, marks)
+    if not marks.missing or not marks.missing_numbers.size:
+        return found
+    # A number that stands for nothing is none, however wide the column's numbers are.
+    return np.where(np.isin(found, marks.missing_numbers), np.nan, found)
+
+
+def _numbers_of(cells: Cells, name: str, marks: Marks) -> AnyArray:
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "fiub":
             return cells
         if cells.dtype.kind == "U" and (array := _utf8(cells)) is not None:
-            return _parsed(array)
+            return _parsed(array, marks)
         found, texts = _split(cells)
         is_text = np.array([text is not None for text in texts], dtype=bool)
         if is_text.any():
             import pyarrow as pa
 
-            found[is_text] = _parsed(pa.array(texts[is_text], pa.string()))
+            found[is_text] = _parsed(pa.array(texts[is_text], pa.string()), marks)
         return found
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if marks.days_since is not None and is_date(cells.type):
+        return _days_of_dates(cells, marks.days_since)
     array = _decoded(cells, name)
     if pa.types.is_string(array.type):
-        return _parsed(array)
+        return _parsed(array, marks)
     if array.null_count == 0:
         plain: AnyArray = array.to_numpy(zero_copy_only=False)
         return plain
@@ -67,21 +127,38 @@ def numbers_of(cells: Cells, name: str) -> AnyArray:
     return filled
 
 
-def names_of(cells: Cells, name: str) -> pa.Array:
+def names_of(cells: Cells, name: str, marks: Marks = PLAIN) -> pa.Array:
     """Cells as names of levels or people, null where there is none.
 
     Of whole numbers of 16 digits and more some have one name, as they have one double.
 
     name: Of the column.
+    marks: Say which cells stand for nothing.
     Raises `ParameterError` as in `numbers_of`.
     """
+    return without_missing(_names_of(cells, name), marks)
+
+
+def without_missing(names: pa.Array, marks: Marks) -> pa.Array:
+    """Names, null where they stand for nothing."""
+    if not marks.missing:
+        return names
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    codes = pa.array(sorted({*marks.missing_names, *map(str.strip, marks.missing)}), pa.string())
+    is_missing = pc.is_in(names, value_set=codes, skip_nulls=True)
+    return pc.if_else(is_missing, pa.scalar(None, pa.string()), names)
+
+
+def _names_of(cells: Cells, name: str) -> pa.Array:
     import pyarrow as pa
 
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "fiub":
             return _names_of_numbers(cells)
         if cells.dtype.kind == "U" and (array := _utf8(cells)) is not None:
-            return names_of(array, name)
+            return _names_of(array, name)
         of_numbers, texts = _split(cells)
         return pa.array(
             [
@@ -141,11 +218,15 @@ def _names_of_numbers(cells: AnyArray) -> pa.Array:
     return pa.array(named, pa.string()).take(pa.array(place))
 
 
-def _parsed(texts: pa.Array) -> FloatArray:
+def _parsed(texts: pa.Array, marks: Marks = PLAIN) -> FloatArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if marks.days_since is not None:
+        return _of_different(texts, partial(days_of_text, marks=marks))
     trimmed = pc.utf8_trim_whitespace(texts)
+    if marks.decimal != "." or marks.thousands or marks.unit:
+        trimmed = _plainly_written(trimmed, marks)
     is_number = pc.match_substring_regex(trimmed, _NUMBER)
     digits = pc.if_else(is_number, trimmed, pa.scalar(None, pa.string()))
     values = pc.fill_null(pc.cast(digits, pa.float64()), np.nan)
@@ -154,6 +235,90 @@ def _parsed(texts: pa.Array) -> FloatArray:
         flag = pc.index_in(trimmed, value_set=pa.array(list(_FLAGS)))
         of_flag = pa.array(list(_FLAGS.values())).take(flag)
         found = np.where(np.isnan(found), of_flag.to_numpy(zero_copy_only=False), found)
+    return found
+
+
+def _plainly_written(texts: pa.Array, marks: Marks) -> pa.Array:
+    """Numbers without thousands mark and unit, with a decimal point; null where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    decimal, thousands = re.escape(marks.decimal), re.escape(marks.thousands)
+    whole = r"\d+"
+    if thousands:
+        # A space may be any of those that programs put between digits.
+        thousands = f"[{_SPACES}]" if marks.thousands == " " else thousands
+        whole = rf"(?:\d{{1,3}}(?:{thousands}\d{{3}})+|\d+)"
+    number = rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][+-]?\d+)?"
+    unit = rf"(?:{re.escape(marks.unit)})?" if marks.unit else ""
+    space = rf"[\s{_SPACES}]*" if marks.unit else ""
+    pattern = rf"^([+-]?){space}{unit}{space}([+-]?)({number}){space}{unit}$"
+    is_number = pc.match_substring_regex(texts, pattern)
+    bare = pc.replace_substring_regex(texts, pattern, r"\1\2\3")
+    if marks.thousands:
+        bare = pc.replace_substring_regex(bare, thousands, "")
+    bare = pc.replace_substring(bare, marks.decimal, ".")
+    return pc.if_else(is_number, bare, pa.scalar(None, pa.string()))
+
+
+# Where a date has its year, month and day; ISO dates are read in every order.
+_ISO = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?", re.ASCII
+)
+_ORDERS = {
+    "ymd": re.compile(r"(?P<y>\d{4})([-./])(?P<m>\d{1,2})\2(?P<d>\d{1,2})", re.ASCII),
+    "dmy": re.compile(r"(?P<d>\d{1,2})([-./])(?P<m>\d{1,2})\2(?P<y>\d{4})", re.ASCII),
+    "mdy": re.compile(r"(?P<m>\d{1,2})([-./])(?P<d>\d{1,2})\2(?P<y>\d{4})", re.ASCII),
+}
+DATE_ORDERS = tuple(_ORDERS)
+
+
+def days_of_text(text: str, marks: Marks) -> float:
+    """Days from the marks' first date to the one that is written; not a number if none is."""
+    text = text.strip()
+    if found := _ISO.fullmatch(text):
+        year, month, day, hour, minute, second = found.groups()
+        part = (int(hour or 0) * 60 + int(minute or 0)) * 60 + float(second or 0)
+    elif found := _ORDERS[marks.date_order].fullmatch(text):
+        (year, month, day), part = found.group("y", "m", "d"), 0.0
+    elif _IS_NUMBER.match(text):
+        # A cell with a number has its days already, as a column of numbers would.
+        return float(text)
+    else:
+        return math.nan
+    try:
+        days = (date(int(year), int(month), int(day)) - (marks.days_since or date.min)).days
+    except ValueError:  # the 31st of April
+        return math.nan
+    return days + part / _SECONDS_A_DAY
+
+
+def is_date(kind: pa.DataType) -> bool:
+    """Whether a column of this type has dates, or moments."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _days_of_dates(cells: pa.Array, since: date) -> FloatArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # Of moments with a time zone that of Greenwich, as they are kept.
+    moments = pc.cast(pc.cast(cells, pa.timestamp("us"), safe=False), pa.int64())
+    microseconds = pc.fill_null(pc.cast(moments, pa.float64(), safe=False), np.nan)
+    found: FloatArray = microseconds.to_numpy(zero_copy_only=False)
+    return found / (1e6 * _SECONDS_A_DAY) - (since - _EPOCH).days
+
+
+def _of_different(texts: pa.Array, number: Callable[[str], float]) -> FloatArray:
+    """The numbers of texts, each different one read once."""
+    import pyarrow as pa
+
+    different = texts.dictionary_encode()
+    read = [math.nan if text is None else number(text) for text in different.dictionary.to_pylist()]
+    taken = pa.array(read, pa.float64()).take(different.indices).fill_null(math.nan)
+    found: FloatArray = taken.to_numpy(zero_copy_only=False)
     return found
 
 
@@ -182,7 +347,8 @@ def _decoded(array: pa.Array, name: str) -> pa.Array:
         return array.cast(pa.string())
     if pa.types.is_decimal(kind):
         return array.cast(pa.float64())
-    raise ParameterError(f"column {name!r}", "of numbers or texts", str(kind))
+    dates = ", or given days_since in the dictionary" if is_date(kind) else ""
+    raise ParameterError(f"column {name!r}", f"of numbers or texts{dates}", str(kind))
 
 
 def _split(cells: AnyArray) -> tuple[FloatArray, AnyArray]:

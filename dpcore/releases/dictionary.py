@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from dpcore.errors import ParameterError
-from dpcore.releases.cells import name_of_text
+from dpcore.releases.cells import DATE_ORDERS, Marks, name_of_text
 
 # Integer rows of more features would leave the range in which their lengths are exact.
 MOST_FEATURES = 10_000
@@ -26,10 +28,14 @@ MOST_ROWS_PER_PERSON = 1_000_000
 _FARTHEST, _NEAREST = 1e150, 1e-150
 _LARGEST_FILE = 1 << 24
 _TOP, _ROWS, _COLUMN = (
-    {"title", "rows", "columns"},
+    {"title", "rows", "cells", "columns"},
     {"person", "at_most", "site", "label", "norm_bound"},
-    {"lower", "upper", "middle", "levels"},
-)
+    {"lower", "upper", "middle", "levels", "missing", "decimal", "thousands", "unit", "days_since",
+     "date_order"},
+)  # fmt: skip
+_CELLS = ("missing", "decimal", "thousands", "date_order")
+DECIMALS, THOUSANDS = (".", ","), (".", ",", " ", "'", "\u2019", "_")
+_LONGEST_UNIT = 16
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,17 @@ class Column:
     levels : tuple of str
         In place of limits: a feature for each, one where the row has that level. A row with none
         of them has zeros.
+    missing : tuple of str, optional
+        Cells that stand for nothing, as they are written: -999, NA. Those of the dictionary if
+        not given, as with the next two and the last.
+    decimal, thousands : str, optional
+        Marks in numbers.
+    unit : str
+        A text before or after each number: %, $.
+    days_since : date, optional
+        Cells are dates, and become the days since this public one, as whole limits do.
+    date_order : {"ymd", "dmy", "mdy"}, optional
+        Of dates that are no ISO dates.
 
     Raises
     ------
@@ -59,10 +76,19 @@ class Column:
     upper: float = math.nan
     middle: float = math.nan
     levels: tuple[str, ...] = ()
+    missing: tuple[str, ...] | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    unit: str = ""
+    days_since: date | None = None
+    date_order: str | None = None
 
     def __post_init__(self) -> None:
+        self._check_cells()
         for key in ("lower", "upper", "middle"):
             limit = getattr(self, key)
+            if isinstance(limit, date) and self.days_since is not None:
+                limit = (date(limit.year, limit.month, limit.day) - self.days_since).days
             if not isinstance(limit, Real) or isinstance(limit, bool):
                 raise ParameterError(f"{key} of column {self.name!r}", "a number", limit)
             try:
@@ -73,6 +99,31 @@ class Column:
                 ) from error
         check = self._check_levels if self.levels else self._check_limits
         check()
+
+    def _check_cells(self) -> None:
+        where = f"column {self.name!r}"
+        if isinstance(self.days_since, str):
+            try:
+                object.__setattr__(self, "days_since", date.fromisoformat(self.days_since))
+            except ValueError as error:
+                wish = "a date, as in 2000-01-31"
+                raise ParameterError(f"days_since of {where}", wish, self.days_since) from error
+        elif isinstance(self.days_since, datetime):
+            object.__setattr__(self, "days_since", self.days_since.date())
+        elif self.days_since is not None and not isinstance(self.days_since, date):
+            raise ParameterError(f"days_since of {where}", "a date", self.days_since)
+        if not isinstance(self.unit, str) or len(self.unit) > _LONGEST_UNIT:
+            raise ParameterError(f"unit of {where}", "a short text", self.unit)
+        object.__setattr__(self, "unit", self.unit.strip())
+        if any(each.isdigit() or each in "+-.," for each in self.unit):
+            raise ParameterError(f"unit of {where}", "a text without digits and signs", self.unit)
+        _check_marks(self, where)
+        of_numbers = {"unit": self.unit, "decimal": self.decimal, "thousands": self.thousands,
+                      "days_since": self.days_since, "date_order": self.date_order}  # fmt: skip
+        for key, value in of_numbers.items():
+            if value and (self.levels or (self.days_since and key in ("unit", "decimal"))):
+                of = "levels" if self.levels else "dates"
+                raise ParameterError(where, f"without {key}, as a column of {of}", value)
 
     def _check_levels(self) -> None:
         if not all(map(math.isnan, (self.lower, self.upper, self.middle))):
@@ -111,9 +162,14 @@ class Column:
 
     def as_dict(self) -> dict[str, Any]:
         """As in a file."""
+        cells = {
+            **_marks_of_file(self),
+            **({"unit": self.unit} if self.unit else {}),
+            **({"days_since": self.days_since.isoformat()} if self.days_since else {}),
+        }
         if self.levels:
-            return {"levels": list(self.levels)}
-        return {"lower": self.lower, "upper": self.upper, "middle": self.middle}
+            return {"levels": list(self.levels), **cells}
+        return {"lower": self.lower, "upper": self.upper, "middle": self.middle, **cells}
 
 
 @dataclass(frozen=True)
@@ -134,6 +190,9 @@ class Dictionary:
     norm_bound : float or None
         Public bound on a row's length, where each column reaches to 1 around its middle; longer
         rows are shortened. The root of the number of columns if not given, which none exceeds.
+    missing, decimal, thousands, date_order
+        As in `Column`, for all columns that say nothing of it. Cells that are `missing` name no
+        person either.
 
     Raises
     ------
@@ -148,13 +207,27 @@ class Dictionary:
     site: str | None = None
     label: str | None = None
     norm_bound: float | None = None
+    missing: tuple[str, ...] | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    date_order: str | None = None
 
     def __post_init__(self) -> None:
+        _check_marks(self, "cells")
         names = [column.name for column in self.columns]
         if not names:
             raise ParameterError("columns", "one or more columns with limits or levels", names)
         self._check_names(names)
         self._check_rows()
+        for column in self.columns:
+            marks = self.marks_of(column)
+            if marks.thousands == marks.decimal and not column.levels:
+                raise ParameterError(
+                    f"thousands of {column.name!r}", "another mark than decimal", marks.thousands
+                )
+            levels = frozenset(map(name_of_text, column.levels))
+            if both := sorted(filter(None, levels & marks.missing_names)):
+                raise ParameterError(f"missing of {column.name!r}", "no level", both[0])
 
     def _check_names(self, names: list[str]) -> None:
         if len(self.features) > MOST_FEATURES:
@@ -189,6 +262,23 @@ class Dictionary:
     def n_features(self) -> int:
         return len(self.features)
 
+    def marks_of(
+        self, column: Column | None, decimal: str | None = None, thousands: str | None = None
+    ) -> Marks:
+        """How a column's cells are written; of none those of people's names.
+
+        decimal, thousands: Of a file whose holder says so; before what is said of all columns.
+        """
+        plain = Column("", 0, 1) if column is None else column
+        return Marks(
+            decimal=plain.decimal or decimal or self.decimal or ".",
+            thousands=_first(plain.thousands, thousands, self.thousands, ""),
+            unit=plain.unit,
+            missing=_first(plain.missing, self.missing, ()),
+            days_since=plain.days_since,
+            date_order=plain.date_order or self.date_order or "ymd",
+        )
+
     @property
     def keys(self) -> tuple[str, ...]:
         """Columns of the table that a release reads."""
@@ -202,6 +292,7 @@ class Dictionary:
         return {
             "title": self.title,
             "rows": {key: value for key, value in rows.items() if value is not None},
+            **({"cells": cells} if (cells := _marks_of_file(self)) else {}),
             "columns": {column.name: column.as_dict() for column in self.columns},
         }
 
@@ -209,6 +300,8 @@ class Dictionary:
         """The text of a file that `read_dictionary` reads as this dictionary."""
         content = self.as_dict()
         lines = [f"title = {_quoted(self.title)}", "", "[rows]", *_pairs(content["rows"])]
+        if cells := content.get("cells"):
+            lines += ["", "[cells]", *_pairs(cells)]
         for name, column in content["columns"].items():
             lines += ["", f"[columns.{_quoted(name)}]", *_pairs(column)]
         return "\n".join(lines) + "\n"
@@ -228,14 +321,17 @@ def dictionary_from(content: Mapping[str, Any]) -> Dictionary:
         If something is missing, unknown or out of range.
     """
     rows, columns = content.get("rows", {}), content.get("columns", {})
+    cells = content.get("cells", {})
     _refuse_unknown("dictionary", content, _TOP)
     _refuse_unknown("rows", rows, _ROWS)
+    _refuse_unknown("cells", cells, set(_CELLS))
     if not isinstance(columns, Mapping):
         raise ParameterError("columns", "a table for each column", columns)
     return Dictionary(
         tuple(_column(name, values) for name, values in columns.items()),
         title=content.get("title", ""),
         **rows,
+        **_with_codes("cells", cells),
     )
 
 
@@ -266,10 +362,45 @@ def parsed_dictionary(text: bytes, where: str) -> Dictionary:
     if len(text) > _LARGEST_FILE:
         raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", where)
     try:
-        content = tomllib.loads(text.decode())
+        content = tomllib.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:  # Python reads no 5,000 digits
         raise ParameterError("dictionary", f"a TOML file ({error})", where) from error
     return dictionary_from(content)
+
+
+def template(names: Sequence[str], title: str = "") -> str:
+    """The text of a dictionary that is to be filled in, from the names of columns alone.
+
+    names: Of a table's header. Those that cannot be told apart are left out.
+    """
+    counts = Counter(names)
+    lines = [
+        "# A dictionary to be filled in, from the names of the columns alone: no row was read.",
+        "# Between which limits does a value lie, whoever takes part? Take them from the question,",
+        "# the unit or the sensor, and not from the rows. Take out the columns that are not used.",
+        f"title = {_quoted(title)}",
+        "",
+        "[rows]",
+        '# person = "..."  # the column that names the person, where one may have several rows',
+        "# at_most = 1     # rows that are kept of one person",
+        "",
+        "[cells]",
+        '# missing = ["", "NA", -999]  # what stands for nothing',
+        '# decimal = ","',
+        '# thousands = "."',
+    ]
+    for name in names:
+        if name and counts[name] == 1:
+            lines += [
+                "",
+                f"[columns.{_quoted(name)}]",
+                "# lower = 0           # either public limits,",
+                "# upper = 100",
+                '# levels = ["a", "b"]  # or the answers there are',
+                '# unit = "%"          # written beside each number',
+                "# days_since = 2000-01-01  # of dates, whose limits are days",
+            ]
+    return "\n".join(lines) + "\n"
 
 
 def _column(name: str, values: Any) -> Column:
@@ -277,8 +408,46 @@ def _column(name: str, values: Any) -> Column:
     levels = values.get("levels", [])
     if not isinstance(levels, list) or not all(isinstance(each, str | int) for each in levels):
         raise ParameterError(f"levels of {name!r}", "a list of texts", levels)
-    numbers = {key: value for key, value in values.items() if key != "levels"}
-    return Column(name, levels=tuple(str(each) for each in levels), **numbers)
+    others = {key: value for key, value in values.items() if key != "levels"}
+    others = _with_codes(f"column {name!r}", others)
+    return Column(name, levels=tuple(str(each) for each in levels), **others)
+
+
+def _with_codes(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with codes of what is missing as texts: a file may have them as numbers."""
+    if "missing" not in values:
+        return dict(values)
+    codes = values["missing"]
+    if not isinstance(codes, list) or not all(
+        isinstance(each, str | int | float) and not isinstance(each, bool) for each in codes
+    ):
+        raise ParameterError(f"missing of {where}", "a list of texts or numbers", codes)
+    return {**values, "missing": tuple(str(each) for each in codes)}
+
+
+def _check_marks(said: Column | Dictionary, where: str) -> None:
+    """What is said of cells, by a column or of all of them."""
+    choices = {
+        "decimal": DECIMALS, "thousands": ("", *THOUSANDS), "date_order": DATE_ORDERS,
+    }  # fmt: skip
+    for key, allowed in choices.items():
+        value = getattr(said, key)
+        if value is not None and value not in allowed:
+            shown = ", ".join(map(repr, filter(None, allowed)))
+            raise ParameterError(f"{key} of {where}", f"one of {shown}", value)
+    if said.missing is not None and not all(isinstance(each, str) for each in said.missing):
+        raise ParameterError(f"missing of {where}", "texts", said.missing)
+
+
+def _marks_of_file(said: Column | Dictionary) -> dict[str, Any]:
+    """What was said of cells, as in a file."""
+    marks = {key: getattr(said, key) for key in _CELLS if getattr(said, key) is not None}
+    return marks | ({"missing": list(marks["missing"])} if "missing" in marks else {})
+
+
+def _first(*values: Any) -> Any:
+    """The first that is said."""
+    return next(value for value in values if value is not None)
 
 
 def _refuse_unknown(parameter: str, given: Any, known: set[str]) -> None:

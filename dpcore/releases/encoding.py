@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from dpcore.releases.cells import name_of_text, names_as_written, names_of, numbers_of
+from dpcore.errors import ParameterError
+from dpcore.releases.cells import (
+    PLAIN,
+    Marks,
+    name_of_text,
+    names_as_written,
+    names_of,
+    numbers_of,
+    without_missing,
+)
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact.integer_moments import exact_sum
 from dpcore.releases.exact.integer_rows import are_within, on_grid
@@ -55,6 +64,11 @@ class Reading:
     n_left_out: int = 0
     missing: Counter[str] = field(default_factory=Counter)
     clipped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def empty_columns(self) -> tuple[str, ...]:
+        """Columns without a number, or a known level, in any row."""
+        return tuple(name for name, n in self.missing.items() if 0 < n == self.n_rows)
 
 
 def grid_blocks(
@@ -107,15 +121,32 @@ def _kept_values(
     """Features of the rows that count, in blocks."""
     rows_of = Counter[str]()
     for block in table.blocks():
+        require_decimal_mark(block, dictionary)
         values = _values(block, dictionary)
         kept = np.ones(len(values), dtype=bool)
         if dictionary.person is not None:
-            people = people_of(block, dictionary.person)
+            people = people_of(block, dictionary.person, dictionary.marks_of(None))
             kept = _kept(people, rows_of, dictionary.at_most)
         if reading is not None and len(values):
             _count(reading, values, kept, dictionary, limits)
         if len(values := values if kept.all() else values[kept]):
             yield values
+
+
+def require_decimal_mark(block: Block, dictionary: Dictionary) -> None:
+    """Where a file may have either, it is asked for: a guess from the rows would depend on them."""
+    are_numbers = [not (each.levels or each.days_since) for each in dictionary.columns]
+    are_open = [each.decimal is None for each in dictionary.columns]
+    if (
+        block.is_decimal_open
+        and dictionary.decimal is None
+        and any(
+            is_number and is_open for is_number, is_open in zip(are_numbers, are_open, strict=True)
+        )
+    ):
+        raise ParameterError(
+            "decimal", "said, as a point or a comma: cells are not separated by commas", "neither"
+        )
 
 
 def _side_by_side(work: Callable[[AnyArray], T], blocks: Iterator[AnyArray]) -> Iterator[T]:
@@ -159,9 +190,16 @@ def _values(block: Block, dictionary: Dictionary) -> AnyArray:
     """Features as numbers: not a number where there is none, and 0 or 1 for levels."""
     matrix = block.matrix
     has_levels = dictionary.n_features > len(dictionary.columns)
-    if matrix is not None and matrix.dtype.kind in "fiub" and not has_levels:
+    marks = [
+        dictionary.marks_of(column, block.decimal, block.thousands) for column in dictionary.columns
+    ]
+    is_plain = not has_levels and not any(each.missing for each in marks)
+    if matrix is not None and matrix.dtype.kind in "fiub" and is_plain:
         return matrix[:, : dictionary.n_features]
-    found = [_features(column, block[column.name]) for column in dictionary.columns]
+    found = [
+        _features(column, block[column.name], each)
+        for column, each in zip(dictionary.columns, marks, strict=True)
+    ]
     # A column's cells lie side by side, as they come, and as narrow as they come.
     kinds = {each.dtype for each in found}
     kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float64)
@@ -173,15 +211,15 @@ def _values(block: Block, dictionary: Dictionary) -> AnyArray:
     return values
 
 
-def _features(column: Column, cells: Cells) -> AnyArray:
+def _features(column: Column, cells: Cells, marks: Marks) -> AnyArray:
     """A column's features side by side, of shape (rows, 1) or (rows, levels)."""
     if not column.levels:
-        return numbers_of(cells, column.name)[:, None]
+        return numbers_of(cells, column.name, marks)[:, None]
     import pyarrow as pa
     import pyarrow.compute as pc
 
     levels = pa.array(map(name_of_text, column.levels), pa.string())
-    level = pc.index_in(names_of(cells, column.name), value_set=levels, skip_nulls=True)
+    level = pc.index_in(names_of(cells, column.name, marks), value_set=levels, skip_nulls=True)
     position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
     on: AnyArray = position[:, None] == np.arange(len(column.levels))
     return on
@@ -211,12 +249,15 @@ def _count(
         start += len(column.features)
 
 
-def people_of(block: Block, person: str) -> pa.Array:
-    """The name of each row's person, null where there is none."""
+def people_of(block: Block, person: str, marks: Marks = PLAIN) -> pa.Array:
+    """The name of each row's person, null where there is none.
+
+    marks: Say which cells name nobody.
+    """
     cells = block[person]
     if block.are_texts and not isinstance(cells, np.ndarray):
-        return names_as_written(cells)
-    return names_of(cells, person)
+        return without_missing(names_as_written(cells), marks)
+    return names_of(cells, person, marks)
 
 
 def _kept(people: pa.Array, rows_of: Counter[str], at_most: int) -> BoolArray:

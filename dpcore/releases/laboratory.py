@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,40 @@ import pyarrow.compute as pc
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Dataset
 from dpcore.data.sites import MIN_PEOPLE, MOST_SITES
-from dpcore.errors import ParameterError
+from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.releases.calibration import bound_of
-from dpcore.releases.cells import names_of, numbers_of
+from dpcore.releases.cells import Marks, is_date, names_of, numbers_of
 from dpcore.releases.dictionary import MOST_FEATURES, Column, Dictionary
 from dpcore.releases.encoding import Reading, grid_blocks, people_of
 from dpcore.releases.exact.integer_rows import GRID
-from dpcore.releases.tables import DAMAGED, Block, Cells, Table, unpacked_npz
+from dpcore.releases.tables import (
+    DAMAGED,
+    TEXTS,
+    WORKBOOK,
+    Block,
+    Cells,
+    Header,
+    Table,
+    TableFile,
+    header_of,
+    unpacked_npz,
+)
 
 MOST_CELLS = 1 << 26
 MOST_CLASSES = 100
 _USUAL_COMPONENTS = 5
 LARGEST_UPLOAD = 50_000_000
 LARGEST_UNPACKED = 500_000_000
-_LOOKED_AT, _LONGEST_LINE = 1_000, 1 << 22
+_LOOKED_AT = 1_000
+_SOME_DAYS = Marks(days_since=date(1970, 1, 1))
+_A_TEXT = "a table as text with a header and as many cells in every row"
 _READABLE = {
-    ".csv": "a CSV table in UTF-8 with a header and as many cells in every row",
+    **dict.fromkeys((*TEXTS, *(f"{ending}.gz" for ending in TEXTS)), _A_TEXT),
+    WORKBOOK: "a sound workbook with a header",
     ".parquet": "a sound Parquet file of numbers and texts",
     ".npz": "a sound NPZ file with a matrix X or an array a column",
 }
+UPLOADS = tuple(_READABLE)
 
 
 def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None = None) -> Dataset:
@@ -144,102 +160,165 @@ def _labels(
 class Upload:
     """A table in memory.
 
-    name: Of the file.
+    file: As it was read, with its content where it may be read in another way.
     columns: As `Table` takes them.
+    left_out: Columns that are not there, and why.
+    header: Where its names were, of a text or a workbook.
     """
 
-    name: str
-    columns: dict[str, Cells]
+    file: TableFile
+    columns: Block
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    header: Header | None = None
+
+    @property
+    def name(self) -> str:
+        return self.file.name
 
     @property
     def n_rows(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def is_numeric(self, column: str) -> bool:
-        """Whether the first thousand cells are numbers, where there are any; for the holder."""
+    def kind_of(self, column: str) -> str:
+        """What the first thousand cells are, where there are any: numbers, dates or texts; for the
+        holder."""
         first = self.columns[column][:_LOOKED_AT]
+        if isinstance(first, pa.Array) and is_date(first.type):
+            return "dates"
+        marks = Marks(decimal=self.columns.decimal or ".", thousands=self.columns.thousands or "")
         are_there = pc.is_valid(names_of(first, column)).to_numpy(zero_copy_only=False)
-        return bool(np.isfinite(numbers_of(first, column))[are_there].all())
+        if np.isfinite(numbers_of(first, column, marks))[are_there].all():
+            return "numbers"
+        days = numbers_of(first, column, _SOME_DAYS)
+        return "dates" if np.isfinite(days)[are_there].all() else "texts"
 
 
-def read_upload(name: str, content: bytes) -> Upload:
-    """The columns of a file.
+def uploaded(name: str, columns: Mapping[str, Any]) -> Upload:
+    """A table that is in memory already, under the name of a file."""
+    return Upload(TableFile(name), Block(columns))
 
-    name: Ends in .csv, .parquet or .npz.
+
+def read_upload(name: str, content: bytes, **laid_out: Any) -> Upload:
+    """The columns of a file that is in memory.
+
+    name: Of a text, a workbook, .parquet or .npz.
+    laid_out: How it is to be read, as in `TableFile`.
     Raises `ParameterError` if it is no such file, or larger than 50 MB, or more than 500 MB
-        unpacked.
+        unpacked, or it cannot be told how it is to be read.
     """
-    ending = PurePath(name).suffix.lower()
-    if ending not in _READABLE:
-        raise ParameterError("file", f"named {', '.join(_READABLE)}", name)
+    file = TableFile(name, content, **laid_out)
+    if file.ending not in _READABLE:
+        raise ParameterError("file", f"named {', '.join(UPLOADS)}", name)
     if len(content) > LARGEST_UPLOAD:
         raise ParameterError(
             "file", f"at most {LARGEST_UPLOAD // 10**6} MB (the command line takes larger ones)",
             f"{len(content) / 1e6:.0f} MB",
         )  # fmt: skip
-    read = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}[ending]
     try:
-        columns = read(content)
-        if not columns or len(set(map(len, columns.values()))) > 1:
+        read = {".parquet": _parquet, ".npz": _npz}.get(file.ending, _streamed)
+        upload = read(file)
+        lengths = set(map(len, upload.columns.values()))
+        if len(lengths) > 1:
             raise ValueError("no table")
-    except ParameterError:
+    except (ParameterError, DataUnavailable):
         raise
     except DAMAGED as error:
-        raise ParameterError("file", _READABLE[ending], name) from error
-    if not len(next(iter(columns.values()))):
-        raise ParameterError("file", "a table with rows", name)
-    return Upload(name, columns)
+        raise ParameterError("file", _READABLE[file.ending], file.name) from error
+    if not lengths:
+        reasons = "; ".join(sorted(set(upload.left_out.values())))
+        raise ParameterError("file", "a table with columns of numbers or texts", reasons or "none")
+    if lengths == {0}:
+        raise ParameterError("file", "a table with rows", file.name)
+    return upload
 
 
-def _csv(content: bytes) -> dict[str, Cells]:
-    from pyarrow import csv
+def _streamed(file: TableFile) -> Upload:
+    """A text or a workbook."""
+    header = header_of(file)
+    if header is None:
+        raise ParameterError("file", f"named {', '.join(UPLOADS)}", file.name)
+    names, left_out = _checked(header.names)
+    if not names:
+        raise ParameterError("file", "a table whose columns have different names", file.name)
+    parts: dict[str, list[Cells]] = {name: [] for name in names}
+    size, like = 0, Block()
+    # The line that is told now stays, also for who reads the file again.
+    file = replace(file, header_line=header.line, sheet=header.sheet or None)
+    if file.is_text:
+        file = replace(file, separator=header.separator)
+    for block in Table(file, names).blocks():
+        like = block
+        for name, cells in block.items():
+            parts[name].append(cells)
+            size += int(cells.nbytes)
+        _check_size(size)
+    columns = {name: _joined(cells) for name, cells in parts.items()}
+    return Upload(file, like.like(columns), left_out, header)
 
-    blocks = csv.ReadOptions(block_size=_LONGEST_LINE, use_threads=False)
-    with csv.open_csv(pa.BufferReader(content), read_options=blocks) as it:
-        names = _checked(it.schema.names)
-    as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    table = csv.read_csv(pa.BufferReader(content), read_options=blocks, convert_options=as_text)
-    columns = Block(_whole(table))
-    columns.are_texts = True
-    return columns
+
+def _joined(cells: list[Cells]) -> Cells:
+    first = cells[0]
+    if isinstance(first, np.ndarray):
+        return np.concatenate(cells)
+    # The text of one array is at most 2 GB, and an upload far less.
+    return pa.concat_arrays(cells)
 
 
-def _parquet(content: bytes) -> dict[str, Cells]:
+def _parquet(file: TableFile) -> Upload:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(pa.BufferReader(content)) as file:
-        schema = file.schema_arrow
-        _checked(schema.names)
-        names = [field.name for field in schema if _is_readable(field.type)]
-        _check_size(file.metadata.num_rows * 8 * len(names))
+    content = pa.BufferReader(file.content)
+    with parquet.ParquetFile(content) as stored:
+        schema = stored.schema_arrow
+        different, left_out = _checked(schema.names)
+        kinds = {name: schema.field(name).type for name in different}
+        names = [name for name, kind in kinds.items() if _is_readable(kind)]
+        left_out |= {
+            name: f"of the type {kind}, neither numbers nor texts nor dates"
+            for name, kind in kinds.items()
+            if name not in names
+        }
+        _check_size(stored.metadata.num_rows * 8 * len(names))
     # As the dictionaries they are stored as: a text that is repeated is there once.
-    as_stored = [field.name for field in schema if field.name in names and _is_text(field.type)]
-    table = parquet.read_table(pa.BufferReader(content), columns=names, read_dictionary=as_stored)
+    as_stored = [name for name in names if _is_text(kinds[name])]
+    table = parquet.read_table(
+        pa.BufferReader(file.content), columns=names, read_dictionary=as_stored
+    )
     for name in as_stored:
         _check_size(sum(map(_unpacked_size, table.column(name).chunks)))
-    return _whole(table)
+    return Upload(file, Block(_whole(table)), left_out)
 
 
-def _npz(content: bytes) -> dict[str, Cells]:
-    arrays: dict[str, Any] = unpacked_npz(io.BytesIO(content), LARGEST_UNPACKED)
+def _npz(file: TableFile) -> Upload:
+    arrays: dict[str, Any] = unpacked_npz(io.BytesIO(file.content or b""), LARGEST_UNPACKED)
     matrix = arrays.get("X")
     if matrix is not None and matrix.ndim == 2:
         arrays = {f"x{number}": column for number, column in enumerate(matrix.T, 1)}
     _checked(list(arrays))
-    return {name: each for name, each in arrays.items() if each.ndim == 1}
+    columns = {name: each for name, each in arrays.items() if each.ndim == 1}
+    left_out = {
+        name: f"an array of {each.ndim} dimensions, not one cell a row"
+        for name, each in arrays.items()
+        if each.ndim != 1
+    }
+    return Upload(file, Block(columns), left_out)
 
 
-def _checked(names: list[str]) -> list[str]:
+def _checked(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Names of columns that can be told apart, and why others cannot."""
     if len(names) > MOST_FEATURES:
         raise ParameterError("file", f"a table of at most {MOST_FEATURES:,} columns", len(names))
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ParameterError("file", "a table whose columns have different names", twice[0])
-    return names
+    counts = Counter(names)
+    left_out = {
+        name: f"the name of {count} columns" if name else "without a name"
+        for name, count in counts.items()
+        if count > 1 or not name
+    }
+    return [name for name in counts if name not in left_out], left_out
 
 
 def _whole(table: pa.Table) -> dict[str, Cells]:
     def one(chunks: pa.ChunkedArray) -> pa.Array:
-        # The text of one array is at most 2 GB, and an upload far less.
         joined = chunks.combine_chunks()
         is_stored = pa.types.is_dictionary(joined.type)
         return joined.dictionary_decode() if is_stored else joined
@@ -253,7 +332,9 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_readable(kind: pa.DataType) -> bool:
-    is_one = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    is_one = (
+        pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, is_date
+    )  # fmt: skip
     return _is_text(kind) or any(test(kind) for test in is_one)
 
 

@@ -41,6 +41,7 @@ def release(
     mean_share: float = 0.1,
     cap: tuple[float, float] | None = None,
     reading: Reading | None = None,
+    confirm: Callable[[Reading], None] = lambda _: None,
     watch: Callable[[str, float], None] = lambda *_: None,
 ) -> ReleasedPCA:
     """Release the principal components of a table of people.
@@ -52,7 +53,7 @@ def release(
 
     Parameters
     ----------
-    data : path, mapping of str to arrays, DataFrame, ndarray, Dask array or DataFrame
+    data : path, TableFile, mapping of str to arrays, DataFrame, ndarray, Dask array or DataFrame
         As in `Table`. Read twice, in blocks: a file may be larger than memory, but for NPZ.
     dictionary : Dictionary, mapping, or path of a TOML file
     epsilon, delta : float
@@ -70,6 +71,10 @@ def release(
         For a new project.
     reading : Reading, optional
         Filled with what was met in the table, for the holder alone.
+    confirm : callable
+        Given what was met in the table when all of it was read and nothing is charged: what it
+        raises ends the release. Whether there is a release then depends on the rows, and is for
+        the holder alone.
     watch : callable
         Told the stage ("centre", then "components") and the share of the table it has read.
 
@@ -91,7 +96,7 @@ def release(
 
     asked = Asked(epsilon, delta, n_components, preparation, mean_share)
     return load_release(write_release(data, dictionary, asked, project=project, name=name, cap=cap,
-                                      reading=reading, watch=watch))  # fmt: skip
+                                      reading=reading, confirm=confirm, watch=watch))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ def write_release(
     name: str,
     cap: tuple[float, float] | None = None,
     reading: Reading | None = None,
+    confirm: Callable[[Reading], None] = lambda _: None,
     watch: Callable[[str, float], None] = lambda *_: None,
 ) -> Path:
     """`release` without scikit-learn, whose import takes longer than most releases: the folder.
@@ -138,6 +144,7 @@ def write_release(
         require_room_to_begin(cap, scales, asked.delta)
     reading = Reading() if reading is None else reading
     total = sum_and_count(table, dictionary, scales, reading, partial(watch, "centre"))
+    confirm(reading)
     project = project if isinstance(project, Project) else Project(project, cap)
     spent = project.charge(name, scales, exact, asked.delta)
     measured = measure(

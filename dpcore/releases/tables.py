@@ -1,26 +1,38 @@
 """Tables of people in files or in memory, read in blocks of the columns that a dictionary names.
 
 A file that is no table gives one sentence, which repeats nothing of what is in it. Nothing is
-written, and memory is bounded by the blocks but for NPZ, which has to be unpacked as a whole.
+written, and memory is bounded by the blocks but for NPZ and workbooks, which have to be unpacked.
+
+**What decides how a text is read.** Its encoding by its byte order mark, its separator and the line
+of its header by that header, which is public: the first line in which the dictionary's columns are
+all to be found. All else is the holder's to say, or a dictionary's. Nothing is found out from the
+rows: a separator or a decimal mark that was guessed from them could be another one for one cell
+more, and would then move everybody's row. What cannot be told is asked for in a sentence.
 """
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import math
 import mmap
+import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePath
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
 from dpcore.arrays import AnyArray
-from dpcore.errors import ParameterError
+from dpcore.errors import DataUnavailable, ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,19 +40,38 @@ if TYPE_CHECKING:
 # What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError, and of an
 # archive with a password, or a kind of column or compression that nobody reads, a RuntimeError.
 DAMAGED = (ValueError, OSError, EOFError, RuntimeError, KeyError, TypeError, MemoryError,
-           SyntaxError, TokenError, zipfile.BadZipFile)  # fmt: skip
+           SyntaxError, TokenError, zipfile.BadZipFile, csv.Error)  # fmt: skip
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
 _BLOCK_CELLS = 1 << 21
 _BUFFER = 1 << 16
 _LONGEST_LINE = 1 << 22
 _LARGEST_NPZ = 1 << 31
+# A workbook in memory is some ten times its cells' text.
+_LARGEST_WORKBOOK = 1 << 28
+_SHEET_ROWS = 1 << 14
+# Of a text, in which the names of columns are looked for: characters, and lines.
+_FIRST_LOOK, _MOST_PREAMBLE = 1 << 16, 50
+_MOST_FOOTER = 1000
+# As Arrow says it.
+_RAGGED = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+)")
+# Rows among which a ragged one is looked for once more, to say its line.
+_MOST_COUNTED = 1 << 20
+TEXTS = (".csv", ".tsv", ".txt")
+WORKBOOK = ".xlsx"
+_A_TEXT = "a table as text: a header, as many cells in every row, no line above 4 MB"
 _SOUND = {
-    ".csv": "a CSV table in UTF-8: a header, as many cells in every row, no line above 4 MB",
+    **dict.fromkeys((*TEXTS, *(f"{ending}.gz" for ending in TEXTS)), _A_TEXT),
+    WORKBOOK: "a sound workbook of at most 256 MB unpacked, with a header",
     ".parquet": "a sound Parquet file",
     ".npz": "an NPZ file of at most 2 GB unpacked, with a matrix X or an array a column",
     ".npy": "an NPY file with a matrix of numbers",
 }
+ENDINGS = tuple(_SOUND)
+# How other files begin that are often called a text.
+_KINDS = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "ZIP, as workbooks are", b"PAR1": "Parquet"}
+# What a separator is called.
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 
 class Block(dict[str, Cells]):
@@ -48,10 +79,117 @@ class Block(dict[str, Cells]):
 
     matrix: Where they are those of one.
     are_texts: Whether the source has nothing but texts, so that no cell decides another's type.
+    decimal, thousands: The marks that the file's holder says it has.
+    is_decimal_open: Whether numbers may as well have a decimal comma as a point.
     """
 
     matrix: np.ndarray[Any, Any] | None = None
     are_texts: bool = False
+    decimal: str | None = None
+    thousands: str | None = None
+    is_decimal_open: bool = False
+
+    def like(self, columns: Mapping[str, Cells]) -> Block:
+        """Other columns or rows of the same source."""
+        block = Block(columns)
+        block.are_texts, block.is_decimal_open = self.are_texts, self.is_decimal_open
+        block.decimal, block.thousands = self.decimal, self.thousands
+        return block
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file with a table, and how it is laid out where its header does not tell.
+
+    Parameters
+    ----------
+    path : path
+        Its name says what it is: .csv, .tsv or .txt, each perhaps .gz; .xlsx, .parquet, .npz, .npy.
+    content : bytes, optional
+        What is in it, where that is in memory.
+    separator : str, optional
+        The character between cells.
+    text_encoding : str, optional
+        UTF-8 unless a byte order mark says another.
+    header_line : int, optional
+        Line of a text, or row of a sheet, in which the columns' names are, from 1. The first in
+        which all are that are read.
+    footer_lines : int
+        Lines at the end that are no rows.
+    sheet : str, optional
+        Of a workbook. The only one with such a header.
+    decimal, thousands : str, optional
+        Marks in this file's numbers, where its dictionary has others for all columns, or none.
+
+    Raises
+    ------
+    ParameterError
+        If it is no such file by its name, or a value is out of range.
+    """
+
+    path: Path | str
+    content: bytes | None = None
+    separator: str | None = None
+    text_encoding: str | None = None
+    header_line: int | None = None
+    footer_lines: int = 0
+    sheet: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.ending not in _SOUND:
+            raise ParameterError("data", f"a file named {', '.join(_SOUND)}", self.name)
+        if self.separator is not None and (
+            len(self.separator) != 1 or self.separator in '"\r\n' or ord(self.separator) > 127
+        ):
+            raise ParameterError("separator", "one character, but no quote", self.separator)
+        if self.header_line is not None and not 1 <= self.header_line <= 1 << 20:
+            raise ParameterError("header_line", "from 1 to a million", self.header_line)
+        if not 0 <= self.footer_lines <= _MOST_FOOTER:
+            raise ParameterError("footer_lines", f"from 0 to {_MOST_FOOTER}", self.footer_lines)
+        if self.text_encoding is not None:
+            object.__setattr__(self, "text_encoding", _encoding_named(self.text_encoding))
+
+    @property
+    def name(self) -> str:
+        """Of the file, without its folder."""
+        return PurePath(self.path).name
+
+    @property
+    def ending(self) -> str:
+        """What its name says it is, of a text with or without .gz."""
+        endings = [each.lower() for each in PurePath(self.path).suffixes]
+        return "".join(endings[-2:] if endings[-1:] == [".gz"] else endings[-1:])
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text by its name, packed or not."""
+        return self.ending.removesuffix(".gz") in TEXTS
+
+    def opened(self) -> Any:
+        """Its bytes as they are, as a stream of Arrow's."""
+        import pyarrow as pa
+
+        in_memory = self.content is not None
+        return pa.BufferReader(self.content) if in_memory else pa.OSFile(str(self.path))
+
+    def unpacked(self, stream: Any) -> Any:
+        """What is in the stream of a text."""
+        import pyarrow as pa
+
+        is_packed = self.ending.endswith(".gz")
+        return pa.CompressedInputStream(stream, "gzip") if is_packed else stream
+
+
+def _encoding_named(encoding: str) -> str:
+    try:
+        found = codecs.lookup(encoding)
+        "".encode(found.name)
+    except (LookupError, UnicodeError) as error:
+        wish = "that of a text, as utf-8, utf-16, latin-1 or cp1252"
+        raise ParameterError("text_encoding", wish, encoding) from error
+    return "utf-8-sig" if found.name == "utf-8" else found.name
 
 
 class Table:
@@ -59,9 +197,10 @@ class Table:
 
     Parameters
     ----------
-    data : path, mapping of str to arrays (a DataFrame is one), ndarray, Dask array or DataFrame
-        A matrix has the dictionary's columns in their order. Files are .csv, .parquet, .npz or
-        .npy. What is Dask's is computed by Dask, a part at a time.
+    data : path, TableFile, mapping of str to arrays (a DataFrame is one), ndarray, Dask array or
+        DataFrame
+        A matrix has the dictionary's columns in their order. Of a path the name says what it is,
+        as in `TableFile`. What is Dask's is computed by Dask, a part at a time.
     keys : sequence of str
         Columns that are read.
     width : int
@@ -75,7 +214,8 @@ class Table:
     Raises
     ------
     ParameterError
-        If it is no such table, or has not every one of these columns once.
+        If it is no such table, or has not every one of these columns once, or it cannot be told how
+        it is to be read.
     OSError
         If the file cannot be opened.
     """
@@ -84,21 +224,28 @@ class Table:
         self.share_read = 0.0
         self._keys = list(keys)
         self._rows = max(1, _BLOCK_CELLS // max(len(self._keys), width))
-        self._path, self._ending = None, ""
-        if isinstance(data, str | Path):
-            self._path = Path(data)
-            self._ending = self._path.suffix.lower()
-            if self._ending not in _SOUND:
-                raise ParameterError("data", f"a file named {', '.join(_SOUND)}", self._path.name)
-        with self._one_sentence():
-            if self._path is not None:
-                self._path.open("rb").close()
-            if self._path is not None and self._ending.startswith(".np"):
-                data = _unpacked(self._path)
-            is_streamed = self._ending in (".csv", ".parquet")
-            self._parts = [] if is_streamed else list(self._parts_of(data))
+        self._file = TableFile(data) if isinstance(data, str | Path) else data
+        self._text: _Text | None = None
+        self._workbook: _Workbook | None = None
+        self._parts: list[Callable[[], Block]] = []
+        if not isinstance(self._file, TableFile):
+            self._file = None
+            self._parts = list(self._parts_of(data))
+        else:
+            with _one_sentence(self._file):
+                self._open(self._file)
         for _ in self.blocks():
             break
+
+    def _open(self, file: TableFile) -> None:
+        if file.content is None:
+            open(file.path, "rb").close()
+        if file.is_text:
+            self._text = _Text(file, self._keys)
+        elif file.ending == WORKBOOK:
+            self._workbook = _Workbook(file, self._keys)
+        elif file.ending.startswith(".np"):
+            self._parts = list(self._parts_of(_unpacked(file)))
 
     def blocks(self) -> Iterator[Block]:
         """The columns of some thousand rows at a time.
@@ -109,19 +256,27 @@ class Table:
             If the file turns out to be no table.
         """
         self.share_read = 0.0
-        with self._one_sentence():
-            if self._parts:
-                yield from self._in_parts()
-                return
-            read = self._csv if self._ending == ".csv" else self._parquet
-            for batch, share in read():
-                for start in range(0, batch.num_rows, self._rows):
-                    part = batch.slice(start, self._rows)
-                    block = Block({key: part.column(key) for key in self._keys})
-                    block.are_texts = self._ending == ".csv"
-                    yield block
-                self.share_read = share
+        if self._parts or self._file is None:
+            yield from self._in_parts()
+        else:
+            file = self._file
+            if self._text is not None:
+                read = self._text.batches
+            elif self._workbook is not None:
+                read = self._workbook.batches
+            else:
+                read = partial(_parquet, file, self._keys, self._rows)
+            with _one_sentence(file):
+                for block, share in read():
+                    yield from self._cut(block)
+                    self.share_read = share
         self.share_read = 1.0
+
+    def _cut(self, block: Block) -> Iterator[Block]:
+        """Into so few rows that what becomes of them fits into memory."""
+        for start in range(0, len(block[self._keys[0]]), self._rows):
+            rows = slice(start, start + self._rows)
+            yield block.like({key: cells[rows] for key, cells in block.items()})
 
     def _in_parts(self) -> Iterator[Block]:
         for number, part in enumerate(self._parts):
@@ -129,44 +284,11 @@ class Table:
             n_rows = len(columns[self._keys[0]])
             for start in range(0, n_rows, self._rows):
                 rows = slice(start, start + self._rows)
-                block = Block({key: column[rows] for key, column in columns.items()})
+                block = columns.like({key: column[rows] for key, column in columns.items()})
                 block.matrix = None if columns.matrix is None else columns.matrix[rows]
-                block.are_texts = columns.are_texts
                 yield block
                 self.share_read = (number + min(1, rows.stop / n_rows)) / len(self._parts)
                 _let_go(columns.matrix)
-
-    def _csv(self) -> Iterator[tuple[pa.RecordBatch, float]]:
-        import pyarrow as pa
-        from pyarrow import csv
-
-        as_text = csv.ConvertOptions(
-            column_types=dict.fromkeys(self._keys, pa.string()), include_columns=self._keys
-        )
-        blocks = csv.ReadOptions(block_size=_LONGEST_LINE, use_threads=False)
-        with csv.open_csv(self._path, read_options=csv.ReadOptions(block_size=_LONGEST_LINE)) as it:
-            self._check(it.schema.names)
-        with (
-            pa.OSFile(str(self._path)) as file,
-            csv.open_csv(file, read_options=blocks, convert_options=as_text) as it,
-        ):
-            for batch in it:
-                yield batch, file.tell() / file.size()
-
-    def _parquet(self) -> Iterator[tuple[pa.RecordBatch, float]]:
-        from pyarrow import parquet
-
-        # With a buffer a column's pages are read as they are needed, and not all at once.
-        with parquet.ParquetFile(self._path, buffer_size=_BUFFER) as file:
-            self._check(file.schema_arrow.names)
-            n_rows = 0
-            # One row group after another: all at once stay in memory until the last is read.
-            for group in range(file.num_row_groups):
-                for batch in file.iter_batches(
-                    self._rows, row_groups=[group], columns=self._keys, use_threads=False
-                ):
-                    n_rows += batch.num_rows
-                    yield batch, n_rows / file.metadata.num_rows
 
     def _parts_of(self, data: Any) -> Iterator[Callable[[], Block]]:
         """The table as one part in memory, or as the parts that Dask has."""
@@ -174,7 +296,7 @@ class Table:
             columns = self._columns_of(data)
             yield lambda: columns
         elif hasattr(data, "columns"):
-            self._check([str(name) for name in data.columns])
+            _require_columns(self._keys, [str(name) for name in data.columns])
             for part in data[self._keys].partitions:
                 yield partial(self._computed, part)
         else:
@@ -197,9 +319,9 @@ class Table:
             columns.matrix = data
             return columns
         try:
-            self._check([str(name) for name in data])
-            columns = Block({key: _cells(data[key]) for key in self._keys})
-            columns.are_texts = isinstance(data, Block) and data.are_texts
+            _require_columns(self._keys, [str(name) for name in data])
+            source = data if isinstance(data, Block) else Block()
+            columns = source.like({key: _cells(data[key]) for key in self._keys})
         except ParameterError:
             raise
         except (TypeError, KeyError, ValueError) as error:
@@ -208,24 +330,579 @@ class Table:
             raise ParameterError("data", "columns of one length", "others")
         return columns
 
-    def _check(self, names: Sequence[str]) -> None:
-        counts = Counter(names)
-        for key in self._keys:
-            if counts[key] != 1:
-                raise ParameterError(
-                    "data", f"a table with one column {key!r}, as in the dictionary", counts[key]
-                )
 
-    @contextmanager
-    def _one_sentence(self) -> Iterator[None]:
-        try:
-            yield
-        except (ParameterError, FileNotFoundError, PermissionError):
-            raise
-        except DAMAGED as error:
-            if self._path is None:
+def _parquet(file: TableFile, keys: Sequence[str], most_rows: int) -> Iterator[tuple[Block, float]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    # With a buffer a column's pages are read as they are needed, and not all at once.
+    with (
+        file.opened() as stream,
+        parquet.ParquetFile(stream, buffer_size=_BUFFER) as table,
+    ):
+        _require_columns(keys, table.schema_arrow.names)
+        n_rows = 0
+        # One row group after another: all at once stay in memory until the last is read.
+        for group in range(table.num_row_groups):
+            for batch in table.iter_batches(
+                most_rows, row_groups=[group], columns=list(keys), use_threads=False
+            ):
+                n_rows += batch.num_rows
+                columns = {key: batch.column(key) for key in keys}
+                for column in columns.values():
+                    # What a damaged file refers to may not be there.
+                    column.validate(full=isinstance(column, pa.DictionaryArray))
+                yield Block(columns), n_rows / table.metadata.num_rows
+
+
+def _require_columns(keys: Sequence[str], names: Sequence[str], where: str = "") -> None:
+    """Refuse a table that has not each of these columns once. Of others it may have several.
+
+    where: The line of the names.
+    """
+    counts = Counter(names)
+    for key in keys:
+        if counts[key] == 1:
+            continue
+        spelled = {_letters(name) for name in names}
+        found = "another spelling of it" if _letters(key) in spelled else "none"
+        raise ParameterError(
+            "data", f"a table with one column {key!r}, as in the dictionary",
+            f"{counts[key] or found}{where}" if where or not counts[key] else counts[key],
+        )  # fmt: skip
+
+
+def _letters(name: str) -> str:
+    """A name without what is overlooked: capitals, spaces, signs, characters that are not seen."""
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+@contextmanager
+def _one_sentence(file: TableFile) -> Iterator[None]:
+    try:
+        yield
+    except (ParameterError, FileNotFoundError, PermissionError, DataUnavailable):
+        raise
+    except DAMAGED as error:
+        raise ParameterError("data", _SOUND[file.ending], file.name) from error
+
+
+@dataclass(frozen=True)
+class Header:
+    """Where the names of a table's columns are.
+
+    names: As they are written, without spaces around them.
+    line: Of a text, or row of a sheet, from 1.
+    separator: Of a text.
+    encoding: Of a text.
+    length: Characters of a text up to its first row.
+    has_mark: Whether the text begins with a byte order mark.
+    sheet: Of a workbook.
+    """
+
+    names: tuple[str, ...]
+    line: int
+    separator: str = ""
+    encoding: str = ""
+    length: int = 0
+    has_mark: bool = False
+    sheet: str = ""
+
+
+def header_of(file: TableFile, keys: Sequence[str] = ()) -> Header | None:
+    """The names of a text's or a workbook's columns; None of another file.
+
+    keys: Names that are looked for. Without any the header is the line that is said to be it, or
+        the first that is not blank.
+    Raises `ParameterError` if there is no such line, or it cannot be told how it is to be read.
+    """
+    with _one_sentence(file):
+        if file.is_text:
+            return _text_header(file, keys)
+        return _Workbook(file, keys).header if file.ending == WORKBOOK else None
+
+
+def names_in(file: TableFile) -> tuple[str, ...]:
+    """The names of the columns of a file that has them itself: Parquet or NPZ.
+
+    Raises `ParameterError` if it is damaged, or has none.
+    """
+    from pyarrow import parquet
+
+    with _one_sentence(file):
+        if file.ending == ".parquet":
+            with file.opened() as stream, parquet.ParquetFile(stream) as table:
+                return tuple(table.schema_arrow.names)
+        if file.ending == ".npz" and (arrays := _unpacked(file)).keys() != {"X"}:
+            return tuple(arrays)
+    raise ParameterError("data", "a file that names its columns", file.name)
+
+
+class _Text:
+    """A table as text, read a few megabytes at a time."""
+
+    def __init__(self, file: TableFile, keys: Sequence[str]) -> None:
+        self.file, self.keys = file, list(keys)
+        self.header = _text_header(file, keys)
+
+    def batches(self) -> Iterator[tuple[Block, float]]:
+        """Columns of some rows, as texts, and the share of the file that is read."""
+        with self.file.opened() as file:
+            try:
+                for batch in self._opened(file):
+                    share = 1.0 if file.closed else file.tell() / file.size()
+                    yield self._block(batch), share
+            except ParameterError:
                 raise
-            raise ParameterError("data", _SOUND[self._ending], self._path.name) from error
+            except DAMAGED as error:
+                raise self._fault(error) from error
+
+    def _opened(self, file: Any) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        # Only what is read has a name: of the other columns several may have one.
+        names = [
+            name if name in self.keys else f"\0{place}"
+            for place, name in enumerate(self.header.names)
+        ]
+        return arrow_csv.open_csv(
+            self._rows_of(file),
+            read_options=arrow_csv.ReadOptions(
+                block_size=_LONGEST_LINE, use_threads=False, column_names=names
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=self.header.separator,
+                # Otherwise where a block ends would decide what a quoted line break is.
+                newlines_in_values=True,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(self.keys, pa.string()), include_columns=self.keys
+            ),
+        )
+
+    def _rows_of(self, file: Any) -> Any:
+        """The stream of what is below the header, in UTF-8."""
+        import pyarrow as pa
+
+        stream, header = self.file.unpacked(file), self.header
+        if self.file.footer_lines or header.encoding not in ("utf-8", "utf-8-sig"):
+            rows = _rows_in_utf8(stream, header, self.file.footer_lines)
+            return pa.PythonFile(_Chunks(rows), mode="r")
+        beginning = _beginning(self.file, header.encoding, header.length)[0][: header.length]
+        skipped = len(beginning.encode()) + (len(codecs.BOM_UTF8) if header.has_mark else 0)
+        stream.read(skipped)
+        return stream
+
+    def _block(self, batch: pa.RecordBatch) -> Block:
+        block = Block({key: batch.column(key) for key in self.keys})
+        block.are_texts = True
+        block.decimal, block.thousands = self.file.decimal, self.file.thousands
+        # Between commas a decimal comma would be quoted, and .tsv files are written by programs.
+        is_told = self.header.separator == "," or self.file.ending.startswith(".tsv")
+        block.is_decimal_open = not is_told and self.file.decimal is None
+        return block
+
+    def _fault(self, error: Exception) -> ParameterError:
+        """Why the text is no table, with the line where that can be said."""
+        if ragged := _RAGGED.search(str(error)):
+            (number, found), expected = ragged.groups(), len(self.header.names)
+            line = self._line_of_ragged()
+            place = f"row {number} below the header" if line is None else f"line {line}"
+            return ParameterError(
+                "data",
+                f"a table with {expected} cell{'s' * (expected > 1)} in every row, as the header "
+                f"in line {self.header.line} has (header_line and footer_lines tell of others)",
+                f"{found} in {place}",
+            )
+        if "Empty CSV" in str(error):
+            below = f"none below the header in line {self.header.line}"
+            return ParameterError("data", "a table with rows", below)
+        if (line := self._line_not_decoded()) is not None:
+            return _wrong_encoding(self.header.encoding, line)
+        return ParameterError("data", _SOUND[self.file.ending], self.file.name)
+
+    def _line_of_ragged(self) -> int | None:
+        """The first line with another number of cells than the header; None if far or not found."""
+        try:
+            with self.file.opened() as file:
+                text = io.TextIOWrapper(
+                    self.file.unpacked(file), self.header.encoding, "replace", newline=""
+                )
+                records = _records(text, self.header.separator, self.header.line)
+                for line, cells, _ in islice(records, 1, _MOST_COUNTED):
+                    if cells and len(cells) != len(self.header.names):
+                        return line
+        except (*DAMAGED, csv.Error):
+            pass
+        return None
+
+    def _line_not_decoded(self) -> int | None:
+        """The first line that is not in the encoding."""
+        decoder, line = codecs.getincrementaldecoder(self.header.encoding)(), 1
+        with self.file.opened() as file:
+            stream = self.file.unpacked(file)
+            try:
+                while raw := stream.read(_BUFFER):
+                    line += decoder.decode(raw).count("\n")
+                decoder.decode(b"", final=True)
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start].decode(self.header.encoding, "ignore")
+                return line + before.count("\n")
+            except DAMAGED:
+                pass
+        return None
+
+
+def _wrong_encoding(encoding: str, line: int) -> ParameterError:
+    name = encoding.removesuffix("-sig")
+    wish = f"that of the file, as latin-1, cp1252 or utf-16; it is not {name}"
+    return ParameterError("text_encoding", wish, f"other characters in line {line}")
+
+
+class _Chunks(io.RawIOBase):
+    """Pieces of bytes as a file."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks, self._rest = chunks, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            following = next(self._chunks, None)
+            if following is None:
+                return 0
+            self._rest = following
+        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+def _rows_in_utf8(stream: Any, header: Header, footer_lines: int) -> Iterator[bytes]:
+    """What is below the header, but for the lines at the end that are no rows."""
+    decoder = codecs.getincrementaldecoder(header.encoding)()
+    to_skip, held = header.length, ""
+    while raw := stream.read(_BUFFER):
+        text = decoder.decode(raw)
+        skipped = min(to_skip, len(text))
+        to_skip -= skipped
+        held += text[skipped:]
+        # The last line may not be whole.
+        ready, held = _without_last_lines(held, footer_lines + 1)
+        yield ready.encode()
+    held += decoder.decode(b"", final=True)[to_skip:]
+    yield _without_last_lines(held, footer_lines)[0].encode()
+
+
+def _without_last_lines(text: str, n_lines: int) -> tuple[str, str]:
+    """A text up to its last lines that are not blank, and those."""
+    lines = list(io.StringIO(text, newline=""))
+    cut, left = len(lines), n_lines
+    while cut and left:
+        cut -= 1
+        left -= bool(lines[cut].strip())
+    return "".join(lines[:cut]), "".join(lines[cut:])
+
+
+def _encoding_of(file: TableFile) -> tuple[str, bool]:
+    """As it is said, or by a text's first bytes; and whether a mark says it."""
+    with file.opened() as stream:
+        first = file.unpacked(stream).read(4)
+    marks = {
+        codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+        codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+    }  # fmt: skip
+    for mark, encoding in marks.items():
+        if first.startswith(mark) and file.text_encoding in (None, encoding):
+            return encoding, True
+    if file.text_encoding is not None:
+        return file.text_encoding, False
+    # The names of columns are mostly letters of one byte.
+    zeros = tuple(each == 0 for each in first)
+    without_mark = {(False, True) * 2: "utf-16-le", (True, False) * 2: "utf-16-be"}
+    return without_mark.get(zeros, "utf-8"), False
+
+
+def _beginning(
+    file: TableFile, encoding: str, n_characters: int
+) -> tuple[str, ParameterError | None]:
+    """The first characters of a text: as many, or all there are, or some more.
+
+    And why there are no more, where a line is not in this encoding.
+    """
+    decoder, text = codecs.getincrementaldecoder(encoding)(), ""
+    with file.opened() as packed:
+        stream = file.unpacked(packed)
+        try:
+            while len(text) < n_characters:
+                raw = stream.read(_BUFFER)
+                text += decoder.decode(raw, final=not raw)
+                if not raw:
+                    break
+        except UnicodeDecodeError as error:
+            text += error.object[: error.start].decode(encoding, "ignore")
+            return text, _wrong_encoding(encoding, 1 + text.count("\n"))
+    return text, None
+
+
+def _records(
+    lines: Iterable[str], separator: str, first_line: int = 1
+) -> Iterator[tuple[int, list[str], int]]:
+    """Rows of a text from a line on: that of each, its cells, and the characters up to its end."""
+    read, consumed = 0, 0
+
+    def counted() -> Iterator[str]:
+        nonlocal read, consumed
+        for line in lines:
+            read += 1
+            consumed += len(line)
+            yield line
+
+    of_text = counted()
+    for _ in range(first_line - 1):
+        next(of_text, None)
+    start = read + 1
+    for cells in csv.reader(of_text, delimiter=separator):
+        yield start, cells, consumed
+        start = read + 1
+
+
+def _text_header(file: TableFile, keys: Sequence[str]) -> Header:
+    _refuse_other_kinds(file)
+    encoding, has_mark = _encoding_of(file)
+    for n_characters in (_FIRST_LOOK, _LONGEST_LINE):
+        text, fault = _beginning(file, encoding, n_characters)
+        is_whole = len(text) < n_characters
+        found = [
+            Header(
+                tuple(cell.strip() for cell in cells), line, separator, encoding, length, has_mark
+            )
+            for separator in _separators(file, _separator_said(text, file))
+            for line, cells, length in _first_records(text, separator, file, is_whole)
+        ]
+        if is_whole or (found and not keys) or _having(found, keys):
+            break
+    if fault is not None and not _having(found, keys):
+        raise fault
+    if not found:
+        raise ParameterError("data", _SOUND[file.ending], file.name)
+    return _with_keys(found, keys, file) if keys else _likeliest(found, file)
+
+
+def _having(found: Sequence[Header], keys: Sequence[str]) -> list[Header]:
+    return [each for each in found if set(keys) <= set(each.names)]
+
+
+def _refuse_other_kinds(file: TableFile) -> None:
+    """Say of another kind of file which it is."""
+    with file.opened() as stream:
+        first = stream.read(4)
+    for beginning, kind in _KINDS.items():
+        if first.startswith(beginning) and not (kind == "gzip" and file.ending.endswith(".gz")):
+            raise ParameterError("data", _SOUND[file.ending], f"a file of {kind}, {file.name}")
+
+
+def _separators(file: TableFile, named: str | None) -> tuple[str, ...]:
+    """Those that come into question: as Excel names it in a first line, or of all."""
+    if named is not None and file.separator is None:
+        return (named,)
+    usual = {".tsv": "\t", ".txt": "\t"}.get(file.ending.removesuffix(".gz"), ",")
+    return tuple(dict.fromkeys((file.separator or usual, usual, *SEPARATORS)))
+
+
+def _separator_said(text: str, file: TableFile) -> str | None:
+    """By a first line as Excel reads and writes it: sep=;"""
+    first = text[:16].splitlines()[:1]
+    is_named = bool(first) and first[0].lower().startswith("sep=") and len(first[0]) == len("sep=;")
+    return first[0][-1] if is_named and file.header_line is None else None
+
+
+def _first_records(
+    text: str, separator: str, file: TableFile, is_whole: bool
+) -> Iterator[tuple[int, list[str], int]]:
+    """Where a header may be: the lines of a preamble and the one after it."""
+    first_line = file.header_line or (2 if _separator_said(text, file) else 1)
+    last_line = first_line if file.header_line is not None else _MOST_PREAMBLE
+    try:
+        records = _records(io.StringIO(text, newline=""), separator, first_line)
+        for line, cells, length in records:
+            if line > last_line or (length == len(text) and not is_whole):
+                return
+            if any(map(str.strip, cells)):
+                yield line, cells, length
+    except csv.Error:
+        return
+
+
+def _likeliest(found: Sequence[Header], file: TableFile) -> Header:
+    """The first line, by the separator that cuts it into most names."""
+    first = min(each.line for each in found)
+    wanted = {file.separator} if file.separator is not None else set(SEPARATORS)
+    there = [each for each in found if each.line == first and each.separator in wanted]
+    header = max(there or found, key=lambda each: len(each.names))
+    _refuse_numbers(header, file)
+    return header
+
+
+def _with_keys(found: Sequence[Header], keys: Sequence[str], file: TableFile) -> Header:
+    """The first line in which all keys are.
+
+    Raises `ParameterError` that says what the likeliest line lacks.
+    """
+    wanted, whole = set(keys), _having(found, keys)
+    mine = [each for each in whole if file.separator in (None, each.separator)]
+    if whole and not mine:
+        told = SEPARATORS.get(whole[0].separator, whole[0].separator)
+        wish = f"that of the file: the header in line {whole[0].line} has a {told} between names"
+        raise ParameterError("separator", wish, file.separator)
+    if mine:
+        first = min(each.line for each in mine)
+        at_first = [each for each in mine if each.line == first]
+        if len({each.names for each in at_first}) > 1:
+            wish = f"given: in line {first} the columns are there with several"
+            raise ParameterError("separator", wish, "none")
+        header = at_first[0]
+        _require_columns(keys, header.names, f" in line {header.line}")
+        return header
+    likeliest = max(found, key=lambda each: len(wanted & set(each.names)))
+    if not wanted & set(likeliest.names):
+        likeliest = _likeliest(found, replace(file, separator=None))
+    _require_columns(keys, likeliest.names, f" in line {likeliest.line}")
+    return likeliest
+
+
+def _refuse_numbers(header: Header, file: TableFile) -> None:
+    if file.header_line is None and any(map(_is_number, header.names)):
+        raise ParameterError(
+            "data",
+            "a table with its columns' names in a line above the rows (or header_line, if names "
+            "are numbers)",
+            f"numbers in line {header.line}",
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+class _Workbook:
+    """A sheet of a workbook; it is unpacked as a whole."""
+
+    def __init__(self, file: TableFile, keys: Sequence[str]) -> None:
+        self.file, self.keys = file, list(keys)
+        with _sound_workbook():
+            self._book = _opened_workbook(file)
+            names = list(self._book.sheet_names)
+            if file.sheet is not None and file.sheet not in names:
+                raise ParameterError("sheet", "one of the workbook's", file.sheet)
+            chosen = names if file.sheet is None else [file.sheet]
+            found = {name: list(self._first_rows(name)) for name in chosen}
+        self.header = self._chosen({name: rows for name, rows in found.items() if rows})
+
+    def batches(self) -> Iterator[tuple[Block, float]]:
+        """Columns of some rows, each cell of its own type, and the share of the sheet."""
+        sheet = self._book.get_sheet_by_name(self.header.sheet)
+        places = [self.header.names.index(key) for key in self.keys]
+        n_rows = max(1, sheet.total_height)
+        rows = (
+            (number, row)
+            for number, row in enumerate(sheet.iter_rows(), 1)
+            if number > self.header.line and any(cell != "" for cell in row)
+        )
+        held: list[tuple[int, list[Any]]] = []
+        n_read = 0
+        while True:
+            with _sound_workbook():
+                more = list(islice(rows, _SHEET_ROWS))
+            if not more:
+                break
+            held += more
+            ready = held[: max(0, len(held) - self.file.footer_lines)]
+            held = held[len(ready) :]
+            if ready:
+                n_read += len(ready)
+                yield self._block([row for _, row in ready], places), ready[-1][0] / n_rows
+        if not n_read:
+            below = f"none below the header in row {self.header.line}"
+            raise ParameterError("data", "a table with rows", below)
+
+    def _block(self, rows: list[list[Any]], places: list[int]) -> Block:
+        columns: dict[str, Cells] = {}
+        for key, place in zip(self.keys, places, strict=True):
+            cells = (None if row[place] == "" else row[place] for row in rows)
+            columns[key] = np.fromiter(cells, dtype=object, count=len(rows))
+        block = Block(columns)
+        block.decimal, block.thousands = self.file.decimal, self.file.thousands
+        return block
+
+    def _first_rows(self, sheet: str) -> Iterator[Header]:
+        first = self.file.header_line or 1
+        last = first if self.file.header_line is not None else _MOST_PREAMBLE
+        rows = islice(self._book.get_sheet_by_name(sheet).iter_rows(), last)
+        for line, row in enumerate(rows, 1):
+            if line >= first and any(cell != "" for cell in row):
+                yield Header(tuple(str(cell).strip() for cell in row), line, sheet=sheet)
+
+    def _chosen(self, found: Mapping[str, list[Header]]) -> Header:
+        """The sheet's header, if there is one sheet that can be meant."""
+        if not found:
+            raise ParameterError("data", _SOUND[WORKBOOK], self.file.name)
+        if not self.keys:
+            if len(found) > 1:
+                wish = f"given, as there are several: {', '.join(found)}"
+                raise ParameterError("sheet", wish, "none")
+            header = next(iter(found.values()))[0]
+            _refuse_numbers(header, self.file)
+            return header
+        whole = {
+            name: each
+            for name, rows in found.items()
+            for each in reversed(rows)
+            if set(self.keys) <= set(each.names)
+        }
+        if len(whole) > 1:
+            wish = f"given, as several have these columns: {', '.join(whole)}"
+            raise ParameterError("sheet", wish, "none")
+        for header in whole.values():
+            _require_columns(self.keys, header.names, f" in row {header.line}")
+            return header
+        every = [each for rows in found.values() for each in rows]
+        likeliest = max(every, key=lambda each: len(set(self.keys) & set(each.names)))
+        _require_columns(self.keys, likeliest.names, f" in row {likeliest.line}")
+        return likeliest
+
+
+def _opened_workbook(file: TableFile) -> Any:
+    try:
+        import python_calamine
+    except ModuleNotFoundError as error:
+        raise DataUnavailable(
+            "a workbook is read with python-calamine, which pip install 'dp-pca-lab[excel]' brings"
+        ) from error
+    content = Path(file.path).read_bytes() if file.content is None else file.content
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > _LARGEST_WORKBOOK:
+            raise ValueError("too large")
+    return python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
+
+
+@contextmanager
+def _sound_workbook() -> Iterator[None]:
+    """What is raised of a damaged workbook as of other damaged files."""
+    try:
+        yield
+    except BaseException as error:
+        of = type(error)
+        # A panic is what Rust has for a fault that nobody foresaw.
+        if "python_calamine" in of.__module__ or of.__name__ == "PanicException":
+            raise ValueError("a damaged workbook") from error
+        raise
 
 
 def _let_go(matrix: Any) -> None:
@@ -247,10 +924,15 @@ def _cells(column: Any) -> Cells:
     return cells
 
 
-def _unpacked(path: Path) -> Any:
-    if path.suffix.lower() == ".npy":
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    return unpacked_npz(path, _LARGEST_NPZ)
+def _unpacked(file: TableFile) -> Any:
+    if file.ending == ".npz":
+        path = Path(file.path)
+        return unpacked_npz(
+            path if file.content is None else io.BytesIO(file.content), _LARGEST_NPZ
+        )
+    if file.content is None:
+        return np.load(file.path, mmap_mode="r", allow_pickle=False)
+    return np.load(io.BytesIO(file.content), allow_pickle=False)
 
 
 def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:

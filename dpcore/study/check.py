@@ -21,7 +21,7 @@ from cryptography.exceptions import InvalidSignature
 
 from dpcore.errors import ParameterError
 from dpcore.releases.project import Project
-from dpcore.releases.tables import Table
+from dpcore.releases.tables import Table, TableFile
 from dpcore.study.couriers.connection import HubLine
 from dpcore.study.hub_server import check_serving
 from dpcore.study.identity import (
@@ -52,7 +52,7 @@ class Finding:
 def check_site(
     join: JoinFile,
     *,
-    data: Path | str | None = None,
+    data: Path | str | TableFile | None = None,
     project: Path | str | None = None,
     proxy: str | None = None,
 ) -> Iterator[Finding]:
@@ -91,7 +91,7 @@ def _signed(whose: str, pem: bytes, authority: x509.Certificate) -> Finding:
     return Finding(True, f"{whose} holds until {own.not_valid_after_utc:%Y-%m-%d}")
 
 
-def _table(plan: StudyPlan, data: Path | str) -> Finding:
+def _table(plan: StudyPlan, data: Path | str | TableFile) -> Finding:
     try:
         Table(data, plan.dictionary.keys, plan.n_features)
     except (ParameterError, OSError) as error:

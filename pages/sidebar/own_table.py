@@ -7,7 +7,7 @@ The session holds all there is of it. Whatever pages compute from it is kept wit
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from dpcore.data.held_tables import HeldTable, is_held
 from dpcore.experiments.pca.spec import GIVEN, SPLITS
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading
-from dpcore.releases.laboratory import Upload, laboratory_data
+from dpcore.releases.laboratory import UPLOADS, Upload, laboratory_data
 from pages.server.memory import let_go
 
 # How addresses and the list of data sets call any visitor's own.
@@ -42,6 +42,7 @@ class OwnTable:
     reading: What was met in them.
     limits, mounted: The table of limits as it was typed so far, and as its editor began.
     asked: What one row is, so far, as a dictionary's file has it, and the title.
+    cells, marks: What a dictionary's file said of how cells are written: of all, and by column.
     version: Of the controls, which begin anew with another dictionary.
     """
 
@@ -49,6 +50,8 @@ class OwnTable:
     limits: Any = None
     mounted: Any = None
     asked: dict[str, Any] = field(default_factory=dict)
+    cells: dict[str, Any] = field(default_factory=dict)
+    marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     version: int = 0
     dictionary: Dictionary | None = None
     held: HeldTable | None = None
@@ -100,6 +103,8 @@ def use(own: OwnTable, dictionary: Dictionary) -> None:
     reading = Reading()
     data = laboratory_data(own.upload.columns, dictionary, reading)
     own.dictionary, own.held, own.reading = dictionary, HeldTable(data), reading
+    # It is read: nobody needs the file itself any more.
+    own.upload = replace(own.upload, file=replace(own.upload.file, content=None))
     let_go()
     k = data.default_components or 1
     st.session_state["limits"] = ""
@@ -132,5 +137,4 @@ def folder() -> Path | None:
 
 def files_in(place: Path) -> list[str]:
     """Tables right in a folder."""
-    endings = (".csv", ".parquet", ".npz")
-    return sorted(path.name for path in place.glob("*") if path.suffix.lower() in endings)
+    return sorted(path.name for path in place.glob("*") if path.name.lower().endswith(UPLOADS))

@@ -34,6 +34,7 @@ SMALL = {
     # No cap: whatever the project is called, none is started.
     "release": ["--data", "table.csv", "--dictionary", "dictionary.toml", "--epsilon", "1",
                 "--delta", "1e-6", "--components", "1", "--project", "project", "--name", "first"],
+    "check": ["--data", "table.csv", "--dictionary", "dictionary.toml"],
     "verify": ["nowhere"],
     "example": ["class-survey", "example"],
     "study": ["hub", "nowhere", "--port", "1"],

@@ -39,8 +39,26 @@ def parquet_of(table: pd.DataFrame | pa.Table, **options) -> bytes:
     return file.getvalue()
 
 
+def workbook(*sheets: pd.DataFrame, preamble: int = 0) -> bytes:
+    """Sheets Sheet1, Sheet2, ..., below some lines of a title each."""
+    file = io.BytesIO()
+    with pd.ExcelWriter(file, engine="xlsxwriter") as writer:
+        for number, sheet in enumerate(sheets, 1):
+            sheet.to_excel(writer, sheet_name=f"Sheet{number}", startrow=preamble, index=False)
+            for row in range(preamble):
+                writer.sheets[f"Sheet{number}"].write(row, 0, f"title {row}")
+    return file.getvalue()
+
+
 SOUND = {
     "t.csv": FRAME.to_csv(index=False).encode(),
+    "s.csv": b" age,sex \n0,f\n50,m\n75,?\n200,f\n",
+    "t.tsv": FRAME.to_csv(index=False, sep="\t").encode(),
+    "t.csv.gz": gzip.compress(FRAME.to_csv(index=False).encode()),
+    "u.csv": FRAME.to_csv(index=False).encode("utf-16"),
+    "u.txt": FRAME.to_csv(index=False).encode("utf-32"),
+    "p.csv": b'Survey of 2020\n\n"made, by hand";x\n' + FRAME.to_csv(index=False).encode(),
+    "t.xlsx": workbook(FRAME),
     "t.CSV": b'\xef\xbb\xbf"age",sex\r\n 0 ,f\r\n+5e1,"m"\r\n75.0,\r\n200, f\r\n',
     "t.parquet": parquet_of(FRAME),
     "c.parquet": parquet_of(FRAME.astype({"sex": "category", "age": "float32"})),
@@ -85,8 +103,6 @@ REFUSED = {
     "empty.csv": b"",
     "header.csv": b"age,sex",
     "lines.csv": b"\n\n\n",
-    "utf16.csv": "age,sex\n1,f\n".encode("utf-16"),
-    "utf32.csv": "age,sex\n1,f\n".encode("utf-32"),
     "ebcdic.csv": "age,sex\n1,f\n".encode("cp037"),
     "latin.csv": "age,sex\n1,é\n".encode("latin-1"),
     "kanji.csv": "age,sex\n1,女\n".encode("shift-jis"),
@@ -96,7 +112,6 @@ REFUSED = {
     "wide.csv": b"age,sex\n1,f,3\n",
     "twice.csv": b"age,sex,age\n1,f,2\n",
     "lacking.csv": b"Age,sex\n1,f\n",
-    "spaced.csv": b" age,sex\n1,f\n",
     "semicolons.csv": b"age;sex\n1;f\n",
     "tabs.csv": b"age\tsex\n1\tf\n",
     "rtl.csv": "\u202eage,sex\n1,f\n".encode(),
@@ -106,7 +121,6 @@ REFUSED = {
     "columns.csv": b"age,sex," + b",".join(b"c%d" % i for i in range(1_000_000)) + b"\n1,f\n",
     "line.csv": b"age,sex\n1," + b"f" * 9_000_000 + b"\n",
     "gzip.csv": gzip.compress(PLAIN),
-    "gzip.csv.gz": gzip.compress(PLAIN),
     "bomb.csv": gzip.compress(b"\0" * 50_000_000),
     "page.csv": b"<html><body>404</body></html>",
     "bomb.xml.csv": b'<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><x>&b;</x>',

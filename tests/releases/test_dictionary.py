@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
 from dpcore.releases import Column, Dictionary, dictionary_from, read_dictionary
+from dpcore.releases.dictionary import template
 from dpcore.releases.examples import EXAMPLES, example
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -98,6 +101,78 @@ def test_bad_dictionaries_get_one_sentence(text, tmp_path):
         read_dictionary(tmp_path / "d.toml")
     assert BAD[text] in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+CELLS = """\ufeff
+[cells]
+missing = [-999, "NA"]
+decimal = ","
+thousands = "."
+date_order = "dmy"
+[columns.cost]
+lower = 0
+upper = 1000
+unit = "€"
+missing = ["?"]
+decimal = "."
+thousands = ""
+[columns.when]
+lower = 2000-01-02
+upper = "2000-02-01"
+days_since = 2000-01-01
+[columns.sex]
+levels = ["f", "m"]
+"""
+
+
+def test_what_is_said_of_cells_comes_back_and_a_mark_at_the_beginning_is_none(tmp_path):
+    (tmp_path / "d.toml").write_text(CELLS.replace('"2000-02-01"', "2000-02-01"), encoding="utf-8")
+    found = read_dictionary(tmp_path / "d.toml")
+    cost, when, sex = map(found.marks_of, found.columns)
+    assert (cost.unit, cost.decimal, cost.thousands, cost.missing) == ("€", ".", "", ("?",))
+    assert (when.days_since, when.date_order) == (date(2000, 1, 1), "dmy")
+    assert (found.columns[1].lower, found.columns[1].upper) == (1, 31)
+    assert (sex.missing, found.marks_of(None).missing) == (("-999", "NA"),) * 2
+    assert dictionary_from(tomllib.loads(found.toml())) == found
+    assert dictionary_from(json.loads(json.dumps(found.as_dict()))) == found
+    # Where a dictionary says nothing of cells, it is written as it always was.
+    assert dictionary_from(tomllib.loads(GOOD)).as_dict()["columns"] == {
+        "a": {"lower": 0.0, "upper": 1.0, "middle": 0.5}
+    }
+
+
+BAD_CELLS = {
+    "[cells]\nunit = '%'": "cells must be made of",
+    "[cells]\ndecimal = '-'": "decimal of cells must be one of",
+    "[cells]\nmissing = 3": "missing of cells must be a list",
+    "[cells]\nmissing = [true]": "missing of cells must be a list",
+    "[cells]\nthousands = '.'": "thousands of 'a' must be another mark than decimal",
+    "[columns.b]\nlevels = ['NA']\nmissing = ['NA']": "missing of 'b' must be no level",
+    "[columns.b]\nlevels = ['x']\nunit = '%'": "without unit, as a column of levels",
+    "[columns.b]\nlower = 0\nupper = 1\nunit = '1'": "unit of column 'b' must be a text without",
+    "[columns.b]\nlower = 0\nupper = 1\nunit = 3": "unit of column 'b' must be a short text",
+    "[columns.b]\nlower = 0\nupper = 1\ndays_since = 'x'": "days_since of column 'b' must be a",
+    "[columns.b]\nlower = 0\nupper = 1\ndays_since = 3": "days_since of column 'b' must be a date",
+    "[columns.b]\nlower = 2000-01-01\nupper = 1": "lower of column 'b' must be a number",
+    "[columns.b]\nlower = 0\nupper = 1\ndays_since = 2000-01-01\nunit = '%'": "column of dates",
+    "[columns.b]\nlower = 0\nupper = 1\ndate_order = 'ydm'": "date_order of column 'b' must be one",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD_CELLS, ids=range(len(BAD_CELLS)))
+def test_what_cells_cannot_be_gets_one_sentence(text, tmp_path):
+    (tmp_path / "d.toml").write_text(GOOD + text, encoding="utf-8")
+    with pytest.raises(ParameterError) as refused:
+        read_dictionary(tmp_path / "d.toml")
+    assert BAD_CELLS[text] in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_template_is_a_dictionary_when_it_is_filled_in():
+    text = template(["age", 'na"me', "x", "x", ""], "People")
+    assert '[columns."x"]' not in text
+    filled = text.replace("# lower = 0 ", "lower = 0 ").replace("# upper = 100", "upper = 100")
+    found = dictionary_from(tomllib.loads(filled))
+    assert [each.name for each in found.columns] == ["age", 'na"me'] and found.title == "People"
 
 
 def test_bytes_that_are_no_text_are_no_dictionary(tmp_path):

@@ -44,7 +44,12 @@ def _npz(**arrays) -> bytes:
 def test_columns_and_what_they_read_as():
     upload = read_upload("people.CSV", CSV)
     assert list(upload.columns) == ["who", "age", "answer", "school"] and upload.n_rows == 5
-    assert [upload.is_numeric(name) for name in upload.columns] == [False, True, False, False]
+    assert [upload.kind_of(name) for name in upload.columns] == [
+        "texts",
+        "numbers",
+        "texts",
+        "texts",
+    ]
 
 
 def test_the_laboratory_has_one_row_a_person_within_public_limits():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -12,8 +13,16 @@ from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.encoding import Reading
 from dpcore.releases.examples import EXAMPLES, example
-from dpcore.releases.laboratory import LARGEST_UPLOAD, Upload, read_upload
+from dpcore.releases.laboratory import (
+    LARGEST_UPLOAD,
+    UPLOADS,
+    Upload,
+    read_upload,
+    uploaded,
+)
+from dpcore.releases.tables import SEPARATORS, TEXTS, WORKBOOK
 from pages.sidebar import own_table
 from pages.sidebar.navigation import PAGES, page_path
 from pages.sidebar.own_table import OwnTable
@@ -21,7 +30,12 @@ from pages.use.own_data import limits
 from pages.widgets import session_ledger
 from pages.widgets.plain_text import plainly, said
 
-_FILE, _TROUBLE = "own_file", "_own_trouble"
+_FILE, _TROUBLE, _PENDING = "own_file", "_own_trouble", "_own_pending"
+_LAYOUT = "own_layout_"
+_TOLD = "as the file says"
+_ENCODINGS = (_TOLD, "utf-8", "latin-1", "cp1252", "utf-16")
+_DECIMALS = {"point": ".", "comma": ","}
+_MARKS_OF = {mark: name for name, mark in _DECIMALS.items()}
 _ABOUT = {
     "breast-cancer": "Breast cancer: 569 tumours, 30 measures",
     "class-survey": "Class survey: 400 made-up pupils",
@@ -39,11 +53,13 @@ def choose_table() -> None:
     with left:
         st.file_uploader(
             "A table with one row for each person, or several",
-            type=["csv", "parquet", "npz"],
+            type=sorted({ending.rpartition(".")[2] for ending in UPLOADS}),
             key=_FILE,
             max_upload_size=LARGEST_UPLOAD // 10**6,
             on_change=_brought,
         )
+        if pending := st.session_state.get(_PENDING):
+            _ask_layout(*pending)
         if place := own_table.folder():
             _from_folder(place)
     with right:
@@ -63,32 +79,75 @@ def _from_folder(place: Path) -> None:
 
 
 def _brought() -> None:
-    uploaded = st.session_state.get(_FILE)
-    if uploaded is None:
+    brought = st.session_state.get(_FILE)
+    if brought is None:
         return
-    try:
-        _begin(read_upload(uploaded.name, uploaded.getvalue()))
-    except ParameterError as error:
-        st.session_state[_TROUBLE] = str(error)
+    _read(brought.name, brought.getvalue())
     # The rows are here; Streamlit's own copy is not needed.
     context = get_script_run_ctx()
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
-        context.uploaded_file_mgr.remove_file(context.session_id, uploaded.file_id)
+        context.uploaded_file_mgr.remove_file(context.session_id, brought.file_id)
 
 
 def _open(path: Path) -> None:
     try:
         # One byte more than is taken says that it is too long.
         with path.open("rb") as file:
-            _begin(read_upload(path.name, file.read(LARGEST_UPLOAD + 1)))
+            _read(path.name, file.read(LARGEST_UPLOAD + 1))
+    except OSError as error:
+        st.session_state[_TROUBLE] = str(error)
+
+
+def _read(name: str, content: bytes, **laid_out: Any) -> None:
+    """Take a table, or keep the file for as long as its holder is asked how it is to be read."""
+    st.session_state.pop(_PENDING, None)
+    try:
+        _begin(read_upload(name, content, **laid_out))
     except (ParameterError, OSError) as error:
         st.session_state[_TROUBLE] = str(error)
+        is_open = name.lower().endswith((*TEXTS, ".gz", WORKBOOK))
+        if is_open and len(content) <= LARGEST_UPLOAD:
+            st.session_state[_PENDING] = name, content
+
+
+def _ask_layout(name: str, content: bytes) -> None:
+    """How a file is to be read, where its header does not tell: a choice, never a guess."""
+    with st.form(f"{_LAYOUT}form", border=True):
+        st.markdown(
+            f"**How is {plainly(name)} to be read?** Nothing is found out from its rows: another "
+            "person in them would then change how everybody is read."
+        )
+        if name.lower().endswith(WORKBOOK):
+            st.text_input("Sheet", key=f"{_LAYOUT}sheet", placeholder=_TOLD)
+        else:
+            st.selectbox(
+                "Between cells", [_TOLD, *SEPARATORS], key=f"{_LAYOUT}separator",
+                format_func=lambda each: SEPARATORS.get(each, each),
+            )  # fmt: skip
+            st.selectbox("Text encoding", _ENCODINGS, key=f"{_LAYOUT}encoding")
+        st.number_input("Line with the names of columns", 1, 10_000, 1, key=f"{_LAYOUT}line")
+        st.number_input(
+            "Lines at the end that are no rows", 0, 1_000, 0, key=f"{_LAYOUT}footer",
+            help="Totals, notes, sources.",
+        )  # fmt: skip
+        st.form_submit_button("Read it so", on_click=_read_again, args=(name, content))
+
+
+def _read_again(name: str, content: bytes) -> None:
+    def said(key: str) -> Any:
+        value = st.session_state.get(f"{_LAYOUT}{key}")
+        return None if value in (_TOLD, "") else value
+
+    _read(
+        name, content, separator=said("separator"), text_encoding=said("encoding"),
+        header_line=said("line"), footer_lines=said("footer") or 0, sheet=said("sheet"),
+    )  # fmt: skip
 
 
 def take_example(name: str) -> None:
     """Use an example as one's own, with the dictionary that it comes with."""
     columns, dictionary = example(name)
-    own = own_table.put(Upload(f"{name}.csv", dict(columns)))
+    own = own_table.put(uploaded(f"{name}.csv", columns))
     limits.begin(own, dictionary)
     own_table.use(own, dictionary)
 
@@ -130,6 +189,40 @@ def what_was_read(own: OwnTable) -> None:
         else "Read so far, for you alone: names of columns, the number of rows, and whether the "
         "first thousand cells of a column are numbers. Not read: how large any of them is."
     )
+    _how_it_was_read(own)
+
+
+def _how_it_was_read(own: OwnTable) -> None:
+    """What the header told, what it left out, and the question that it left open."""
+    upload, header = own.upload, own.upload.header
+    if header is not None:
+        between = SEPARATORS.get(header.separator, header.separator)
+        told = f", a {between} between cells, {header.encoding.removesuffix('-sig')}"
+        st.caption(
+            f"Names of columns in line {header.line}{told if between else ''}, as the file's first "
+            "lines tell."
+        )
+    if upload.left_out:
+        reasons = (f"“{plainly(name)}”: {why}" for name, why in list(upload.left_out.items())[:8])
+        st.caption(f"Left out: {'; '.join(reasons)}.")
+    if upload.columns.is_decimal_open:
+        st.segmented_control(
+            "Decimal mark in this file", list(_DECIMALS), key=f"own_decimal_{own.version}",
+            default=_MARKS_OF.get(own.cells.get("decimal", "")),
+            on_change=_say_decimal, args=(own, f"own_decimal_{own.version}"),
+            help="It cannot be told without looking at everybody's numbers.",
+        )  # fmt: skip
+    if upload.file.content is not None and upload.header is not None:
+        with st.popover("Read it in another way"):
+            _ask_layout(upload.name, upload.file.content)
+
+
+def _say_decimal(own: OwnTable, key: str) -> None:
+    chosen = st.session_state.get(key)
+    if chosen is None:
+        own.cells.pop("decimal", None)
+    else:
+        own.cells["decimal"] = own.upload.columns.decimal = _DECIMALS[chosen]
 
 
 def hand_over(own: OwnTable, dictionary: Dictionary | None, trouble: str) -> None:
@@ -174,6 +267,7 @@ def _use(own: OwnTable, dictionary: Dictionary) -> None:
 
 def _in_use(own: OwnTable, dictionary: Dictionary) -> None:
     reading = own.reading
+    say_empty_columns(reading)
     st.markdown(
         f"Every page now has **{plainly(own_table.YOURS)}** among its data sets, in this session "
         f"alone: {counted(dictionary.n_features, 'feature')}, scaled so that your limits are −1 "
@@ -191,6 +285,18 @@ def _in_use(own: OwnTable, dictionary: Dictionary) -> None:
         f"{counted(reading.n_left_out, 'row')} left out, since each person has one row in the "
         f"laboratory, the first.{_at_sites(own)}"
     )
+
+
+def say_empty_columns(reading: Reading) -> None:
+    """Columns of which nothing was read, before anything is charged: for the holder alone."""
+    if empty := reading.empty_columns:
+        names = ", ".join(f"“{plainly(name)}”" for name in empty[:8])
+        st.warning(
+            f"For you alone, and written nowhere: no row has a number, or a known level, in {names}"
+            f"{', …' if len(empty) > 8 else ''}. Are they written in another way? A dictionary can "
+            "say the decimal mark, a unit, dates, and what is missing. Nothing is charged yet.",
+            icon="⚠️",
+        )
 
 
 def _at_sites(own: OwnTable) -> str:

@@ -40,10 +40,15 @@ def begin(own: OwnTable, dictionary: Dictionary | None) -> None:
     content = {} if dictionary is None else dictionary.as_dict()
     said_of: Mapping[str, Any] = content.get("columns", {})
     own.asked = {"title": content.get("title", "")} | content.get("rows", {})
+    own.cells = dict(content.get("cells", {}))
+    own.marks = {
+        name: {key: value for key, value in column.items() if key not in (*_NUMBERS, "levels")}
+        for name, column in said_of.items()
+    }
     own.limits = pd.DataFrame(
         {
             "column": name,
-            "read_as": "numbers" if own.upload.is_numeric(name) else "texts",
+            "read_as": own.upload.kind_of(name),
             **{key: said_of.get(name, {}).get(key) for key in _NUMBERS},
             "levels": said_of.get(name, {}).get("levels"),
         }
@@ -120,14 +125,17 @@ def dictionary_of(own: OwnTable) -> Dictionary:
     """
     taken = {own.asked.get(key) for key in ("person", "label", "site")} - {None}
     columns = {
-        row["column"]: said_of
+        row["column"]: said_of | own.marks.get(row["column"], {})
         for row in own.limits.to_dict("records")
         if (said_of := _said_of(row)) and row["column"] not in taken
     }
     if not columns:
         raise ParameterError("limits", "given for one column at least", "none yet")
     rows = {key: value for key, value in own.asked.items() if key != "title" and value is not None}
-    return dictionary_from({"title": own.asked["title"], "rows": rows, "columns": columns})
+    if own.upload.columns.is_decimal_open and not own.cells.get("decimal"):
+        raise ParameterError("decimal", "a point or a comma, as this file has it", "no answer")
+    said = {"title": own.asked["title"], "rows": rows, "cells": own.cells, "columns": columns}
+    return dictionary_from(said)
 
 
 def _said_of(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.sidebar import own_table
 from pages.sidebar.navigation import page_path
+from pages.use.own_data.bringing import say_empty_columns
 from pages.use.release import asking, released
 from pages.widgets.messages import errors_shown, how_computed
 
@@ -24,6 +25,7 @@ else:
         with result, errors_shown():
             released.shown(wish.there, own)
         with promised:
+            say_empty_columns(own.reading)
             if asking.is_asked(wish, own.dictionary):
                 asking.carry_out(wish, own, own.dictionary)
                 st.rerun()

@@ -210,7 +210,41 @@ HOSTILE = {
 def test_a_file_that_is_no_table_gets_one_sentence(open_page, which):
     at = open_page(PAGE)
     at.file_uploader(key="own_file").upload(*HOSTILE[which], "text/csv").run()
-    assert not at.exception and len(at.error) == 1 and "file must be" in at.error[0].value
+    assert not at.exception and len(at.error) == 1 and " must be " in at.error[0].value
+
+
+def test_what_cannot_be_told_of_a_file_is_asked_and_read_so(open_page):
+    """A title, another encoding, a total: a sentence, the form, the table, the last question."""
+    at = open_page(PAGE)
+    text = "Umfrage 2020\nGröße;Kosten;Kosten\n1,5;2;3\n2,5;4;5\nSumme 4\n".encode("latin-1")
+    at.file_uploader(key="own_file").upload("t.csv", text, "text/csv").run()
+    assert not at.exception and "as the header in line 1 has" in at.error[0].value
+    assert "'2 in line 3'" in at.error[0].value
+    at.selectbox(key="own_layout_encoding").set_value("latin-1")
+    at.number_input(key="own_layout_line").set_value(2)
+    at.number_input(key="own_layout_footer").set_value(1)
+    (again,) = (each for each in at.button if each.label == "Read it so")
+    again.click().run()
+    assert not at.exception and not at.error, sentences(at)
+    own = own_of(at)
+    assert list(own.upload.columns) == ["Größe"] and own.upload.n_rows == 2
+    told = "".join(texts(at))
+    assert "Names of columns in line 2, a semicolon between cells, iso8859-1" in told
+    assert "the name of 2 columns" in told
+    at.button_group(key=f"own_decimal_{own.version}").set_value("comma").run()
+    assert own.cells == {"decimal": ","} and own.upload.kind_of("Größe") == "numbers"
+
+
+def test_a_column_of_which_nothing_is_read_is_said_before_anything_is_charged(open_page):
+    table = "a,b\n" + "".join(f"{i},{i} mg\n" for i in range(20))
+    limits = "lower = 0\nupper = 20\n"
+    at = with_table(open_page, table, f"[columns.a]\n{limits}[columns.b]\n{limits}")
+    said = "no row has a number, or a known level, in “b”"
+    assert any(said in each.value for each in at.warning)
+    at = gone(at, RELEASE)
+    assert any(said in each.value for each in at.warning)
+    at = with_table(open_page, table, f'[columns.a]\n{limits}[columns.b]\n{limits}unit = "mg"\n')
+    assert not at.warning and not own_of(at).reading.missing["b"]
 
 
 def test_names_in_a_file_are_letters_alone(open_page):
