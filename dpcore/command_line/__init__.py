@@ -23,6 +23,7 @@ from dpcore.command_line.output import (
     versions,
     with_progress,
 )
+from dpcore.command_line.publish import add_publish_command
 from dpcore.command_line.release import add_release_commands, held_table
 from dpcore.command_line.study import add_study_command
 from dpcore.data import list_datasets
@@ -169,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     add_release_commands(commands)
     add_study_command(commands)
     add_dashboard_command(commands)
+    add_publish_command(commands)
     return parser
 
 
