@@ -44,7 +44,7 @@ def test_a_page_alone_in_large_type_that_keys_move(presented):
     held(page, "location.search.includes('epsilon=0.2')")
     page.keyboard.press("Escape")
     held(page, "!location.search.includes('present')")
-    assert "epsilon=0.2" in page.url and page.get_by_test_id("stSidebar").is_visible()
+    assert "epsilon=0.2" in page.url and page.get_by_test_id("stTopNavLink").first.is_visible()
     watched.assert_quiet()
 
 
@@ -52,6 +52,7 @@ def test_a_deck_is_presented_and_works_from_a_file_with_the_network_off(
     presented, browser, tmp_path
 ):
     page, watched = presented
+    page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_role("button", name="Pin", exact=True).click()
     page.get_by_test_id("stToast").first.wait_for()
     page.evaluate("""() => {
