@@ -85,7 +85,7 @@ def one_in(chance: float) -> str:
     if chance <= 0:
         return "never"
     if chance > 0.5:
-        return f"{_ceil_digits(100 * chance, 3):g} in 100"
+        return f"{round_up(100 * chance, 3):g} in 100"
     # Nobody reads more zeros than these, and a larger chance is the safe side.
     n = 1 / max(chance, 1e-15)
     # Two significant digits, down; the margin saves 1 / 0.01 = 99.99… from becoming 99.
@@ -98,9 +98,9 @@ def say_factor(factor: float) -> str:
     if math.isinf(factor):
         return "any number"
     if factor < 2:
-        excess = _ceil_digits(factor - 1, 2)
+        excess = round_up(factor - 1, 2)
         return f"{1 + excess:.6g}"
-    factor = _ceil_digits(factor, 2)
+    factor = round_up(factor, 2)
     if factor >= 1e15:
         return _in_powers(factor, 1)
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
@@ -111,7 +111,7 @@ def say_factor(factor: float) -> str:
 
 def say_number(value: float) -> str:
     """Three significant digits, rounded up, small ones as on paper; "∞" when infinite."""
-    return "∞" if math.isinf(value) else say_delta(_ceil_digits(value, 3))
+    return "∞" if math.isinf(value) else say_delta(round_up(value, 3))
 
 
 def say_delta(value: float) -> str:
@@ -119,7 +119,7 @@ def say_delta(value: float) -> str:
 
     Six significant digits, rounded up.
     """
-    value = _ceil_digits(value, 6)
+    value = round_up(value, 6)
     return f"{value:.6g}" if value == 0 or value >= 1e-3 else _in_powers(value, 5)
 
 
@@ -250,10 +250,10 @@ def _badges(guarantee: Guarantee) -> Iterator[Badge]:
 
 
 def _percent(share: float) -> str:
-    return f"{min(100.0, _ceil_digits(100 * share, 2)):g}"
+    return f"{min(100.0, round_up(100 * share, 2)):g}"
 
 
-def _ceil_digits(value: float, digits: int) -> float:
+def round_up(value: float, digits: int) -> float:
     """Round up to significant digits; a relative 1e-9 above a round number is a rounding error."""
     if value <= 0:
         return 0.0

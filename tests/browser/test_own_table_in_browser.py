@@ -47,7 +47,8 @@ def test_a_table_is_brought_looked_at_and_released(server, open_page, tmp_path):
     _type_limits(page, {0: ("0", "6"), 1: ("0", "4")})
     page.get_by_role("button", name="Use it on every page").click()
     page.get_by_text("Every page now has").wait_for()
-    page.get_by_test_id("stMain").get_by_role("link", name="Playground").click()
+    page.get_by_test_id("stMain").get_by_role("link", name="Play").click()
+    page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_test_id("stSidebar").get_by_text("60 people × 2 features").wait_for()
     settle(page)
     assert "dataset=your-table" in page.url and "one" not in page.url

@@ -110,14 +110,20 @@ def test_trust_is_read_off_the_register():
 
 @pytest.mark.parametrize("target", [0.6, 0.9])
 def test_the_cheapest_is_that_of_running_everything(target):
-    """Against the whole grid: smallest epsilon, then least trust, then fewest bytes."""
+    """Of the whole grid what fresh draws reach too: smallest epsilon, least trust, fewest bytes."""
     epsilons, keys = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0), ("pooled", "cape", "full", "local")
     answer = find_best(BASE, target, protocols=keys, values=epsilons)
     reaching = {}
     for epsilon in epsilons:
         specs = [way.spec(replace(BASE, epsilon=epsilon)) for way in ways_for("digits", keys)]
+        fresh = {
+            each.way: fmean(row["energy_ratio"] for row in each.rows[BASE.repetitions :])
+            for each in ranked(
+                collect(Points(tuple(replace(spec, repetitions=6) for spec in specs))).rows
+            )
+        }
         for each in ranked(collect(Points(tuple(specs))).rows):
-            if each.mean >= target:
+            if min(each.mean, fresh[each.way]) >= target:
                 reaching.setdefault(each.way, (epsilon, *cheapness(each)))
     best, second = sorted(reaching, key=reaching.__getitem__)[:2]
     assert (answer.best.ranked.way, answer.best.value) == (best, reaching[best][0])
@@ -140,6 +146,15 @@ def test_fresh_draws_had_no_part_in_the_search():
     ][3:]
     assert answer.best.spec.epsilon == answer.best.value
     assert f"takes ε = {answer.best.value:.3g} with Pooled, trusted (sphere)" in answer.sentence
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_fresh_draws_refute_is_not_recommended(seed):
+    # One draw a way: the luckiest of several is below the target as often as not.
+    base = replace(BASE, repetitions=1, seed=seed)
+    for target in (0.5, 0.6, 0.7):
+        answer = find_best(base, target, protocols=("dpdis",))
+        assert fmean(row["energy_ratio"] for row in answer.fresh) >= target
 
 
 def test_what_has_no_r_is_not_asked_for_one():

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from statistics import fmean
 from typing import Unpack
 
 from dpcore.data import dataset_status
@@ -48,7 +49,7 @@ def recommend(
     should_stop: Callable[[], bool] = lambda: False,
     **options: Unpack[RunOptions],
 ) -> Iterator[Round | Recommendation]:
-    """Find the cheapest way that reaches a target on average, the runner-up, and fresh draws.
+    """Find the cheapest way that reaches a target on average in fresh draws too; the runner-up.
 
     base: What is held; its repetitions are the draws of each way. Its protocols, preparation,
         knowledge and calibration are what is looked for.
@@ -106,14 +107,11 @@ class _Search:
     skipped: list[Row] = dataclass_field(default_factory=list)
 
     def run(self, ways: Sequence[Way]) -> Generator[Round | Recommendation, None, None]:
-        found = yield from self.cheapest(ways)
-        best = found[0] if found else None
+        best = yield from self.confirmed(ways, self.axis[0])
         runner_up = untrusting = None
         if best is not None:
             others = [way for way in ways if way != best.ranked.way]
-            runner_up = found[1] if len(found) > 1 else None
-            if runner_up is None:
-                runner_up = next(iter((yield from self.cheapest(others, from_=best.value))), None)
+            runner_up = yield from self.confirmed(others, best.value)
             untrusting = yield from self.untrusting(ways, (best, runner_up))
         elif not any(self.known.values()):
             reason = self.skipped[0]["skipped"] if self.skipped else None
@@ -133,16 +131,34 @@ class _Search:
                 return each
         own = [way for way in ways if Ranked(way, ()).trusted is Trusted.NOBODY]
         start = next(each.value for each in found if each is not None)
-        return next(iter((yield from self.cheapest(own, from_=start))), None)
+        return (yield from self.confirmed(own, start))
 
-    def cheapest(
-        self, ways: Sequence[Way], *, from_: float | None = None
-    ) -> Generator[Round, None, list[Found]]:
+    def confirmed(self, ways: Sequence[Way], from_: float) -> Generator[Round, None, Found | None]:
+        """The cheapest that reaches the target in fresh draws too.
+
+        A search takes the luckiest of many draws, so a way whose fresh draws stay below the target
+        on average gives place to the next, here or at the next value.
+        """
+        start: float | None = from_
+        while start is not None:
+            found = yield from self.cheapest(ways, from_=start)
+            for each in found:
+                if fmean(row["energy_ratio"] for row in self.fresh(each)) >= self.target:
+                    return each
+            start = self.after(found[0].value) if found else None
+        return None
+
+    def after(self, value: float) -> float | None:
+        """The next value on the axis, which is wanted less."""
+        beyond = self.axis[self.axis.index(value) + 1 :]
+        return beyond[0] if beyond else None
+
+    def cheapest(self, ways: Sequence[Way], *, from_: float) -> Generator[Round, None, list[Found]]:
         """Ways that reach the target at the cheapest value where any does, cheapest first.
 
-        from_: A value before which none of them can.
+        from_: A value before which none of them is looked for.
         """
-        low = -1 if from_ is None else self.axis.index(from_) - 1
+        low = self.axis.index(from_) - 1
         high, reaching = len(self.axis), list[Ranked]()
         while ways and high - low > 1:
             middle = (low + high) // 2

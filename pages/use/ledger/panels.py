@@ -14,7 +14,7 @@ from dpcore.experiments.pca.export import csv_of
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.figures.privacy.promises import running_total
 from dpcore.privacy import Cap
-from dpcore.privacy.card import one_in, say_delta, say_number
+from dpcore.privacy.card import one_in, round_up, say_delta, say_number
 from dpcore.privacy.filter import spoken_down
 from pages.parameters.words import plain
 from pages.server import result_cache
@@ -193,7 +193,7 @@ def table(rows: list[Row]) -> None:
 
 
 def _rounded_up(epsilon: float) -> float:
-    return float(say_number(epsilon)) if math.isfinite(epsilon) else epsilon
+    return round_up(epsilon, 3) if math.isfinite(epsilon) else epsilon
 
 
 def by_site(account: Account, delta: float) -> None:

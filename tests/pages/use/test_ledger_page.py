@@ -60,6 +60,20 @@ def test_nothing_shown_is_nothing_spent(open_page):
     assert len(links & {"", "play", "statistics", "classification", "central"}) == 4
 
 
+def test_an_epsilon_that_is_said_in_powers_of_ten_has_its_place_in_the_table():
+    def page():
+        import math
+
+        from pages.use.ledger.panels import table
+
+        row = {"draws": 1, "released": "mean", "mechanism": "laplace", "mu": None}
+        table([row | {"epsilon": 1.7049e-4, "total_epsilon": math.inf}])
+
+    at = AppTest.from_function(page).run()
+    assert not at.exception
+    assert list(at.dataframe[0].value["epsilon"]) == [pytest.approx(1.71e-4)]
+
+
 def test_looking_twice_is_paid_once_and_redrawing_again(open_page):
     at = open_page("explore/play")
     first = total(at)
