@@ -14,9 +14,6 @@ from dpcore.privacy.budget import Against, Guarantee
 from dpcore.privacy.explanations import STATED, Assumption
 from dpcore.privacy.meaning import (
     best_guess,
-    exceedance_bound,
-    gaussian_exceedance,
-    guarantee_mu,
     guarantee_power,
     icon_counts,
     odds_factor,
@@ -166,7 +163,6 @@ def _rows(guarantee: Guarantee) -> Iterator[CardRow]:
         yield CardRow("Holds against", _say_against_whom(guarantee.against), "against")
     yield CardRow("δ in words", one_in(guarantee.delta), "delta")
     yield CardRow("Neighbours", "one row replaced", "relation")
-    yield CardRow("Odds", _say_odds(guarantee), "odds")
     power, level = _percent(float(guarantee_power(guarantee, CARD_TYPE_ONE))), 100 * CARD_TYPE_ONE
     found = f"finds you at most {power} % of the time, with {level:g} % false alarms"
     yield CardRow("Strongest test", found, "power")
@@ -202,23 +198,6 @@ def _say_sight(each: Against) -> str:
 
 def _named(each: Against) -> str:
     return each.adversary.who[0].lower() + each.adversary.who[1:]
-
-
-def _say_odds(guarantee: Guarantee) -> str:
-    factor = odds_factor(guarantee.epsilon)
-    if guarantee.delta == 0:
-        return f"move by at most a factor of {say_factor(factor)}"
-    mu = guarantee_mu(guarantee)
-    if mu is None:
-        chance = one_in(exceedance_bound(2 * factor, guarantee.epsilon, guarantee.delta))
-        return (
-            f"move by more than a factor of {say_factor(2 * factor)}, up or down, "
-            f"with a chance of at most {chance}"
-        )
-    chance = one_in(gaussian_exceedance(guarantee.epsilon, mu))
-    return (
-        f"move by more than a factor of {say_factor(factor)}, up or down, with a chance of {chance}"
-    )
 
 
 def _say_noise(guarantee: Guarantee) -> str:

@@ -9,6 +9,7 @@ nothing of what is in it.
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -174,6 +175,12 @@ class Upload:
     @property
     def name(self) -> str:
         return self.file.name
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file's content; of a table that was in memory already, its name."""
+        content = self.file.content
+        return self.name if content is None else hashlib.sha256(content).hexdigest()
 
     @property
     def n_rows(self) -> int:

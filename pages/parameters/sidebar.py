@@ -51,8 +51,8 @@ FIRST: dict[str, Parameter] = {
         1e-5,
         DELTAS,
         help="What is e^ε times as likely may be likelier by δ besides. It is not the chance that "
-        "the odds move further: under Gaussian noise they do more often, and the card says how "
-        "often. Well below one over the number of people.",
+        "the odds move further: under Gaussian noise they do more often. "
+        "Well below one over the number of people.",
         label=plain,
         words=f"a step of its slider, {DELTAS[0]:g} to {DELTAS[-1]:g}",
     ),

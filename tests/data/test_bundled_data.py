@@ -105,6 +105,8 @@ def test_digits_are_scikit_learns():
     from sklearn.datasets import load_digits
 
     dataset, bunch = load_dataset("digits"), load_digits()
+    # A frame all in ink; the longest row is 76.9.
+    assert dataset.public_norm_bound == 128 > 1.5 * np.linalg.norm(dataset.X, axis=1).max()
     assert dataset.X.dtype == np.float64
     np.testing.assert_array_equal(dataset.X, bunch.data)
     np.testing.assert_array_equal(dataset.labels, bunch.target)

@@ -90,4 +90,4 @@ def test_limits_of_somebody_s_own_give_centre_scale_and_clipping():
     assert np.abs(prepare(shifted, mode="sphere").X).max() <= 1 / 8
     # Where the catalogue's bound is smaller nothing is centred or clipped.
     wide = prepare(load_dataset("digits", limits="pixels=0:1000"), mode="sphere")
-    assert (wide.scale, wide.half_widths) == (74, None)
+    assert (wide.scale, wide.half_widths) == (128, None)

@@ -18,7 +18,6 @@ from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,
     describe,
-    gaussian_delta,
     gaussian_epsilon,
     l2_sensitivity_of_second_moment,
     published_sigma,
@@ -101,20 +100,13 @@ def test_pure_privacy_speaks_of_odds():
     assert [badge.text for badge in card.badges] == ["private", "pure: δ = 0"]
 
 
-def test_a_composed_release_gives_a_bound_for_its_odds():
-    """(2 + 1/e) delta, up and down together: 2 delta holds towards the truth alone."""
-    guarantee = Guarantee(None, 1.0, 1e-5, "composed", "each part")
-    assert values(guarantee)["Odds"] == (
-        "move by more than a factor of 5.5, up or down, with a chance of at most 1 in 42,000"
-    )
-
-
-def test_gaussian_odds_are_counted_up_and_down():
-    """Phi(mu/2 - eps/mu) + Phi(-mu/2 - eps/mu) at mu = 1 is 0.5 + 0.1587, not 0.5."""
-    guarantee = Guarantee(None, 0.5, gaussian_delta(0.5, 1.0, 1.0), "gaussian", "the site")
-    assert values(guarantee)["Odds"] == (
-        "move by more than a factor of 1.65, up or down, with a chance of 65.9 in 100"
-    )
+@pytest.mark.parametrize("mechanism", ["gaussian", "composed", "exponential"])
+def test_no_line_grows_as_epsilon_falls(mechanism):
+    """The chance of leaving a factor of e^epsilon did: 1 in 52 at 10 and 1 in 4 at 0.2."""
+    delta = 0.0 if mechanism == "exponential" else 0.01
+    for epsilon in (0.2, 1.0, 10.0):
+        labels = values(Guarantee(None, epsilon, delta, mechanism, "the site"))
+        assert "Odds" not in labels and not any("up or down" in said for said in labels.values())
 
 
 def test_no_noise_promises_nothing():

@@ -34,8 +34,8 @@ def load_digits() -> Dataset:
         feature_names=pixel_names(8, 8),
         provenance="All 1,797 handwritten digits that ship with scikit-learn (the test half of "
         "UCI's optdigits), 8 × 8 pixels from 0 to 16.",
-        # A pen stroke that covers a third of so coarse a frame in full ink: 16 * sqrt(64 / 3).
-        public_norm_bound=74.0,
+        # A frame all in ink, which no row exceeds: 16 * sqrt(64).
+        public_norm_bound=128.0,
     )
 
 

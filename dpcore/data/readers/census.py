@@ -10,6 +10,7 @@ guesses too: years and weeks by their range, money by logarithm.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from dpcore.data.dataset import Dataset
@@ -50,7 +51,7 @@ def load_census(files: tuple[LocalFile, ...], part_of_rows: int | None = None) -
         feature_names=feature_names(COLUMNS),
         provenance=f"{which} of Census-Income (KDD), encoded to the 2012 paper's 513 features "
         "(how is our guess; the income class is among them).",
-        # 34 indicators are 1 in every row, and of 8 numbers a quarter at their top: sqrt(34 + 2).
-        public_norm_bound=6.0,
+        # 34 indicators are 1 in every row, and each of 8 numbers may be at its top.
+        public_norm_bound=math.sqrt(34 + 8),
         label_columns=slice(X.shape[1] - len(_INCOME.levels), X.shape[1]),
     )

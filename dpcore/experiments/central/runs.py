@@ -27,6 +27,7 @@ from dpcore.experiments.pca.problem import (
     build_problem,
     local_problem,
     problem_of,
+    require_variance,
     sites_of,
 )
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
@@ -133,6 +134,7 @@ def central_problem(
     """
     if key.preparation == "published":
         return build_problem(key, prepared, whole)
+    require_variance(prepared)
     sites, on_sphere = sites_of(key, prepared), key.preparation == "sphere"
     # On the sphere nothing is released of these.
     products = prepared.X.dtype if on_sphere else np.float64

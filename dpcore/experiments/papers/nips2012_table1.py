@@ -20,7 +20,7 @@ from dpcore.experiments.central.runs import central_problem, run_batch
 from dpcore.experiments.engine.experiment import Experiment, each_alone
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.work_units import one_blas_thread
-from dpcore.experiments.papers.nips2012_runs import DrawRow, DrawsSpec
+from dpcore.experiments.papers.nips2012_runs import NORM_BOUNDS, DrawRow, DrawsSpec
 from dpcore.experiments.pca.problem import Problem, sites_of
 from dpcore.experiments.pca.spec import ProblemKey
 from dpcore.streams import Purpose, stream
@@ -240,7 +240,10 @@ def _accuracy(weights: np.ndarray, rows: np.ndarray, signs: np.ndarray) -> np.nd
 
 def _prepare(title: str) -> Prepared:
     task = next(task for task in TASKS if task.title == title)
-    return prepare(task.features(load_dataset(task.dataset)), mode="bounded")
+    dataset = task.features(load_dataset(task.dataset))
+    # In other units rows have a bound of their own.
+    bound = NORM_BOUNDS.get(task.dataset) if task.features is as_encoded else None
+    return prepare(dataset, mode="bounded", norm_bound=bound)
 
 
 def _problem(key: TaskKey) -> TaskProblem:

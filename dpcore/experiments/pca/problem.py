@@ -168,6 +168,7 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
 def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     """What the sites of a key hold; the part of a problem that reads rows."""
     prepared = read()
+    require_variance(prepared)
     sites = sites_of(key, prepared)
     if key.preparation == "sphere":
         shape = prepared.image_shape
@@ -227,15 +228,37 @@ def _within_public_subspace(
     return replace(without, moments=within.moments, basis=basis)
 
 
+def _no_variance() -> ParameterError:
+    return ParameterError(
+        "data",
+        "of at least two different rows: equal ones have no variance to capture a share of",
+        "equal rows",
+    )
+
+
+def require_variance(prepared: Prepared) -> None:
+    """Refuse rows that are all equal, where what is left of them is rounding.
+
+    Raises `ParameterError`.
+    """
+    X = prepared.X
+    # Nearly always the first two differ, and nothing else is read.
+    if (X[:2] == X[0]).all() and (X == X[0]).all():
+        raise _no_variance()
+
+
 def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:
     """The problem with the exact answer for `pooled`, which is measured on `reference`."""
     eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
+    optimum = cumulative_energy(components, reference)
+    if not optimum[-1] > 0:
+        raise _no_variance()
     return Problem(
         moments=data.moments,
         reference=reference,
         exact_components=components,
         exact_eigenvalues=eigenvalues,
-        optimum=cumulative_energy(components, reference),
+        optimum=optimum,
         centre=data.centre,
         about=data.about,
     )

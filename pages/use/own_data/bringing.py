@@ -41,6 +41,8 @@ _ABOUT = {
     "class-survey": "Class survey: 400 made-up pupils",
 }
 _USE_TROUBLE = "_own_use_trouble"
+# The last name under which the session's pages knew the rows of a file, by its digest.
+_NAMES = "_own_names"
 _STEPS = ("File", "Limits", "One row", "Laboratory")
 _THERE = ("play", "central", "eigen_images", "cca", "classification")
 
@@ -150,6 +152,7 @@ def take_example(name: str) -> None:
     own = own_table.put(uploaded(f"{name}.csv", columns))
     limits.begin(own, dictionary)
     own_table.use(own, dictionary)
+    _keep_books(own)
 
 
 def _begin(upload: Upload) -> None:
@@ -256,13 +259,24 @@ def _about(own: OwnTable, dictionary: Dictionary) -> None:
 
 def _use(own: OwnTable, dictionary: Dictionary) -> None:
     # Before the run, as nothing can move a control that is drawn.
-    before = own.held
     try:
         own_table.use(own, dictionary)
     except ParameterError as error:
         st.session_state[_USE_TROUBLE] = str(error)
-    if before is not None and own.held is not None and own.held is not before:
-        session_ledger.same_people(before.name, own.held.name)
+        return
+    _keep_books(own)
+
+
+def _keep_books(own: OwnTable) -> None:
+    """The people of a file have paid what this session showed of them, under whatever limits, and
+    however often the file was removed and brought again."""
+    if own.held is None:
+        return
+    names: dict[str, str] = st.session_state.setdefault(_NAMES, {})
+    before = names.get(own.upload.digest)
+    names[own.upload.digest] = own.held.name
+    if before is not None and before != own.held.name:
+        session_ledger.same_people(before, own.held.name)
 
 
 def _in_use(own: OwnTable, dictionary: Dictionary) -> None:

@@ -45,7 +45,11 @@ def marked(mark: str) -> tuple[str, str]:
 
 def with_table(open_page: Opener, table: str, dictionary: str):
     """A session that uses a table by a dictionary on every page."""
-    at = open_page(PAGE)
+    return used(open_page(PAGE), table, dictionary)
+
+
+def used(at, table: str, dictionary: str):
+    """The same session, on the page of its own table, once it has brought one."""
     at.file_uploader(key="own_file").upload("people.csv", table.encode(), "text/csv").run()
     assert not at.exception
     (chooser,) = (each for each in at.file_uploader if each.key.startswith("own_dictionary"))
@@ -54,6 +58,12 @@ def with_table(open_page: Opener, table: str, dictionary: str):
     use.click().run()
     assert not at.exception and not at.error, sentences(at)
     return at
+
+
+def removed(at):
+    """The same session, on that page, once it has removed its table."""
+    (remove,) = (each for each in at.button if each.label == "Remove it")
+    return remove.click().run()
 
 
 def everything(at) -> str:
@@ -82,9 +92,7 @@ def test_an_example_is_on_every_page_with_one_click(open_page):
         assert at.selectbox(key="dataset").value == own_of(at).held.name
         assert any("laboratory" in text for text in texts(at))
     assert at.selectbox(key="cca_data").value == own_of(at).held.name
-    at = gone(at, PAGE)
-    (remove,) = (each for each in at.button if each.label == "Remove it")
-    remove.click().run()
+    at = removed(gone(at, PAGE))
     assert "your-table" not in at.selectbox(key="dataset").options
     assert at.selectbox(key="dataset").value == "digits" and not at.exception
 
@@ -151,6 +159,29 @@ def test_other_limits_are_of_the_same_people_who_have_paid(open_page):
     at = gone(at, "explore/play")
     assert not at.exception
     assert books[now].spent_by_person().mu == pytest.approx(2**0.5 * spent)
+
+
+def test_a_file_removed_and_brought_again_is_of_the_same_people_who_have_paid(open_page):
+    at = gone(brought(open_page, "SECRET"), "explore/play")
+    books, before = at.session_state["_spent"], own_of(at).held.name
+    spent = books[before].spent_by_person().mu
+    at = gone(at, PAGE)
+    removed(at).button(key="own_class-survey").click().run()
+    assert own_of(at).held.name not in at.session_state["_spent"]
+    at = used(removed(at), *marked("SECRET"))
+    books, now = at.session_state["_spent"], own_of(at).held.name
+    assert before not in books and books[now].spent_by_person().mu == pytest.approx(spent)
+
+
+def test_rows_that_are_all_equal_get_words_and_no_share(open_page):
+    """Nothing over nothing was a ZeroDivisionError, or a share of what rounding left."""
+    dictionary = "".join(f"[columns.{name}]\nlower = 0\nupper = 10\n" for name in "ab")
+    at = with_table(open_page, "a,b\n" + "1,2\n" * 60, dictionary)
+    for page in ("explore/play", "explore/central", "explore/eigen_images", "learn/algorithm"):
+        at = gone(at, page)
+        assert not at.exception
+        assert [each.value for each in at.error if "equal ones have no variance" in each.value]
+        assert "nan" not in "".join(texts(at)).lower()
 
 
 def test_it_is_gone_with_its_session(open_page):
