@@ -23,7 +23,7 @@ def sample_vector_bingham(
 ) -> tuple[FloatArray, float]:
     """Unit vectors with density proportional to exp(sum_i b_i x_i^2), drawn exactly.
 
-    Rejection from an angular central Gaussian envelope (Kent, Ganeiban & Mardia 2018,
+    Rejection from an angular central Gaussian envelope (Kent, Ganeiber & Mardia 2018,
     "A new unified approach for the simulation of a wide class of directional distributions").
     With t = x^T B x, D features and any mu above every b_i, a normal vector of precision
     mu - b_i scaled to length 1 has density proportional to (mu - t)^(-D/2), and

@@ -6,7 +6,7 @@
 units of the public bound, about the middle of public limits; components of so many draws go back,
 or why there are none.
 
-Both libraries draw each component with the sampler of Kent, Ganeiban and Mardia (2018), and divide
+Both libraries draw each component with the sampler of Kent, Ganeiber and Mardia (2018), and divide
 by a factor of the chance of acceptance where the paper has it multiplied. The law is then another
 one, no bound on epsilon is proven for it, and where components stand out hardly a proposal is
 accepted. `mended` puts the paper's chance in place, as a logarithm, which does not overflow at 784
@@ -117,9 +117,36 @@ def discrete_gaussian(asked: Any) -> dict[str, Any]:
     return {"draws": draws, "seconds": seconds, "epsilon": epsilon}
 
 
+def directions(name: str, asked: Any) -> dict[str, Any]:
+    """Draws of a library's leading direction of a second moment, by its own mechanism alone."""
+    moment, epsilon = asked["moment"], float(asked["epsilon"])
+    if asked["is_mended"]:
+        mend(name)
+    if name == "diffprivlib":
+        from diffprivlib.mechanisms import Bingham
+
+        draw = Bingham(epsilon=epsilon, sensitivity=1.0).randomise
+    else:
+        import opendp.prelude as dp
+        from opendp.extras.numpy import _sscp_domain
+
+        dp.enable_features("contrib", "idealized-numerics", "honest-but-curious")
+        module: Any = import_module("opendp.extras.sklearn._make_eigenvector")
+        n_people = int(moment.trace())
+        domain = _sscp_domain(norm=1.0, p=2, size=n_people, num_features=len(moment), T=dp.f64)
+        draw = (domain, dp.symmetric_distance()) >> module.then_private_eigenvector(epsilon)
+        if not np.isclose(draw.map(2), epsilon):
+            raise SystemExit("OpenDP's own map does not give the epsilon that was asked")
+    found = [np.asarray(draw(moment), dtype=float) for _ in range(int(asked["draws"]))]
+    return {"directions": np.array(found), "versions": f"{name} {version(name)}"}
+
+
 def main() -> None:
     name, asked_from, found_to = sys.argv[1:]
     asked = np.load(asked_from)
+    if name.endswith("-direction"):
+        np.savez(found_to, **directions(name.removesuffix("-direction"), asked))
+        return
     if name == "discrete-gaussian":
         np.savez(found_to, versions=version("opendp"), **discrete_gaussian(asked))
         return

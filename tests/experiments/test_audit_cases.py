@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import ClassifierMixin
 
 from dpcore import cca, classification, statistics
 from dpcore.cca import PrivateCCA, bound_views, distributed_cca
 from dpcore.cca.distributed import noisy_joint_moment
 from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases, slug_of
-from dpcore.experiments.audit.flawed_cases import flawed_cases
+from dpcore.experiments.audit.flawed_cases import (
+    bingham_by_wrong_acceptance,
+    envelope_scale,
+    flawed_cases,
+    wrongly_accepted,
+)
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -168,6 +174,34 @@ def test_flawed_mechanisms_are_caught_with_default_settings(case):
     """The weakest exhibit's bound lies five of its standard deviations above the claim."""
     assert audit(case, rng=np.random.default_rng()).breaks_claim
     assert case.flaw.endswith(".")
+
+
+def test_the_wrong_acceptance_is_the_one_that_is_shipped():
+    """Draws follow the law of a loop that divides, as diffprivlib 0.6.6 has it."""
+    rng = np.random.default_rng()
+    spectrum = np.array([0.0, 0.3, 0.3, 1.5])
+    b, n = envelope_scale(spectrum), 20_000
+    omega, shipped = 1 + 2 * spectrum / b, np.empty((0, 4))
+    norm_const = np.exp(-(4 - b) / 2) * (4 / b) ** 2
+    while len(shipped) < n:
+        x = rng.standard_normal((n, 4)) / np.sqrt(omega)
+        squares = x**2 / np.square(x).sum(axis=1, keepdims=True)
+        chance = np.exp(-squares @ spectrum) / norm_const / (squares @ omega) ** 2
+        shipped = np.concatenate((shipped, squares[rng.random(n) <= chance]))
+    drawn = wrongly_accepted(spectrum, n, rng=rng)
+    for axis in range(4):
+        test = stats.ks_2samp(shipped[:n, axis], drawn[:, axis])
+        assert test.pvalue > FALSE_ALARM / 4
+
+
+def test_the_wrong_acceptance_breaks_with_the_libraries_spare_factor_of_two():
+    """Its mirrored data sets have one constant, so that the ratio at an axis is exact."""
+    case = bingham_by_wrong_acceptance(n_features=10, n_others=200, epsilon=1.0)
+    first_axis = np.eye(10)[:1]
+    b = envelope_scale(np.array([0.0, 0.25, *[201 / 4] * 8]))
+    ratio = case.statistic(first_axis).item()
+    assert ratio == pytest.approx(0.25 + 10 * np.log1p(0.5 / b))
+    assert ratio > 2.5 * case.epsilon
 
 
 def test_cases_have_names_families_and_neighbours():
