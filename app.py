@@ -14,6 +14,7 @@ from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
 from pages.server.first_paint import FirstPaint
+from pages.server.foreign_messages import keep_to_one_line
 from pages.server.memory import keep_flat
 from pages.server.public_demo import restrict_server
 
@@ -69,6 +70,7 @@ else:
     # machine's address. Nothing here calls outside.
     net_util.get_external_ip = net_util.get_internal_ip
     keep_flat()
+    keep_to_one_line()
     restrict_server()
     # The first visitor's browser is busy with Streamlit itself for a second: time to import.
     threading.Thread(target=import_module, args=("pages.server.preload",), daemon=True).start()
