@@ -102,7 +102,8 @@ def _shared() -> None:
     if only_here(link):
         st.markdown(
             "The server listens to this machine alone. Started with "
-            "**--server.address 0.0.0.0** it lets a class in, and the link says where."
+            "**--server.address 0.0.0.0 --browser.serverAddress NAME** it lets a class in, and the "
+            "link has that name."
         )
 
 
@@ -110,14 +111,17 @@ def reachable(url: str) -> str:
     """A page's address as its visitor has it, or as others on the network would.
 
     Whoever sits at the server's own machine calls it localhost, which is another machine to
-    everybody else; where the server listens to the network, its address there stands instead.
+    everybody else; where the server listens to the network, the name that its owner gave it with
+    `browser.serverAddress` stands instead, else its address there.
     """
     parts = urlsplit(url)
     parts = parts._replace(path=parts.path or "/")
     listens_at = config.get_option("server.address") or ""
     if not only_here(url) or (listens_at and _is_this_machine(listens_at)):
         return parts.geturl()
-    host = net_util.get_internal_ip() if listens_at in _EVERYWHERE else listens_at
+    host = config.get_option("browser.serverAddress") or ""
+    if not host or _is_this_machine(host):
+        host = net_util.get_internal_ip() if listens_at in _EVERYWHERE else listens_at
     port = f":{parts.port}" if parts.port else ""
     return parts._replace(netloc=f"{host}{port}").geturl()
 

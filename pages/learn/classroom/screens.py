@@ -171,7 +171,8 @@ def _way_in(room: Room) -> None:
         if only_here(address):
             st.warning(
                 "The server listens to this machine alone. Started with "
-                "**--server.address 0.0.0.0** it lets a class in."
+                "**--server.address 0.0.0.0 --browser.serverAddress NAME** it lets a "
+                "class in, where NAME is this machine's name or address on the phones' network."
             )
     right.image(_qr(address), width="stretch", alt=f"A QR code of {address}")
 
