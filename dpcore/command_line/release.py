@@ -121,8 +121,11 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
 def _release(arguments: argparse.Namespace) -> int:
     from dpcore.releases import Reading
     from dpcore.releases.folder import CERTIFICATE
+    from dpcore.releases.project import LEDGER, Project
     from dpcore.releases.releasing import Asked, write_release
 
+    if (arguments.project / LEDGER).is_file() and (moved := Project(arguments.project).origin):
+        print(f"dpcore: {moved}", file=ASIDE)
     reading, bar = Reading(), tqdm(total=2, file=ASIDE, disable=None, leave=False, bar_format=_BAR)
 
     def watch(stage: str, share: float) -> None:

@@ -297,6 +297,8 @@ def _site(arguments: argparse.Namespace) -> int:
     join = read_join_file(arguments.join)
     cap = None if arguments.cap is None else tuple(arguments.cap)
     plan, project = plan_from(join.plan), Project(arguments.project, cap)
+    if project.origin:
+        say(project.origin)
     desk = None if arguments.ask is None else desk_for(plan, arguments.ask or None, _tell)
     approve = (lambda _: True) if desk is None else desk.approve
     peers = None if arguments.peers is None else read_peers(arguments.peers, plan)

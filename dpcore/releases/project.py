@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,8 @@ CREATE TABLE IF NOT EXISTS releases (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE, charged TEXT NOT NULL,
     mu REAL NOT NULL, distance REAL NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS place (
+    only INTEGER PRIMARY KEY CHECK (only = 1), project TEXT NOT NULL, folder TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS reserve (only INTEGER PRIMARY KEY CHECK (only = 1), delta REAL NOT NULL);
 """
 # Of the cap's delta, in ledgers that say nothing of a reserve: up to version 0.2.
@@ -130,6 +133,7 @@ class Project:
 
     def __init__(self, folder: Path | str, cap: tuple[float, float] | None = None) -> None:
         self.folder = Path(folder)
+        require_ledger_of_releases(self.folder)
         if cap is not None:
             cap_of_project(*cap)
             (self.folder / "releases").mkdir(parents=True, exist_ok=True)
@@ -147,12 +151,69 @@ class Project:
                 sync_folder(self.folder.parent)
             kept = ledger.execute("SELECT epsilon, delta FROM cap").fetchone()
             reserve = ledger.execute("SELECT delta FROM reserve").fetchone()
+            here = (secrets.token_hex(16), str(self.folder.resolve()))
+            ledger.execute("INSERT OR IGNORE INTO place VALUES (1, ?, ?)", here)
+            self._begun = ledger.execute("SELECT project, folder FROM place").fetchone()
+            self._require_all_that_lies_here(ledger, self._read(ledger))
         if kept is None:
             raise ParameterError("project", "a folder whose ledger has a cap", str(folder))
+        self._require_numbers("the numbers of its cap", [*kept, *(reserve or ())])
         if cap is not None and kept != tuple(map(float, cap)):
             raise ParameterError("cap", f"as it was set for this project, {kept}", cap)
         epsilon, delta = kept
         self.cap = Cap(epsilon, delta, reserve[0] if reserve else EARLIER_SHARE * delta)
+
+    @property
+    def origin(self) -> str:
+        """A sentence where this is not the folder in which the project was begun, or nothing.
+
+        It was moved, or it is a copy: then what either releases is not in the other's ledger.
+        """
+        begun = Path(str(self._begun[1]))
+        if begun == self.folder.resolve():
+            return ""
+        return (
+            f"this project was begun in {begun}: if it is a copy and was not moved, what is "
+            "released there is not counted here"
+        )
+
+    def _require_original(self) -> None:
+        """Refuse a copy for as long as what it was copied from is there."""
+        if not self.origin:
+            return
+        original = Path(str(self._begun[1]))
+        if _project_in(original / LEDGER) == self._begun[0]:
+            wish = (
+                f"the one that was begun in {original}: this is a copy of it, and each would spend "
+                "the cap for itself"
+            )
+            raise ParameterError("project", wish, str(self.folder))
+
+    def _require_all_that_lies_here(
+        self, ledger: sqlite3.Connection, charged: Sequence[Charged]
+    ) -> None:
+        """Refuse a ledger that lacks a release whose folder lies beside it: it was set back."""
+        counted = {each.name.lower() for each in charged}
+        answers = {str(name) for (name,) in ledger.execute("SELECT name FROM answers")}
+        for folder in _folders_of(self.folder):
+            is_release = (folder / "certificate.json").exists()
+            # Of answers in studies earlier versions kept no names.
+            is_counted = folder.name.lower() in counted or (
+                not is_release and (folder.name in answers or bool(charged))
+            )
+            if not is_counted:
+                raise ParameterError(
+                    "project", "a folder whose ledger has all releases that lie in it",
+                    f"{folder.name}, which is not in the ledger of {self.folder}",
+                )  # fmt: skip
+
+    def _require_numbers(self, what: str, values: Sequence[object]) -> None:
+        """Refuse what SQLite keeps in a column of numbers, and is none."""
+        for value in values:
+            if not isinstance(value, float | int) or not 0 <= value < math.inf:
+                raise ParameterError(
+                    "project", f"a folder with a sound ledger, where {what} are numbers", value
+                )
 
     def path_of(self, name: str) -> Path:
         """Where a release of this name is, or will be.
@@ -268,7 +329,9 @@ class Project:
     def _require_room(
         self, ledger: sqlite3.Connection, name: str, costs: Costs, delta: float | None
     ) -> None:
+        self._require_original()
         before = self._read(ledger)
+        self._require_all_that_lies_here(ledger, before)
         folder = self.path_of(name)
         taken = {each.name.lower() for each in before}
         if name.lower() in taken or folder.exists():
@@ -286,7 +349,15 @@ class Project:
     def _read(self, ledger: sqlite3.Connection) -> tuple[Charged, ...]:
         names = ", ".join(each.name for each in fields(Charged)[:-1])
         rows = ledger.execute(f"SELECT {names} FROM releases ORDER BY number")  # noqa: S608
-        return tuple(Charged(*(*row, self.path_of(row[0]).is_dir())) for row in rows)
+        found = []
+        for name, charged, *numbers in rows:
+            if not isinstance(name, str):
+                raise ParameterError("project", "a ledger whose releases have names", name)
+            self._require_numbers(f"mu, distance, epsilon and delta of {name!r}", numbers)
+            mu, distance, epsilon, delta = numbers
+            is_finished = self.path_of(name).is_dir()
+            found.append(Charged(name, str(charged), mu, distance, epsilon, delta, is_finished))
+        return tuple(found)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -311,6 +382,37 @@ class Project:
         ledger.execute("PRAGMA synchronous = FULL")
         ledger.executescript(_SCHEMA)
         return ledger
+
+
+def _folders_of(project: Path) -> list[Path]:
+    """Releases and answers that lie in a project, whatever its ledger says."""
+    return sorted(each for each in (project / "releases").glob("[!.]*") if each.is_dir())
+
+
+def require_ledger_of_releases(project: Path) -> None:
+    """Refuse to begin a ledger where releases lie already: theirs is gone.
+
+    Raises `ParameterError` if it is, or is empty.
+    """
+    ledger = project / LEDGER
+    is_there = ledger.is_file() and ledger.stat().st_size > 0
+    if not is_there and (lying := _folders_of(project)):
+        raise ParameterError(
+            "project", f"a folder with the ledger of what was released in it, {LEDGER}",
+            f"{len(lying)} releases and no ledger in {project}",
+        )  # fmt: skip
+
+
+def _project_in(ledger: Path) -> str | None:
+    """Whose ledger it is, if it is one."""
+    if not ledger.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{ledger.resolve().as_uri()}?mode=ro", uri=True)) as other:
+            found = other.execute("SELECT project FROM place").fetchone()
+    except sqlite3.Error:
+        return None
+    return None if found is None else str(found[0])
 
 
 def sync_folder(folder: Path) -> None:

@@ -17,7 +17,13 @@ from dpcore.releases.dictionary import Dictionary, dictionary_from, read_diction
 from dpcore.releases.encoding import Reading
 from dpcore.releases.folder import files_of
 from dpcore.releases.measurement import PREPARATIONS, is_held_once, measure, sum_and_count
-from dpcore.releases.project import LEDGER, Project, folder_name, require_room_to_begin
+from dpcore.releases.project import (
+    LEDGER,
+    Project,
+    folder_name,
+    require_ledger_of_releases,
+    require_room_to_begin,
+)
 from dpcore.releases.tables import Table
 
 if TYPE_CHECKING:
@@ -141,6 +147,7 @@ def write_release(
         project = project if isinstance(project, Project) else Project(project, cap)
         project.require_room(name, scales, asked.delta)
     else:
+        require_ledger_of_releases(Path(project))
         require_room_to_begin(cap, scales, asked.delta)
     reading = Reading() if reading is None else reading
     total = sum_and_count(table, dictionary, scales, reading, partial(watch, "centre"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -319,3 +320,78 @@ def test_a_ledger_of_version_02_keeps_what_it_kept_for_the_sampler(tmp_path):
     assert project.cap == Cap(*CAP, reserve=1e-8)
     with pytest.raises(BeyondCap, match=r"largest ε that passes is 0\.999\."):
         project.charge("a", calibrated(SMALL, epsilon=1.0, delta=1e-6), 1.0, 1e-6)
+
+
+def lose(project: Path, how: str) -> None:
+    """Of the ledger all, its content, or the last of its lines; its releases stay."""
+    ledger = project / "ledger.sqlite"
+    for beside in project.glob("ledger.sqlite-*"):
+        beside.unlink()
+    if how == "gone":
+        ledger.unlink()
+    elif how == "empty":
+        ledger.write_bytes(b"")
+    else:
+        with sqlite3.connect(ledger) as lines:
+            lines.execute("DELETE FROM releases WHERE number = (SELECT max(number) FROM releases)")
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "set back"])
+def test_a_ledger_that_lacks_what_lies_beside_it_is_refused(make, tmp_path, how):
+    """A new one would let the cap be spent once more."""
+    make("a", epsilon=0.5)
+    make("b", epsilon=0.5)
+    lose(tmp_path / "project", how)
+    sentence = "not in the ledger" if how == "set back" else "2 releases and no ledger"
+    for asked in (lambda: make("c"), lambda: Project(tmp_path / "project"),
+                  lambda: Project(tmp_path / "project", (2.0, 1e-5))):  # fmt: skip
+        with pytest.raises(ParameterError, match=sentence) as refused:
+            asked()
+        assert "\n" not in str(refused.value)
+    assert len(list((tmp_path / "project" / "releases").iterdir())) == 2
+
+
+def test_a_ledger_that_loses_a_line_while_it_is_in_use_is_refused(make, tmp_path):
+    make("a", epsilon=0.5)
+    make("b", epsilon=0.5)
+    project = Project(tmp_path / "project")
+    with sqlite3.connect(tmp_path / "project" / "ledger.sqlite") as lines:
+        lines.execute("DELETE FROM releases WHERE name = 'a'")
+    with pytest.raises(ParameterError, match="a, which is not in the ledger"):
+        project.charge("c", calibrated(SMALL, epsilon=0.1, delta=1e-6), 0.1, 1e-6)
+
+
+def test_a_copy_of_a_project_says_that_it_is_one(make, tmp_path, capsys):
+    make("a", epsilon=0.5)
+    original, copy = tmp_path / "project", tmp_path / "copy"
+    assert Project(original).origin == ""
+    shutil.copytree(original, copy)
+    assert f"begun in {original}" in Project(copy).origin
+    with pytest.raises(ParameterError, match="this is a copy of it, and each would spend the cap"):
+        make("b", epsilon=0.5, project=copy, cap=None)
+    # The original goes on; moved, it says so, and goes on too.
+    make("b", epsilon=0.5)
+    shutil.rmtree(copy)
+    original.rename(copy)
+    assert "if it is a copy and was not moved" in Project(copy).origin
+    make("c", epsilon=0.5, project=copy, cap=None)
+    assert [each.name for each in Project(copy).releases()] == ["a", "b", "c"]
+    # Another project where it was is none of its.
+    make("a", epsilon=0.5)
+    make("d", epsilon=0.5, project=copy, cap=None)
+
+
+@pytest.mark.parametrize("change", [
+    "UPDATE releases SET mu = 'much'", "UPDATE releases SET distance = -1",
+    "UPDATE releases SET epsilon = x'00'", "UPDATE releases SET delta = 9e999",
+    "UPDATE releases SET name = x'00'", "UPDATE releases SET name = '../x'",
+    "UPDATE cap SET epsilon = 'all'", "UPDATE cap SET delta = 9e999",
+    "UPDATE reserve SET delta = 'a'",
+])  # fmt: skip
+def test_a_text_in_place_of_a_number_is_a_sentence(make, tmp_path, change):
+    make("a", epsilon=0.5)
+    with sqlite3.connect(tmp_path / "project" / "ledger.sqlite") as ledger:
+        ledger.execute(change)
+    with pytest.raises(ParameterError) as refused:
+        Project(tmp_path / "project").total()
+    assert "\n" not in str(refused.value)

@@ -155,6 +155,8 @@ def _spent(wish: Wish, scales: Scales) -> None:
             f"**ε = {say_delta(wish.cap[0])}** at δ = {say_delta(wish.cap[1])}, for good."
         )
         return
+    if project.origin:
+        st.warning(f"{plainly(project.origin[:1].upper() + project.origin[1:])}.", icon="⚠️")
     cap, total = project.cap, project.total()
     with_it = (composed_mu(total.mu, scales.mu) / cap.mu) ** 2
     st.markdown(
