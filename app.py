@@ -20,14 +20,11 @@ from pages.server.public_demo import restrict_server
 
 if __name__ == "__main__":
     # One run of the script: the page the address asks for, under its title and its controls.
-    from pages.presenting import mode
-    from pages.server import page_lock
+    from pages.server import turns
     from pages.server.public_demo import refuses, say_closed
-    from pages.sidebar import address, controls, foot
-    from pages.sidebar.navigation import links, place_at
-    from pages.stories import telling
-    from pages.widgets.figure_tools.small_type import forget_promises
-    from pages.widgets.figure_tools.under_charts import figure_tools
+    from pages.shell import address, controls, presenting, share, story_card
+    from pages.shell.navigation import links, place_at
+    from pages.widgets.charts import figure_tools, forget_promises
     from pages.widgets.messages import say_trouble
 
     page = st.navigation(links(), position="top")
@@ -38,7 +35,7 @@ if __name__ == "__main__":
         # The first page is its figure, as wide as the window; its settings are a click away.
         initial_sidebar_state="collapsed" if place_at(page.url_path).is_default else "auto",
     )
-    with page_lock.taken():
+    with turns.taken():
         address.read()
         asked = address.corrected()
         here = place_at(page.url_path)
@@ -49,11 +46,11 @@ if __name__ == "__main__":
             # components a mapping: it looks for tables among its values, and imports pandas for it.
             import pandas  # noqa: F401
         forget_promises()
-        telling.follow(here)
-        mode.follow(here)
+        story_card.follow(here)
+        presenting.follow(here)
         controls.remember(controls.choose(here))
         try:
-            with foot.shown(here), address.checked(asked):
+            with share.shown(here), address.checked(asked):
                 say_trouble()
                 if refuses(here.name):
                     say_closed()

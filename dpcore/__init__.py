@@ -96,12 +96,7 @@ if TYPE_CHECKING:  # for whoever reads types and runs nothing
         gaussian_sigma,
     )
     from dpcore.releases import load_release, release
-    from dpcore.spectra import (
-        captured_energy,
-        leading_eigenpairs,
-        principal_angles,
-        second_moment,
-    )
+    from dpcore.spectra import captured_energy, leading_eigenpairs, principal_angles, second_moment
     from dpcore.statistics import private_histogram, private_mean, private_variance
 else:
 

@@ -14,13 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 from dpcore.cca import PrivateCCA
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
-from dpcore.pca import (
-    AnalyzeGaussPCA,
-    DistributedPCA,
-    ExponentialPCA,
-    ModSulqPCA,
-    SulqPCA,
-)
+from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, ExponentialPCA, ModSulqPCA, SulqPCA
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import projector_distance
 

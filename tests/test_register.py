@@ -27,19 +27,12 @@ from dpcore.figures.style import look_of
 from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from dpcore.figures.tradeoffs.svg import energy_curves_svg
 from dpcore.pca import DistributedPCA, Draw, Subspace
-from dpcore.pca.protocols.distributed import promised_by_sites
+from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites
 from dpcore.pca.protocols.entry import Kind, Neighbours, Protocol, Where
 from dpcore.pca.protocols.guarantees import EVERY_SITE
-from dpcore.pca.protocols.register import (
-    PROTOCOLS,
-    SITES_MOMENTS,
-    first_noisy_mean,
-    protocol,
-    register,
-)
+from dpcore.pca.protocols.register import PROTOCOLS, SITES_MOMENTS, protocol, register
 from dpcore.privacy import Adversary
-from pages.parameters.table import find, parameters
-from pages.parameters.words import title_of
+from pages.shell.parameters import find, parameters, title_of
 
 APP = Path(__file__).parents[1] / "app.py"
 (DIGITS,) = (status for status in list_datasets() if status.name == "digits")

@@ -16,11 +16,7 @@ from dpcore.cca.distributed import distributed_cca
 from dpcore.data.row_norms import check_norm_bound
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.estimators.private_estimator import (
-    PrivateEstimator,
-    RandomState,
-    check_long_rows,
-)
+from dpcore.pca.estimators.private_estimator import PrivateEstimator, RandomState, check_long_rows
 from dpcore.pca.estimators.private_pca import check_preparation
 from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget

@@ -16,13 +16,7 @@ from dpcore.command_line.best import add_best_command
 from dpcore.command_line.cca import add_cca_command
 from dpcore.command_line.dashboard import add_dashboard_command
 from dpcore.command_line.options import add_run_options, spec_from
-from dpcore.command_line.output import (
-    ASIDE,
-    print_json,
-    print_summary,
-    versions,
-    with_progress,
-)
+from dpcore.command_line.output import ASIDE, print_json, print_summary, versions, with_progress
 from dpcore.command_line.publish import add_publish_command
 from dpcore.command_line.release import add_release_commands, held_table
 from dpcore.command_line.study import add_study_command

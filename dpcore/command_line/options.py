@@ -15,14 +15,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.cca.spec import CcaSpec
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.engine.sweep import RunOptions
-from dpcore.experiments.pca.spec import (
-    GIVEN,
-    PREPARATIONS,
-    PUBLISHED,
-    REFERENCES,
-    SPLITS,
-    RunSpec,
-)
+from dpcore.experiments.pca.spec import GIVEN, PREPARATIONS, PUBLISHED, REFERENCES, SPLITS, RunSpec
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.protocols.register import PROTOCOLS, protocol

@@ -22,12 +22,7 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
 from dpcore.pca.protocols.guarantees import AT_AGGREGATOR, HOLDER, gaussian_guarantee
-from dpcore.privacy import (
-    Assumption,
-    Guarantee,
-    PrivacyBudget,
-    l2_sensitivity_of_second_moment,
-)
+from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, l2_sensitivity_of_second_moment
 
 
 @dataclass(frozen=True)

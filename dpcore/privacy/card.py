@@ -12,12 +12,7 @@ from dataclasses import dataclass
 
 from dpcore.privacy.budget import Against, Guarantee
 from dpcore.privacy.explanations import STATED, Assumption
-from dpcore.privacy.meaning import (
-    best_guess,
-    guarantee_power,
-    icon_counts,
-    odds_factor,
-)
+from dpcore.privacy.meaning import best_guess, guarantee_power, icon_counts, odds_factor
 
 # Level of the test quoted on the card: one false alarm in twenty.
 CARD_TYPE_ONE = 0.05

@@ -1,12 +1,6 @@
 """Second moments, denoising, leading eigenpairs, captured energy, principal angles."""
 
-from dpcore.spectra.denoise import (
-    COLUMNS,
-    PublicBasis,
-    cosine_basis,
-    denoise,
-    denoise_mean,
-)
+from dpcore.spectra.denoise import COLUMNS, PublicBasis, cosine_basis, denoise, denoise_mean
 from dpcore.spectra.eigen import (
     few_of_many,
     leading_eigenpairs,

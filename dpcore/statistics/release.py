@@ -12,13 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from dpcore.arrays import AnyArray, FloatArray
 from dpcore.errors import ParameterError, require_one_of
-from dpcore.privacy import (
-    Assumption,
-    Guarantee,
-    PrivacyBudget,
-    gaussian_epsilon,
-    gaussian_sigma,
-)
+from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, gaussian_epsilon, gaussian_sigma
 
 if TYPE_CHECKING:
     from scipy.stats.distributions import rv_frozen

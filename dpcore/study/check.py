@@ -24,13 +24,7 @@ from dpcore.releases.project import Project
 from dpcore.releases.tables import Table, TableFile
 from dpcore.study.couriers.connection import HubLine
 from dpcore.study.hub_server import check_serving
-from dpcore.study.identity import (
-    JOIN_ENDING,
-    HubIdentity,
-    JoinFile,
-    hub_address,
-    read_join_file,
-)
+from dpcore.study.identity import JOIN_ENDING, HubIdentity, JoinFile, hub_address, read_join_file
 from dpcore.study.owner import attempts_left
 from dpcore.study.plan import StudyPlan, plan_from
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.figures.style import ink
-from pages.sidebar.navigation import DEFAULT_PAGE, PAGES, page_of, page_path
-from pages.stories import telling
-from pages.stories.lessons import STORIES
+from pages.shell import story_card
+from pages.shell.lessons import STORIES
+from pages.shell.navigation import DEFAULT_PAGE, PAGES, linked_page, page_of
 from pages.widgets.charts import is_dark
 from pages.widgets.glossary import GLOSSARY
 
@@ -85,33 +85,39 @@ def _card(name: str) -> None:
             width="stretch",
             alt=f"A sketch for the story {story.title}.",
         )
-        done = " :green-badge[done]" if name in telling.finished() else ""
+        done = " :green-badge[done]" if name in story_card.finished() else ""
         st.markdown(f"**{story.title}**{done}\n\n:small[{_MINUTES} minutes]")
-        st.page_link(page_path(DEFAULT_PAGE), label="Guess →", query_params={"story": name})
+        st.page_link(linked_page(DEFAULT_PAGE), label="Guess →", query_params={"story": name})
 
 
 _MINUTES = 4
-st.markdown(
-    "## A question, your guess, and the answer worked out while you watch\n\n"
-    "No answer is written down in the program. Each is decided by runs made when you guess."
-)
-for start in range(0, len(STORIES), _COLUMNS):
-    row = list(STORIES)[start : start + _COLUMNS]
-    for column, name in zip(st.columns(_COLUMNS), row, strict=True):
-        with column:
-            _card(name)
 
-st.markdown(f"## A lesson of {sum(minutes for _, minutes, _ in PATH)} minutes")
-for number, (goal, minutes, what) in enumerate(PATH, 1):
-    with st.container(horizontal=True, vertical_alignment="center", key=f"path_{number}"):
-        st.markdown(f"**{number}.** {minutes} min", width=90)
-        if goal in STORIES:
-            st.page_link(
-                page_path(DEFAULT_PAGE), label=STORIES[goal].title, query_params={"story": goal}
-            )
-        else:
-            st.page_link(page_path(goal), label=page_of(PAGES[goal]).title)
-        st.markdown(what)
 
-with st.expander("What the words mean"):
-    st.markdown("\n\n".join(f"**{name}**: {text}" for name, text in GLOSSARY.items()))
+def show_stories() -> None:
+    """Stories."""
+    st.markdown(
+        "## A question, your guess, and the answer worked out while you watch\n\n"
+        "No answer is written down in the program. Each is decided by runs made when you guess."
+    )
+    for start in range(0, len(STORIES), _COLUMNS):
+        row = list(STORIES)[start : start + _COLUMNS]
+        for column, name in zip(st.columns(_COLUMNS), row, strict=True):
+            with column:
+                _card(name)
+
+    st.markdown(f"## A lesson of {sum(minutes for _, minutes, _ in PATH)} minutes")
+    for number, (goal, minutes, what) in enumerate(PATH, 1):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"path_{number}"):
+            st.markdown(f"**{number}.** {minutes} min", width=90)
+            if goal in STORIES:
+                st.page_link(
+                    linked_page(DEFAULT_PAGE),
+                    label=STORIES[goal].title,
+                    query_params={"story": goal},
+                )
+            else:
+                st.page_link(linked_page(goal), label=page_of(PAGES[goal]).title)
+            st.markdown(what)
+
+    with st.expander("What the words mean"):
+        st.markdown("\n\n".join(f"**{name}**: {text}" for name, text in GLOSSARY.items()))

@@ -16,7 +16,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Message, Receive, Send], Awaitable[None]]
 
-_LOOK = Path(__file__).parents[1] / "sidebar" / "shell.css"
+_LOOK = Path(__file__).parents[1] / "shell" / "shell.css"
 _HEAD_ENDS = b"</head>"
 _HTML = b"text/html"
 # Headers of a request that would have it answered without its content, where the file is unchanged,

@@ -4,14 +4,18 @@ import gc
 from importlib import import_module
 
 from dpcore.data import load_dataset
-from pages.explore.play import answer, message_sizes  # noqa: F401
-from pages.parameters.sidebar import DEFAULTS
-from pages.server import result_cache
-from pages.sidebar import address  # noqa: F401
-from pages.stories import telling  # noqa: F401
-from pages.widgets import component_images, guarantee_card, session_ledger  # noqa: F401
+from pages.explore.play import page as play  # noqa: F401
+from pages.server import caches
+from pages.shell import (
+    address,  # noqa: F401
+    story_card,  # noqa: F401
+)
+from pages.shell.parameters import DEFAULTS
+from pages.widgets import (
+    session_ledger,  # noqa: F401
+)
 
-result_cache.one_blas_thread()
+caches.one_blas_thread()
 load_dataset(DEFAULTS["dataset"])
 # Every other page needs it, and waits for it.
 import_module("pandas")

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit import config
 
 from dpcore.experiments.engine.result_store import SIZE_VARIABLE
-from pages.sidebar import own_table
+from pages.shell import own_table
 
 VARIABLE = "DPCORE_PUBLIC_DEMO"
 # Places that take people's data, open rooms on this server, or write releases.

@@ -1,14 +1,98 @@
-"""Figures on a page: readable in both themes; `figure_tools` adds their tables and pictures."""
+"""Charts and component images on a page, with their tables and pictures below."""
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpcore.data import DatasetStatus
+from dpcore.figures.components.charts import loading_bars
+from dpcore.figures.components.images import component_strip
 from dpcore.figures.style import ink
+from dpcore.privacy import Guarantee, describe
+from dpcore.spectra import align_signs
+from pages.server import caches
+from pages.shell.fragments import in_browser, part
+from pages.shell.navigation import Place
+from pages.shell.parameters import FIRST, ask, known
+
+# What stands in small type on a picture that somebody takes away: settings and guarantees.
+
+_PROMISES = "_promises_of_figures"
+# A figure shows many releases: its points at other settings promise something else.
+_OF_ONE = "Each private result at these settings, taken alone:"
+OPEN = "Exact results, and every share or error measured against them, are not private."
+
+
+def forget_promises() -> None:
+    """A new run of the script shows releases of its own."""
+    st.session_state[_PROMISES] = {}
+
+
+def promise(guarantee: Guarantee, preparation: str, title: str = "") -> None:
+    """Remember what a release that the page shows promises, and which it is."""
+    said = headline(guarantee, preparation)
+    titles = st.session_state.setdefault(_PROMISES, {}).setdefault(said, [])
+    if title not in titles:
+        titles.append(title)
+
+
+def headline(guarantee: Guarantee, preparation: str) -> str:
+    """What a release promises in one sentence, and what of it no promise covers."""
+    said = caches.shown(guarantee, lambda: describe(guarantee)).headline
+    if preparation == "published" and guarantee.is_private:
+        return f"Centring and scaling are not private. From there on: {said}"
+    return said
+
+
+def promises() -> list[str]:
+    """What the releases on the page promise, those that promise the same together."""
+    told = [
+        f"{', '.join(filter(None, titles))}: {said}".removeprefix(": ")
+        for said, titles in st.session_state.get(_PROMISES, {}).items()
+    ]
+    return [f"{_OF_ONE} {told[0]}", *told[1:], OPEN] if told else []
+
+
+def settings(place: Place) -> str:
+    """The page's shared controls in words; the address has all the others."""
+    state = st.session_state
+    # The Playground has its epsilon on the page.
+    shown = [n for n in FIRST if n in place.controls or (n == "epsilon" and place.is_default)]
+    words = [
+        f"{known(name).title}: {', '.join(known(name).spelled(state[name]))}"
+        for name in shown
+        if name in state
+    ]
+    return f"{place.title}. {'; '.join(words)}".strip()
+
+
+# Every chart's table and pictures, made in the browser from what it was drawn from.
+
+_HERE = Path(__file__).parent / "figure_tools"
+_tools = in_browser(
+    "figure_tools", *(_HERE / f"{name}.js" for name in ("picture", "markup", "figures"))
+)
+
+
+def figure_tools(place: Place) -> None:
+    """Put a table and pictures under every chart there is and comes; called once the page ran."""
+    part("figure_tools", _tell)(place)
+
+
+def _tell(place: Place) -> None:
+    _tools(key="figure_tools", data=[{"settings": settings(place), "promises": promises()}])
+
+
+# Figures on a page: readable in both themes; `figure_tools` adds their tables and pictures.
 
 # The table and the pictures below a chart are ours, so that they have settings and a promise.
 _CONFIG = {"displayModeBar": False}
@@ -63,3 +147,76 @@ def chart(
         figure = enlarged(figure)
     draw = (st if place is None else place).plotly_chart
     draw(figure, key=key, alt=alt, config=_CONFIG, **options)
+
+
+# Components on a page: as pictures where a row is a picture, else as bars.
+
+MOST_SHOWN = 10
+
+
+def component_rows(
+    rows: Mapping[str, np.ndarray],
+    exact: np.ndarray,
+    dataset: DatasetStatus,
+    feature_names: tuple[str, ...],
+    *,
+    protocol: str = "exact",
+) -> None:
+    """Rows of components under each other, the exact ones first, signs aligned to them.
+
+    Bars of rows that are not called after a protocol take the colour of `protocol`.
+    """
+    if dataset.image_shape is None:
+        _bars(rows, exact, feature_names, protocol)
+        return
+    strips = (
+        _strip(title, components[:MOST_SHOWN], exact, dataset.image_shape)
+        for title, components in rows.items()
+    )
+    st.html("".join(strips))
+
+
+def _strip(
+    title: str, components: np.ndarray, exact: np.ndarray, image_shape: tuple[int, int]
+) -> str:
+    """One row of pictures with its title and cosines, the picture inside: nothing to fetch."""
+    aligned = align_signs(components, exact[: len(components)])
+    cosines = np.abs(np.einsum("kd,kd->k", aligned, exact[: len(aligned)]))
+    png = caches.shown(
+        (aligned.tobytes(), image_shape),
+        lambda: b64encode(component_strip(aligned, image_shape)).decode(),
+    )
+    return (
+        f'<figure style="margin:0 0 1rem"><figcaption style="font-weight:600;margin-bottom:.4rem">'
+        f'{escape(title)}</figcaption><img src="data:image/png;base64,{png}" '
+        f'style="width:100%;border-radius:4px" alt="{escape(title)}: the {len(aligned)} leading '
+        f'components as pictures. Mean |cosine| to the exact ones {cosines.mean():.2f}.">'
+        f"{under_pictures([f'{cosine:.2f}' for cosine in cosines], 'opacity:.75')}</figure>"
+    )
+
+
+def under_pictures(words: Sequence[str], style: str) -> str:
+    """A line of small type, a word under each picture of a strip."""
+    cells = "".join(f"<span>{word}</span>" for word in words)
+    return (
+        f'<div style="display:grid;grid-template-columns:repeat({len(words)},1fr);'
+        f'text-align:center;font-size:.8rem;{style}">{cells}</div>'
+    )
+
+
+def _bars(
+    rows: Mapping[str, np.ndarray], exact: np.ndarray, feature_names: tuple[str, ...], protocol: str
+) -> None:
+    import pandas  # noqa: F401  whole, before Plotly looks for it
+
+    count = min(MOST_SHOWN, *(len(components) for components in rows.values()))
+    component = ask("component_shown", options=range(1, count + 1))
+    loadings = {
+        title: align_signs(components[:count], exact[:count])[component - 1]
+        for title, components in rows.items()
+    }
+    chart(
+        loading_bars(loadings, feature_names, protocol=protocol, dark=is_dark()),
+        key="loadings",
+        alt=f"Loadings of component {component}, exact and private, by feature.",
+    )

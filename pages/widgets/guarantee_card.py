@@ -15,10 +15,10 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
 from dpcore.privacy.card import Badge, CardRow
-from pages.server import result_cache
-from pages.sidebar.address import query
-from pages.sidebar.navigation import PAGES
-from pages.widgets.figure_tools.small_type import promise
+from pages.server import caches
+from pages.shell.address import query
+from pages.shell.navigation import PAGES
+from pages.widgets.charts import promise
 
 _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 
@@ -34,7 +34,7 @@ def guarantee_card(guarantee: Guarantee, *, preparation: str = "sphere") -> None
 
 
 def _card(guarantee: Guarantee, preparation: str) -> None:
-    card = result_cache.shown(guarantee, lambda: describe(guarantee))
+    card = caches.shown(guarantee, lambda: describe(guarantee))
     badges, said = card.badges, card.headline
     if preparation == "published" and guarantee.is_private:
         # The verdict is on the whole, so that no green badge stands over what is not private.
@@ -108,7 +108,7 @@ def promised_cards(
     st.markdown("## What it promises")
     try:
         cards = {
-            PROTOCOLS[key].title: result_cache.shown(
+            PROTOCOLS[key].title: caches.shown(
                 ("promised", spec, key, dataset.n_samples),
                 partial(promised, spec, key, dataset),
             )

@@ -22,9 +22,9 @@ from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap
 from dpcore.privacy.card import say_delta, say_number
-from pages.server import result_cache
-from pages.sidebar.navigation import page_path
-from pages.sidebar.selection import Selection
+from pages.server import caches
+from pages.shell.controls import Selection
+from pages.shell.navigation import linked_page
 from pages.widgets.messages import say_refused
 
 _ACCOUNTS, _CAP = "_spent", "_spent_cap"
@@ -80,7 +80,7 @@ def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)
 
     Nothing of it is drawn yet: what it promises is known from its settings and the sites' sizes.
     """
-    problem = result_cache.problem(spec.problem_key())
+    problem = caches.problem_of(spec.problem_key())
     settings = spec.settings(problem.n_features, problem.default_components)
     sites = problem.moments.n_samples.tolist()
     guarantees = {
@@ -212,7 +212,7 @@ def so_far(dataset: str, title: str, delta: float, place: DeltaGenerator | None 
     _look_at_followed()
     with place or st.sidebar:
         st.caption(sentence(dataset, title, delta))
-        st.page_link(page_path("ledger"), label="See what was spent")
+        st.page_link(linked_page("ledger"), label="See what was spent")
 
 
 def sentence(dataset: str, title: str, delta: float) -> str:

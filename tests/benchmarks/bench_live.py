@@ -29,8 +29,8 @@ from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
 from dpcore.experiments.papers.dpdispca_figures import paper_figure
-from dpcore.experiments.pca.problem import Problem, load_prepared, sites_of
-from dpcore.experiments.pca.runs import local_problem, run, run_repetitions
+from dpcore.experiments.pca.problem import Problem, load_prepared, local_problem, sites_of
+from dpcore.experiments.pca.runs import run, run_repetitions
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw

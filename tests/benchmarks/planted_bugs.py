@@ -77,7 +77,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "play-forgets-to-pay",
         "whatever is shown is charged",
-        "pages/explore/play/answer.py",
+        "pages/explore/play/page.py",
         "        session_ledger.pay_run(spec, spec.repetitions)\n        rows",
         "        rows",
         ("tests/pages/every_page/test_what_is_shown_is_paid.py",),
@@ -391,7 +391,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "links-come-alive",
         "foreign text stays text",
-        "pages/widgets/plain_text.py",
+        "pages/widgets/messages.py",
         "if _MADE_LATER.search(word):",
         "if False:",
         ("tests/pages/every_page/test_plainly.py",),

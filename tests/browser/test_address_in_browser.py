@@ -96,7 +96,7 @@ def test_the_shared_link_restores_every_control_without_a_clipboard(server, open
 def test_a_change_is_one_step_however_late_the_address_says_it(server, browser):
     page = browser.new_page()
     page.goto(f"{server}/_stcore/health?sites=3")
-    page.evaluate(FOOT, (ROOT / "pages/sidebar/history.js").read_text(encoding="utf-8"))
+    page.evaluate(FOOT, (ROOT / "pages/shell/history.js").read_text(encoding="utf-8"))
     undo = page.locator("button").first
     assert undo.is_disabled()
     page.evaluate("runHasEnded('sites=4')")

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pages.sidebar.navigation import PAGES, WEBSITE, page_of
+from pages.shell.navigation import PAGES, WEBSITE, page_of
 from tests.browser.conftest import pages_of, settle
 from tests.browser.reachable import faults, unseen
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.presenting.pins import from_file
+from pages.shell.presenting import from_file
 from tests.browser.conftest import pages_of, settle
 from tests.browser.reachable import faults
 

@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.cross_decomposition import CCA
 
-from dpcore.cca import (
-    canonical_pairs,
-    measured_correlations,
-    noise_floor,
-)
+from dpcore.cca import canonical_pairs, measured_correlations, noise_floor
 from dpcore.data import load_dataset, two_views
 from dpcore.data.readers.mfeat import VIEWS
 from dpcore.errors import DataUnavailable, ParameterError

@@ -21,9 +21,16 @@ from dpcore.pca import Draw, aggregate, site_message
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import gaussian_epsilon
 from dpcore.streams import Purpose, Repetition
-from pages.classroom.activities import N_DRAWS, Attack, Guess, Hospitals, Spend
-from pages.classroom.room import MOST_STUDENTS, Refused
-from pages.learn.classroom.drawing import counts_of
+from pages.learn.classroom.page import counts_of
+from pages.learn.classroom.rooms import (
+    MOST_STUDENTS,
+    N_DRAWS,
+    Attack,
+    Guess,
+    Hospitals,
+    Refused,
+    Spend,
+)
 
 FALSE_ALARM = 1e-9
 

@@ -6,18 +6,23 @@ import threading
 
 import pytest
 
-from pages.classroom import rooms as rooms_module
-from pages.classroom.activities import Attack, Guess
-from pages.classroom.room import (
+from pages.learn.classroom import rooms as rooms_module
+from pages.learn.classroom.rooms import (
+    EMPTY_SECONDS,
     GONE_SECONDS,
+    IDLE_SECONDS,
     LONGEST_NAME,
+    MOST_ROOMS,
     MOST_STUDENTS,
+    Attack,
+    Guess,
     Refused,
     Room,
+    Rooms,
+    code_in,
     name_in,
 )
-from pages.classroom.rooms import EMPTY_SECONDS, IDLE_SECONDS, MOST_ROOMS, Rooms, code_in
-from pages.widgets.plain_text import plainly
+from pages.widgets.messages import plainly
 from tests.pages.looking import HOSTILE, alive
 
 

@@ -16,7 +16,8 @@ from dpcore.experiments.learning.classification_spec import (
     ClassificationSpec,
     local_learning_problem,
 )
-from dpcore.experiments.pca.runs import draw_subspaces, local_problem
+from dpcore.experiments.pca.problem import local_problem
+from dpcore.experiments.pca.runs import draw_subspaces
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.entry import Where
 from dpcore.pca.protocols.register import PROTOCOLS

@@ -37,8 +37,8 @@ from dpcore.experiments.ledger.family_charges import (
     of_statistic,
 )
 from dpcore.experiments.ledger.pca_charges import of_rows, of_run
-from dpcore.experiments.pca.problem import load_prepared
-from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run
+from dpcore.experiments.pca.problem import load_prepared, local_problem
+from dpcore.experiments.pca.runs import draw_subspaces, run
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 

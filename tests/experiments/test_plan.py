@@ -10,12 +10,7 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.analysis.noise_curve import NoiseCurve, noise_multiplier
-from dpcore.experiments.analysis.target_search import (
-    Answer,
-    Tried,
-    iso_energy_sweep,
-    search,
-)
+from dpcore.experiments.analysis.target_search import Answer, Tried, iso_energy_sweep, search
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca.spec import RunSpec
 

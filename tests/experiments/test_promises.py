@@ -17,7 +17,8 @@ from dpcore.experiments.learning.classification_spec import (
     local_learning_problem,
 )
 from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.runs import draw_subspaces, local_problem, run_repetitions
+from dpcore.experiments.pca.problem import local_problem
+from dpcore.experiments.pca.runs import draw_subspaces, run_repetitions
 from dpcore.experiments.pca.spec import PREPARATIONS, RunSpec
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS

@@ -16,8 +16,8 @@ from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.sweep import Cell, Sweep, collect, run_sweep
 from dpcore.experiments.engine.work_units import one_blas_thread, run_unit, units_of
 from dpcore.experiments.pca.experiment import PCA
-from dpcore.experiments.pca.problem import build_problem
-from dpcore.experiments.pca.runs import local_problem, run
+from dpcore.experiments.pca.problem import build_problem, local_problem
+from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.spec import RunSpec
 
 SPEC = RunSpec(repetitions=2)

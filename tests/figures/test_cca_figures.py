@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.figures.components.charts import people_scatter
-from dpcore.figures.families.cca import (
-    correlation_curves,
-    correlation_dots,
-    direction_bars,
-)
+from dpcore.figures.families.cca import correlation_curves, correlation_dots, direction_bars
 from dpcore.figures.style import PERCENT_RANGE
 
 TITLES = {"pooled": "Pooled", "full": "Full"}

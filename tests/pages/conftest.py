@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from pages.server import result_cache
+from pages.server import caches
 from tests.pages.looking import Opener, leave, opened
 
 
@@ -21,7 +21,7 @@ def who_has_looked_leaves() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def every_draw_is_waited_for(monkeypatch) -> None:
     """What a page shows does not depend on how fast this machine is."""
-    monkeypatch.setattr(result_cache, "_FIRST_SECONDS", 60.0)
+    monkeypatch.setattr(caches, "_FIRST_SECONDS", 60.0)
 
 
 @pytest.fixture

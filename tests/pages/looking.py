@@ -12,8 +12,8 @@ from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from pages.server import visitors_jobs
-from pages.sidebar.navigation import PAGES
+from pages.server import background_jobs
+from pages.shell.navigation import PAGES
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 Opener = Callable[..., AppTest]
@@ -41,9 +41,13 @@ _ALIVE = re.compile(
 )
 
 
-def file_of(page: str) -> str:
-    """The file of a page, named as "section/page"."""
-    return PAGES[page.removesuffix("/page").rpartition("/")[2]].path
+def go_to(at: AppTest, page: str) -> AppTest:
+    """Another page, named as "section/page" or by its address, in the run that follows.
+
+    `AppTest.switch_page` knows pages that are files; ours are functions.
+    """
+    at._page_hash = calc_hash(PAGES[page.removesuffix("/page").rpartition("/")[2]].name)
+    return at
 
 
 @cache
@@ -61,15 +65,12 @@ def opened(page: str, **query: str) -> AppTest:
     at._bidi_component_manager = _components()
     for name, value in query.items():
         at.query_params[name] = value
-    at.switch_page(file_of(page))
-    # Before its first run the harness knows a page by its file's name, and all are page.py.
-    at._page_hash = calc_hash(Path(file_of(page)).parts[2].removesuffix(".py"))
-    return at.run()
+    return go_to(at, page).run()
 
 
 def leave() -> None:
     """End what goes on beside pages that nobody will look at again; it would for two minutes."""
-    jobs = visitors_jobs.JOBS
+    jobs = background_jobs.JOBS
     with jobs._lock:
         for job in jobs._jobs.values():
             if job.goes_on:
@@ -110,7 +111,7 @@ def sentences(page: AppTest) -> str:
 
 def gone(at: AppTest, page: str) -> AppTest:
     """The same visitor on another page, as after a click on its link."""
-    return at.switch_page(file_of(page)).run()
+    return go_to(at, page).run()
 
 
 def shared_link(at: AppTest) -> str:

@@ -23,12 +23,7 @@ from dpcore.pca.protocols.distributed import (
     promised_by_holder,
     random,
 )
-from dpcore.pca.protocols.masked import (
-    cape,
-    masked_round,
-    promised_by_masked_sites,
-    release_scales,
-)
+from dpcore.pca.protocols.masked import cape, masked_round, promised_by_masked_sites, release_scales
 from dpcore.pca.protocols.trusted import modsulq, ppca, sulq
 from dpcore.pca.protocols.wishart import (
     noisy_mean_of_wishart,

@@ -19,13 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer,
 from dpcore.cca import PrivateCCA
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.errors import PreparationWarning
-from dpcore.pca import (
-    AnalyzeGaussPCA,
-    DistributedPCA,
-    ExponentialPCA,
-    ModSulqPCA,
-    SulqPCA,
-)
+from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, ExponentialPCA, ModSulqPCA, SulqPCA
 from dpcore.pca.estimators.private_pca import bounded_rows
 from dpcore.privacy import gaussian_epsilon
 

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.privacy import (
-    Guarantee,
-    Ledger,
-    Release,
-    Spent,
-    gaussian_epsilon,
-)
+from dpcore.privacy import Guarantee, Ledger, Release, Spent, gaussian_epsilon
 
 DELTA = 1e-5
 

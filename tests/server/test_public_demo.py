@@ -12,7 +12,7 @@ from servers import running_app
 from visitors import Shown, visitor
 
 from pages.server.public_demo import REFUSED
-from pages.sidebar.navigation import PAGES
+from pages.shell.navigation import PAGES
 from tests.server.test_visitors import played
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from visitors import Shown, Visitor, visitor
 
-from pages.sidebar.navigation import PAGES, Place
+from pages.shell.navigation import PAGES, Place
 
 SLOW = "dataset=synthetic-2012&repetitions=2"
 LONG = "repetitions=50&tradeoffs_values_epsilon=" + ",".join(str(n / 100) for n in range(1, 31))

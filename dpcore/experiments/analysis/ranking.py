@@ -17,11 +17,7 @@ from dpcore.data.catalog import entry_of
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Points
-from dpcore.experiments.pca.public_knowledge import (
-    NO_KNOWLEDGE,
-    kept_features,
-    say_knowledge,
-)
+from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, kept_features, say_knowledge
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS, protocol

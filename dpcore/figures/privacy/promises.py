@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from dpcore.figures.style import (
-    GREY,
-    Table,
-    base_figure,
-    legend_above,
-    look_of,
-)
+from dpcore.figures.style import GREY, Table, base_figure, legend_above, look_of
 
 
 def running_total(rows: Table, *, dark: bool = False) -> go.Figure:

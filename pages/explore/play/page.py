@@ -1,36 +1,471 @@
-"""Play: ten people rebuilt from private components; drag ε and see what survives."""
+"""Play: people rebuilt from private components under the curve that is the slider of epsilon."""
 
 from __future__ import annotations
 
+import math
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from html import escape
+from pathlib import Path
+
+import numpy as np
 import streamlit as st
 
-from pages.explore.play.answer import answer
-from pages.sidebar import address
-from pages.sidebar.controls import current, link_parts, redraw_noise
-from pages.sidebar.navigation import DEFAULT_PAGE, PAGES
-from pages.sidebar.parts import part
-from pages.stories import telling
-from pages.widgets.energy_explorer.component import energy_explorer
-from pages.widgets.messages import dataset_ready
+from dpcore.arrays import FloatArray
+from dpcore.data.column_limits import (
+    ColumnRange,
+    half_diagonal,
+    limits_of,
+    read_limits,
+    written_limits,
+)
+from dpcore.data.held_tables import is_held
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.pca.export import recipe_of
+from dpcore.experiments.pca.problem import About
+from dpcore.experiments.pca.runs import reference_bytes
+from dpcore.experiments.pca.self_assessed import Assessed
+from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent, spread_of
+from dpcore.experiments.pca.spec import RunSpec, as_published
+from dpcore.figures.components.variances import variances_svg
+from dpcore.figures.style import look_of
+from dpcore.figures.tradeoffs.energy import protocol_dots
+from dpcore.figures.tradeoffs.messages import network_svg
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.self_assessment import Estimate
+from pages.server import caches, turns
+from pages.server.turns import compute_for
+from pages.shell import address, story_card
+from pages.shell.controls import Selection, current, link_parts, move_all, redraw_noise
+from pages.shell.fragments import and_nothing_else, ask_again, is_alone, part
+from pages.shell.navigation import DEFAULT_PAGE, PAGES
+from pages.shell.parameters import ask
+from pages.widgets import charts, job_progress, session_ledger
+from pages.widgets.charts import forget_promises, is_dark
+from pages.widgets.downloads import take_away
+from pages.widgets.energy_explorer.component import energy_explorer, fill
+from pages.widgets.guarantee_card import guarantee_tabs
+from pages.widgets.job_progress import make_the_rest
+from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private, said
 
-selection = current()
+# Public limits of columns, as a table to edit; a bound on a row's length follows from them.
 
-for note in selection.notes:
-    st.warning(note)
-if not telling.answered(selection):
-    st.stop()
-if not dataset_ready(selection.dataset):
-    st.stop()
+_REFUSED = "_limits_refused"
+_LOWEST, _HIGHEST = "lowest", "highest"
+# Rows of the table that are shown at once, at most.
+_TALLEST = 12
+_ROW_PIXELS = 35
+Edits = Mapping[int, Mapping[str, float | None]]
 
-part("slider", energy_explorer)()
-with st.container(horizontal=True, vertical_alignment="center", key="below_play"):
-    link_parts(PAGES[DEFAULT_PAGE])
-    st.button(
-        "New noise",
-        on_click=redraw_noise,
-        help="The same settings once more: how much was luck?",
+
+def limits_table(selection: Selection, about: About) -> None:
+    """The table, closed until somebody wants it, and what follows from it."""
+    title, key = "Limits of columns, which are public", "limits_table"
+    with st.expander(title, on_change="rerun", key=key) as opened:
+        if not opened.open:
+            return
+        spec, usual = selection.spec, selection.dataset.ranges
+        if is_held(spec.dataset):
+            st.caption("Limits of your own table are on its page, and in no address.")
+            return
+        if spec.preparation == "published":
+            st.caption("The published preparation reads the rows, and no limits.")
+            return
+        ranges = read_limits(spec.limits, usual)
+        st.markdown(
+            "Between which values a column lies, whoever takes part: from its documentation or the "
+            "domain, never from the rows, and in their units. An empty cell: nobody has said."
+        )
+        table, told = st.columns([3, 2], gap="large")
+        with table:
+            _editor(f"limits_of_{spec.dataset}_{spec.limits}", ranges, usual)
+        with told:
+            _what_follows(ranges, about)
+            if spec.limits:
+                st.button("The catalogue's limits again", on_click=move_all, kwargs={"limits": ""})
+
+
+def edited(ranges: Sequence[ColumnRange], edits: Edits, usual: Sequence[ColumnRange]) -> str:
+    """The limits of a table after edits, as the address has them.
+
+    Raises `ParameterError` as `read_limits`.
+    """
+    changed = (_written(each, edits.get(row, {})) for row, each in enumerate(ranges))
+    return written_limits(read_limits("; ".join(changed), usual), usual)
+
+
+def _written(each: ColumnRange, edit: Mapping[str, float | None]) -> str:
+    known = (each.lower, each.upper) if each.is_limited else (None, None)
+    texts = [
+        "" if (end := edit.get(name, before)) is None else f"{end:.15g}"
+        for name, before in zip((_LOWEST, _HIGHEST), known, strict=True)
+    ]
+    return f"{each.name}={':'.join(texts) if any(texts) else ''}"
+
+
+def _editor(key: str, ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> None:
+    """Whatever it cannot take is said, and the answer stays as it was."""
+    ends = np.array([[each.lower, each.upper] for each in ranges])
+    ends[np.isinf(ends)] = math.nan
+    shown = {
+        "column": [
+            each.name if each.n_columns == 1 else f"{each.name} (all {each.n_columns})"
+            for each in ranges
+        ],
+        _LOWEST: ends[:, 0],
+        _HIGHEST: ends[:, 1],
+    }
+    st.data_editor(
+        shown,
+        key=key,
+        on_change=_take,
+        args=(key, ranges, usual),
+        disabled=["column"],
+        hide_index=True,
+        width="stretch",
+        height=_ROW_PIXELS * (min(len(ranges), _TALLEST) + 1) + 2,
     )
-    telling.menu()
-# Above it a story, or a word about ε in the address, may have to say something else then.
-stands_alone = telling.told() is None and not address.was_refused("epsilon")
-part("answer" if stands_alone else "answer_with_the_page", answer)()
+    if refused := st.session_state.get(_REFUSED, {}).get(key):
+        st.warning(f"{said(refused)}. What is shown is still from before.")
+
+
+def _take(key: str, ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> None:
+    st.session_state[_REFUSED] = {}
+    try:
+        move_all(limits=edited(ranges, st.session_state[key]["edited_rows"], usual))
+    except ParameterError as error:
+        st.session_state[_REFUSED] = {key: error}
+
+
+def _what_follows(ranges: Sequence[ColumnRange], about: About) -> None:
+    limits = limits_of(ranges)
+    if limits is None:
+        st.markdown("Not every column has limits, so that a row's bound does not follow from them.")
+    else:
+        st.markdown(
+            f"Half the diagonal between all limits is **{half_diagonal(limits):.4g}**. Rows "
+            "are centred at their middle and divided by it, unless the bound that the catalogue "
+            "has is smaller."
+        )
+    st.markdown(about.statement)
+    not_private(
+        f"{counted(about.n_clipped, 'row')} outside",
+        "longer than the bound or with a value beyond its limits, and brought back; only a "
+        "laboratory counts them. Energy is that of rows within their limits.",
+    )
+
+
+# What travelled between the sites and the aggregator.
+
+
+def travelled(rows: Sequence[Row], whole: int, raw: int) -> None:
+    """Bytes of each protocol shown, against sending whole matrices and raw rows.
+
+    rows: One a protocol.
+    whole, raw: Bytes of whole matrices and of raw rows under the same settings.
+    """
+    lead = rows[0]
+    sent = bytes_in_words(lead["bytes_per_site"])
+    picture, table = st.columns([2, 3], gap="large", vertical_alignment="center")
+    chain = PROTOCOLS[lead["protocol"]].is_chain
+    svg = network_svg(
+        lead["sites"], sent, protocol=lead["protocol"], is_chain=chain, dark=is_dark()
+    )
+    how = "hand on {} from one to the next" if chain else "each send {} to one aggregator"
+    picture.html(
+        f'<img src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" '
+        f'style="width:100%" alt="{lead["sites"]} sites {how.format(sent)}.">'
+    )
+    lines = (
+        (
+            PROTOCOLS[row["protocol"]].title,
+            bytes_in_words(row["bytes_sent"]),
+            str(row["n_rounds"]),
+            f"{_share(row['bytes_sent'], whole)} / {_share(row['bytes_sent'], raw)}",
+        )
+        for row in rows
+    )
+    head = ("Protocol", "Sent", "Rounds", "Of matrices / rows")
+    table.markdown(
+        "\n".join(f"| {' | '.join(line)} |" for line in (head, ("--",) * len(head), *lines))
+    )
+    table.caption("The last column: the share of what whole matrices, and raw rows, would take.")
+
+
+def _share(part: int, whole: int) -> str:
+    ratio = part / whole
+    return f"{ratio:.0%}" if ratio < 10 else f"{ratio:,.0f} ×"
+
+
+# How good is this release? What it says of itself, beside what only a laboratory knows.
+
+# Of so many features it takes the sites seconds to answer, and they wait until they are asked; what
+# others say takes half a second each, and the rest of the page does not wait for it.
+_LONG_FROM_FEATURES = 256
+# Leaves the browser time to draw the page before.
+_TICK_SECONDS = 0.3
+_NAME, _BEGUN = "own_estimate", "_own_estimate_begun"
+_TOO_NOISY = "too noisy to tell"
+_HERE = Path(__file__).parent
+_chart = st.components.v2.component(
+    "own_estimate",
+    js="\n".join(
+        (_HERE / name).read_text(encoding="utf-8")
+        for name in ("../../widgets/figure_tools/picture.js", "own_estimate.js")
+    ),
+    isolate_styles=False,
+)
+
+
+def own_estimate(spec: RunSpec, n_features: int) -> None:
+    """The panel, for the first draw of every protocol of the spec.
+
+    Where it takes long, or others wait, the page stands first, with what the panel showed before
+    set back.
+    """
+    st.markdown("## How good is it? (the release's own estimate)")
+    asking = [key for key in spec.protocols if _asks_sites(key)]
+    is_long = n_features >= _LONG_FROM_FEATURES
+    told = spec.protocols
+    if asking and is_long and not ask("ask_sites", on_change=st.rerun):
+        told = tuple(key for key in told if key not in asking)
+    asked = replace(spec, protocols=told, repetitions=1) if told else None
+    may_wait = is_long or turns.is_wanted()
+    if asked is not None and not may_wait:
+        caches.self_assessed(asked)
+    st.fragment(and_nothing_else()(_panel))(asked, may_wait)
+
+
+def _panel(asked: RunSpec | None, may_wait: bool) -> None:
+    begun = st.session_state.pop(_BEGUN, None)
+    if asked is not None and may_wait and begun == asked:
+        compute_for([asked], caches.self_assessed, _TICK_SECONDS)
+    if asked is not None and may_wait and not caches.is_self_assessed(asked):
+        st.session_state[_BEGUN] = asked
+        st.caption("The release is being asked …")
+        job_progress.stands(_NAME)
+        ask_again(turns.unhurried(_TICK_SECONDS))
+        return
+    if begun is not None:
+        ask_again(None)
+    if asked is not None:
+        job_progress.keep(_NAME, partial(_told, asked))
+        _told(asked)
+
+
+def _told(spec: RunSpec) -> None:
+    """What the releases say, side by side."""
+    found = caches.self_assessed(spec)
+    can_tell = [key for key in spec.protocols if key in found and found[key].own is not None]
+    if can_tell:
+        _shown(spec, can_tell[0], {key: found[key] for key in can_tell})
+    if any(_asks_sites(key) for key in can_tell):
+        st.caption(
+            "DPdisPCA's sites cut what they send. So they are asked once more: the average goes "
+            "back to them, and each answers with a few numbers made of its own noisy matrix, "
+            "private already. One more round, no budget."
+        )
+    problem = caches.problem_of(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    for key in spec.protocols:
+        if key not in can_tell:
+            why = PROTOCOLS[key].why_silent(settings)
+            st.markdown(f"**{PROTOCOLS[key].title}** cannot tell how good it is: {why}.")
+
+
+def _asks_sites(key: str) -> bool:
+    """Whether what its sites cut away has to be asked for."""
+    return PROTOCOLS[key].wants_proxies and PROTOCOLS[key].average is not None
+
+
+def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
+    st.markdown(_sentence(spec, key, found[key]))
+    table, figure = st.columns(2, gap="large")
+    head = ("Protocol", "It says", "True", "Stand out")
+    lines = [head, ("--",) * len(head), *(_line(*each) for each in found.items())]
+    table.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    table.caption(
+        "Energy is the rows' variation, after their preparation, here as a share of all of it (for "
+        "a site alone: of its own rows), in the first draw. Whoever gets a release cannot look at "
+        "the rows. But the noise's law is public, and so is by how much it flatters the directions "
+        "it chose: taking that off costs no budget. Over many draws 9 in 10 intervals hold the "
+        "truth. The last column counts the components that noise alone would not have given."
+    )
+    with table:
+        not_private("True shares", "only a laboratory has them, which holds the rows.")
+    lead, title = found[key], PROTOCOLS[key].title
+    if lead.own is not None and np.isfinite(lead.own.captured.value):
+        of_each = lead.own.explained_variance
+        alt = f"Energy of each component of {title}, estimated with intervals, and true."
+        colour = look_of(key, dark=is_dark()).colour
+        of_what = (of_each.value, of_each.interval, lead.variances)
+        svg = variances_svg(*of_what, colour=colour, alt=alt)
+        with figure:
+            _chart(key="own_estimate", data=[{"svg": svg, "table": _table(alt, *of_what)}])
+
+
+def _table(caption: str, estimated: FloatArray, intervals: FloatArray, true: FloatArray) -> str:
+    head = ("component", "own estimate", "90 % interval", "true")
+    lines = (
+        (f"{rank}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", f"{truth:.4g}")
+        for rank, (value, low, high, truth) in enumerate(
+            zip(estimated, *intervals, true, strict=True), start=1
+        )
+    )
+    body = "".join(
+        f'<tr><th scope="row">{rank}</th><td>{"</td><td>".join(cells)}</td></tr>'
+        for rank, *cells in lines
+    )
+    named = "".join(f'<th scope="col">{name}</th>' for name in head)
+    return f"<table><caption>{escape(caption)}</caption><tr>{named}</tr>{body}</table>"
+
+
+def _sentence(spec: RunSpec, key: str, found: Assessed) -> str:
+    own, title = found.own, PROTOCOLS[key].title
+    if own is None:
+        return ""
+    true = percent(found.energy / found.total)
+    rows = "the first site's rows" if PROTOCOLS[key].is_alone else "the rows"
+    if spec.preparation == "sphere":
+        rows += ", each brought to length 1 so that it counts by its direction alone"
+    share = _with_interval(own.captured_share)
+    said = f"**{title}** says of itself that "
+    said += (
+        f"its components are {share}; the truth is **{true}** of all energy in {rows}."
+        if share == _TOO_NOISY
+        else f"its {counted(len(found.variances), 'component')} hold **{share}** of all energy in "
+        f"{rows}; the truth is **{true}**."
+    )
+    if own.n_above_noise == 0:
+        return f"Nothing stands out of the noise. {said}"
+    if own.energy_ratio is not None:
+        said += (
+            f" Of what the best directions hold it says **{_with_interval(own.energy_ratio)}**; "
+            f"the truth is **{percent(found.energy_ratio)}**."
+        )
+    return said
+
+
+def _line(key: str, found: Assessed) -> tuple[str, ...]:
+    own, true = found.own, _unbroken(percent(found.energy / found.total))
+    if own is None:
+        return PROTOCOLS[key].title, "cannot tell", true, ""
+    n_above = own.n_above_noise
+    above = "–" if n_above is None else f"{n_above} of {len(found.variances)}"
+    return PROTOCOLS[key].title, _with_interval(own.captured_share), true, above
+
+
+def _with_interval(share: Estimate) -> str:
+    """ "58 % (54 % to 62 %)", within what a share can be; words where nothing is known."""
+    low, high = (float(end) for end in share.interval)
+    if high - low > 0.9:  # also where the total itself is lost
+        return _TOO_NOISY
+    middle = min(max(float(share.value), low), high)
+    return _unbroken(f"{percent(middle)} ({percent(low)} to {percent(high)})")
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+# What Play says of its settings: drawn again by itself when epsilon is let go.
+
+
+def answer() -> None:
+    """Everything under the explorer, and what the explorer shows."""
+    forget_promises()
+    # There in every run, also in one that an error ends: its place at the side is kept.
+    spent = st.sidebar.container()
+    selection = current()
+    with turns.taken(), errors_shown():
+        spec, dataset = selection.spec, selection.dataset
+        titles = {key: PROTOCOLS[key].title for key in spec.protocols}
+        session_ledger.pay_run(spec, spec.repetitions)
+        rows, to_come = caches.first_rows(spec)
+        fill(spec, dataset, rows)
+        make_the_rest(spec, to_come)
+        if not is_alone():  # whoever let the slider go has seen the number
+            turns.breath()
+        everything = caches.subspaces(spec)
+        problem = caches.problem_of(spec.problem_key())
+        if selection.compare:
+            lead = spread_of(rows, spec.protocols[0])
+            st.markdown(against_published(spec, lead.mean))
+
+        limits_table(selection, problem.about)
+        if "local" in spec.protocols[1:]:
+            # The other end of the scale, for whoever chose to see it.
+            charts.component_rows(
+                {titles["local"]: everything["local"].components},
+                problem.exact_components,
+                dataset,
+                caches.feature_names(spec),
+            )
+        st.markdown("## What travelled")
+        one_draw = replace(spec, repetitions=1)
+        travelled(caches.rows(one_draw), *reference_bytes(spec, problem))
+
+        own_estimate(spec, problem.n_features)
+
+        st.markdown("## What it promises")
+        session_ledger.so_far(dataset.name, dataset.title, spec.delta, spent)
+        guarantee_tabs(
+            {titles[key]: subspace.guarantee for key, subspace in everything.items()},
+            preparation=spec.preparation,
+            key="play_promises",
+        )
+        not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
+        if spec.preparation == "published":
+            not_private("Published preparation", caches.statement(spec))
+
+        take_away(
+            "play",
+            rows,
+            figures={"": lambda: protocol_dots(rows)},
+            script=recipe_of(spec).script,
+            notebook=recipe_of(spec).notebook,
+        )
+        how_computed("play", "pca")
+
+
+def against_published(spec: RunSpec, mean: float) -> str:
+    """What the published choices keep, beside the first protocol's mean; paid for like the rest."""
+    printed = replace(as_published(spec), protocols=spec.protocols[:1])
+    session_ledger.pay_run(printed, spec.repetitions)
+    before = spread_of(caches.rows(printed), spec.protocols[0])
+    return (
+        f"The published choices (published calibration, triangle noise, svd truncation) keep "
+        f"**{percent(before.mean)}**: a difference of "
+        f"**{100 * (mean - before.mean):+.0f} points** for a promise that is kept."
+    )
+
+
+# Play: ten people rebuilt from private components; drag ε and see what survives.
+
+
+def show_play() -> None:
+    """Play: ten people rebuilt from private components; drag ε and see what survives."""
+    selection = current()
+
+    for note in selection.notes:
+        st.warning(note)
+    if not story_card.answered(selection):
+        st.stop()
+    if not dataset_ready(selection.dataset):
+        st.stop()
+
+    part("slider", energy_explorer)()
+    with st.container(horizontal=True, vertical_alignment="center", key="below_play"):
+        link_parts(PAGES[DEFAULT_PAGE])
+        st.button(
+            "New noise",
+            on_click=redraw_noise,
+            help="The same settings once more: how much was luck?",
+        )
+        story_card.menu()
+    # Above it a story, or a word about ε in the address, may have to say something else then.
+    stands_alone = story_card.told() is None and not address.was_refused("epsilon")
+    part("answer" if stands_alone else "answer_with_the_page", answer)()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pages.parameters.sidebar import DEFAULTS, SIDEBAR
-from pages.sidebar import foot
+from pages.shell import share
+from pages.shell.parameters import DEFAULTS, SIDEBAR
 from tests.pages.looking import gone, shared_link
 
 
@@ -123,16 +123,16 @@ def test_explanations_open_under_the_present_settings(open_page):
     ],
 )
 def test_a_link_carries_an_address_that_others_reach(monkeypatch, listens_at, visited, shared):
-    monkeypatch.setattr(foot.config, "get_option", {"server.address": listens_at}.get)
-    monkeypatch.setattr(foot.net_util, "get_internal_ip", lambda: "192.0.2.7")
-    assert foot.reachable(visited) == shared
+    monkeypatch.setattr(share.config, "get_option", {"server.address": listens_at}.get)
+    monkeypatch.setattr(share.net_util, "get_internal_ip", lambda: "192.0.2.7")
+    assert share.reachable(visited) == shared
 
 
 def test_a_link_has_the_name_that_the_servers_owner_gave_it(monkeypatch):
     """It had the first interface's number, which need not be the one that phones are on."""
     given = {"server.address": "0.0.0.0", "browser.serverAddress": "lab.local"}
-    monkeypatch.setattr(foot.config, "get_option", given.get)
-    monkeypatch.setattr(foot.net_util, "get_internal_ip", lambda: "192.0.2.7")
-    assert foot.reachable("http://localhost:8501/plan") == "http://lab.local:8501/plan"
+    monkeypatch.setattr(share.config, "get_option", given.get)
+    monkeypatch.setattr(share.net_util, "get_internal_ip", lambda: "192.0.2.7")
+    assert share.reachable("http://localhost:8501/plan") == "http://lab.local:8501/plan"
     monkeypatch.setitem(given, "server.address", "127.0.0.1")
-    assert foot.reachable("http://localhost:8501/plan") == "http://localhost:8501/plan"
+    assert share.reachable("http://localhost:8501/plan") == "http://localhost:8501/plan"

@@ -7,14 +7,14 @@ import pytest
 from dpcore.experiments.engine.control_ranges import MOST_REPETITIONS
 from dpcore.experiments.engine.sweep import RunCost, Sweep, cost_of_spec, cost_of_sweeps
 from dpcore.experiments.pca.spec import RunSpec
-from pages.widgets import watched_job
+from pages.widgets import job_progress
 
 EPSILONS = tuple(0.1 * n for n in range(1, 31))
 
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
-    monkeypatch.setattr(watched_job.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(job_progress.os, "cpu_count", lambda: 2)
     monkeypatch.delenv("DPCORE_SCHEDULER", raising=False)
 
 
@@ -37,16 +37,16 @@ def test_more_sites_features_and_people_take_longer():
 def test_a_run_of_two_days_is_refused_with_what_to_do():
     spec = RunSpec(dataset="mnist", sites=60, repetitions=MOST_REPETITIONS)
     cost = cost_of_sweeps([Sweep(spec, (("epsilon", EPSILONS),))] * 6)
-    assert cost.draws == 9_000 and not watched_job.starts_by_itself(cost)
-    assert "hours; a page takes at most 2 hours. Take fewer draws" in watched_job.too_much(cost)
+    assert cost.draws == 9_000 and not job_progress.starts_by_itself(cost)
+    assert "hours; a page takes at most 2 hours. Take fewer draws" in job_progress.too_much(cost)
     many = RunCost(draws=50_000, rows=100_001, seconds=1.0)
-    assert watched_job.too_much(many).startswith(
+    assert job_progress.too_much(many).startswith(
         "This run would give 100,001 rows; a page takes at most"
     )
 
 
 def test_what_is_too_much_for_a_page_has_its_command(open_page, monkeypatch):
-    monkeypatch.setattr(watched_job, "_MOST_ROWS", 10)
+    monkeypatch.setattr(job_progress, "_MOST_ROWS", 10)
     at = open_page("explore/tradeoffs", tradeoffs_values_epsilon="0.1, 1")
     assert not at.exception
     assert next(button for button in at.button if button.label == "Run").disabled
@@ -55,6 +55,6 @@ def test_what_is_too_much_for_a_page_has_its_command(open_page, monkeypatch):
 
 
 def test_nobody_is_asked_about_a_minute():
-    assert watched_job.starts_by_itself(RunCost(seconds=119.0))
-    assert not watched_job.starts_by_itself(RunCost(seconds=121.0))
-    assert watched_job.too_much(RunCost(seconds=121.0)) == ""
+    assert job_progress.starts_by_itself(RunCost(seconds=119.0))
+    assert not job_progress.starts_by_itself(RunCost(seconds=121.0))
+    assert job_progress.too_much(RunCost(seconds=121.0)) == ""

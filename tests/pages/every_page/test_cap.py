@@ -8,9 +8,9 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.looking import file_of
+from tests.pages.looking import go_to
 
-LEDGER = "pages/use/ledger/page.py"
+LEDGER = "ledger"
 SHORT = {"repetitions": "2"}
 # Smaller than what any page asks for at first.
 SMALL = 0.05
@@ -49,7 +49,7 @@ def button(at: AppTest, label: str):
 
 
 def set_cap(at: AppTest, epsilon: float, delta: float = 0.01) -> AppTest:
-    at.switch_page(LEDGER).run()
+    go_to(at, LEDGER).run()
     at.select_slider(key="cap_epsilon").set_value(epsilon)
     at.select_slider(key="cap_delta").set_value(delta).run()
     button(at, "Set it").click().run()
@@ -58,7 +58,7 @@ def set_cap(at: AppTest, epsilon: float, delta: float = 0.01) -> AppTest:
 
 
 def visit(at: AppTest, page: str) -> AppTest:
-    at.switch_page(file_of(page)).run()
+    go_to(at, page).run()
     assert not at.exception
     return at
 

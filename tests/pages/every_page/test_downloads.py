@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from streamlit.runtime.media_file_manager import MediaFileManager
 
-from pages.presenting.pins import Pin, from_file
-from pages.sidebar.navigation import PAGES
+from pages.shell.navigation import PAGES
+from pages.shell.presenting import Pin, from_file
 from tests.pages.looking import opened
 
 FEW = {"repetitions": "1", "class_draws": "2", "audit_trials_flawed": "1000"}
@@ -52,7 +52,7 @@ def test_a_deck_is_saved_with_its_pins(open_page, deferred):
 def test_no_download_asks_for_a_session(place, tmp_path, monkeypatch, deferred, caplog):
     """Streamlit has none where it makes them, gives nothing in its place, and says so in a log."""
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    at = opened(place.path.removeprefix("pages/").removesuffix(".py"), **FEW)
+    at = opened(f"{place.section.lower()}/{place.name}/page", **FEW)
     at.session_state["_deck"] = list(PINS)
     if place.name == "deck":
         at.run()

@@ -13,13 +13,10 @@ import pytest
 from dpcore.data.catalog import CATALOG
 from dpcore.experiments.audit.attack import cases_by_family, slug_of
 from dpcore.experiments.cca.views import SYNTHETIC
-from pages.learn.audit import panels as audit_panels
-from pages.parameters.kinds import Number, OneOf, Switch
-from pages.parameters.sidebar import DEFAULTS
-from pages.parameters.table import DECLARED, parameters
-from pages.parameters.words import EVERYBODY
-from pages.sidebar.navigation import PAGES
-from pages.widgets import watched_job
+from pages.learn import audit as audit_panels
+from pages.shell.navigation import PAGES
+from pages.shell.parameters import DECLARED, DEFAULTS, EVERYBODY, Number, OneOf, Switch, parameters
+from pages.widgets import job_progress
 from tests.pages.looking import assert_whole, leave
 
 EVERYTHING = "DPCORE_EVERY_SETTING" in os.environ
@@ -58,7 +55,7 @@ LARGEST_K = {entry.name: min(entry.n_features, 100) for entry in CATALOG.values(
 
 @pytest.fixture(autouse=True)
 def in_the_foreground(monkeypatch):
-    monkeypatch.setattr(watched_job, "_AT_ONCE", 0)
+    monkeypatch.setattr(job_progress, "_AT_ONCE", 0)
     monkeypatch.setattr(audit_panels, "_SLICE_SECONDS", 0.0)
 
 

@@ -14,12 +14,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
-from pages.learn.audit import panels as audit_panels
-from pages.parameters.kinds import Limits, Number, OneOf, Switch
-from pages.parameters.table import parameters
-from pages.sidebar.navigation import PAGES
-from pages.widgets import watched_job
-from pages.widgets.plain_text import plainly
+from pages.learn import audit as audit_panels
+from pages.shell.navigation import PAGES
+from pages.shell.parameters import Limits, Number, OneOf, Switch, parameters
+from pages.widgets import job_progress
+from pages.widgets.messages import plainly
 from tests.pages.looking import HOSTILE, assert_whole, leave, sentences
 
 EXAMPLES = int(os.environ.get("DPCORE_FUZZ_EXAMPLES", "300"))
@@ -102,7 +101,7 @@ def addresses(draw, page: str) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def only_asked(monkeypatch):
     """Nothing goes on in the background, and no attack takes longer than a look at it."""
-    monkeypatch.setattr(watched_job, "_AT_ONCE", 0)
+    monkeypatch.setattr(job_progress, "_AT_ONCE", 0)
     monkeypatch.setattr(audit_panels, "_SLICE_SECONDS", 0.0)
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dpcore.privacy import ASSUMED, STATED
-from pages.sidebar.navigation import PAGES
+from pages.shell.navigation import PAGES
 
 ANCHORS = {each.anchor for each in (*STATED.values(), *ASSUMED.values())}
 # Where nothing private is shown: the way in, the books, theorems, and an attack on a claim.
@@ -26,7 +26,7 @@ def own_cache(monkeypatch, tmp_path):
 def test_the_card_is_there_and_its_links_lead_somewhere(open_page, name):
     # On data that come with the lab, and few draws.
     figure = {"reproduce_panel_0": "fig1-a: Synthetic (DPdisPCA)"} if name == "reproduce" else {}
-    at = open_page(PAGES[name].path.removeprefix("pages/").removesuffix(".py"),
+    at = open_page(f"{PAGES[name].section.lower()}/{name}",
                    repetitions="2", components="2", **figure)  # fmt: skip
     assert not at.exception
     written = [element.value for element in at.markdown]

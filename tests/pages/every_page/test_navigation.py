@@ -6,8 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from pages.sidebar.navigation import MOVED, PAGES, WEBSITE, page_of, place_at
-from pages.stories.lessons import STORIES
+from pages.shell.lessons import STORIES
+from pages.shell.navigation import MOVED, PAGES, WEBSITE, page_of, place_at
 from tests.pages.looking import APP, opened, texts
 
 

@@ -7,9 +7,9 @@ import streamlit as st
 
 from dpcore.data.readers.insurance import INSURANCE_FILES
 from dpcore.experiments.engine.result_store import Store
-from pages.sidebar.navigation import PAGES
+from pages.shell.navigation import PAGES
 
-FILES = sorted(place.path.removeprefix("pages/").removesuffix(".py") for place in PAGES.values())
+FILES = sorted(f"{place.section.lower()}/{place.name}/page" for place in PAGES.values())
 
 
 @pytest.mark.parametrize("path", FILES)

@@ -6,13 +6,13 @@ import pytest
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.testing.v1 import AppTest
 
-from pages.sidebar.parts import FOLLOWS_EPSILON
+from pages.shell.fragments import FOLLOWS_EPSILON
 
 
 def _app() -> None:
     import streamlit as st
 
-    from pages.sidebar.parts import part
+    from pages.shell.fragments import part
 
     def draw() -> None:
         for number in range(st.session_state.get("number", 3)):

@@ -33,8 +33,8 @@ from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs, of_pipeline
 from dpcore.experiments.ledger.pca_charges import joined, of_rows, of_run
 from dpcore.streams import Purpose
-from pages.server import family_cache, learning_cache, result_cache
-from pages.sidebar.navigation import PAGES
+from pages.server import caches, family_caches
+from pages.shell.navigation import PAGES
 
 NOISE = {
     Purpose.SITE_NOISE,
@@ -50,7 +50,7 @@ CURVES, CHAINS = "Curves beside the result", "Traces of PPCA's chains"
 
 def of_subspaces(found, spec, repetition=0) -> list[Charge]:
     guarantees = {key: subspace.guarantee for key, subspace in found.items()}
-    people = result_cache.problem(spec.problem_key()).n_samples
+    people = caches.problem_of(spec.problem_key()).n_samples
     return numbered(of_run(spec, guarantees, people, 1), {repetition})
 
 
@@ -59,12 +59,12 @@ def numbered(charges: list[Charge], numbers: set[int]) -> list[Charge]:
 
 
 def of_walk(found, spec, site) -> list[Charge]:
-    return of_subspaces(result_cache.subspaces(spec), spec)
+    return of_subspaces(caches.subspaces(spec), spec)
 
 
 def of_found(found, spec, protocol) -> list[Charge]:
     guarantees = {protocol: found[0][0].guarantee}
-    people = int(family_cache.cca_problem(spec).moments.n_samples.sum())
+    people = int(family_caches.cca_problem(spec).moments.n_samples.sum())
     return of_pairs(spec.source, spec, guarantees, people, spec.repetitions)
 
 
@@ -73,7 +73,7 @@ def of_learnt(found, specs, **_) -> list[Charge]:
         charge
         for spec in map(canonical, specs)
         for charge in of_pipeline(
-            spec, promised_stages(spec, learning_cache.problem(spec.key())), spec.repetitions
+            spec, promised_stages(spec, family_caches.problem(spec.key())), spec.repetitions
         )
     ]
 
@@ -88,20 +88,18 @@ def of_batch(found, spec) -> list[Charge]:
 
 # What each function hands over that has to be paid.
 RESULTS: dict[str, Callable[..., list[Charge]]] = {
-    "result_cache.rows": lambda found, spec: of_rows(found),
-    "result_cache.first_rows": lambda found, spec: of_rows(found[0]),
-    "result_cache.subspaces": of_subspaces,
+    "caches.rows": lambda found, spec: of_rows(found),
+    "caches.first_rows": lambda found, spec: of_rows(found[0]),
+    "caches.subspaces": of_subspaces,
     # What releases say of themselves is made of what they are.
-    "result_cache.self_assessed": lambda found, spec: of_subspaces(
-        result_cache.subspaces(spec), spec
-    ),
-    "frames_cache.frame": lambda found, *_: of_rows(found.rows),
-    "family_cache.steps": of_walk,
-    "family_cache.central_rows": lambda found, specs, **_: of_rows(found),
-    "family_cache.batch": of_batch,
-    "family_cache.found_pairs": of_found,
-    "learning_cache.rows": of_learnt,
-    "learning_cache.outcome": of_outcome,
+    "caches.self_assessed": lambda found, spec: of_subspaces(caches.subspaces(spec), spec),
+    "caches.frame": lambda found, *_: of_rows(found.rows),
+    "family_caches.steps": of_walk,
+    "family_caches.central_rows": lambda found, specs, **_: of_rows(found),
+    "family_caches.batch": of_batch,
+    "family_caches.found_pairs": of_found,
+    "family_caches.rows": of_learnt,
+    "family_caches.outcome": of_outcome,
 }
 
 
@@ -130,51 +128,52 @@ def of_curves(job, name, sweeps) -> list[str]:
 
 # What each hands over that nobody asked for: whose data, and as what it has to be entered.
 BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
-    "result_cache.finished_rows": (CURVES, of_cells),
-    "frames_cache.finished": (CURVES, of_frames),
-    "frames_cache.rounds": (CURVES, of_rounds),
-    "visitors_jobs.live": (CURVES, of_curves),
-    "learning_cache.errors_of": (
+    "caches.finished_rows": (CURVES, of_cells),
+    "caches.finished": (CURVES, of_frames),
+    "caches.rounds": (CURVES, of_rounds),
+    "background_jobs.live": (CURVES, of_curves),
+    "family_caches.errors_of": (
         CURVES,
         lambda found, identity, *_: [
             "the typed numbers" if identity[0] == "typed" else identity[0]
         ],
     ),
-    "family_cache.panel_states": (
+    "family_caches.panel_states": (
         CURVES,
         lambda states: [state.figure.base.dataset for state in states if state.draws],
     ),
-    "family_cache.chains": (CHAINS, lambda found, spec, *_: [spec.dataset]),
+    "family_caches.chains": (CHAINS, lambda found, spec, *_: [spec.dataset]),
 }
 # Rows of these arrive while one looks, and are paid as they come.
 FOLLOWED = {
-    "visitors_jobs.find": lambda job: job.rows_so_far()[0],
-    "visitors_jobs.find_sweeps": lambda job: job.view.rows_so_far()[0],
+    "background_jobs.find": lambda job: job.rows_so_far()[0],
+    "background_jobs.find_sweeps": lambda job: job.view.rows_so_far()[0],
 }
 # No row of any data set, or nothing but what is exact and carries its badge.
 FREE = {
-    "result_cache.one_blas_thread", "result_cache.visitor",
-    "result_cache.prepared", "result_cache.problem", "result_cache.feature_names",
-    "result_cache.statement", "result_cache.shown", "result_cache.dataset_statuses",
-    "result_cache.cells", "result_cache.of_one_draw", "result_cache.is_self_assessed",
-    "frames_cache.exact_pictures", "frames_cache.features_of", "frames_cache.people",
-    "frames_cache.n_pictured", "frames_cache.true_and_exact",
-    "family_cache.views", "family_cache.columns", "family_cache.cca_problem",
-    "family_cache.exact_pairs",
-    "family_cache.central_problem", "learning_cache.different",
-    "learning_cache.halves", "learning_cache.problem", "learning_cache.columns",
-    "learning_cache.column", "learning_cache.tutorial_outputs",
-    "visitors_jobs.cost_of", "visitors_jobs.goes_on", "visitors_jobs.scheduler",
-    "visitors_jobs.run_options", "visitors_jobs.forget_gone",
-    "visitors_jobs.read_ahead",
+    "caches.one_blas_thread", "caches.visitor",
+    "caches.prepared", "caches.problem_of", "caches.feature_names",
+    "caches.statement", "caches.shown", "caches.dataset_statuses",
+    "caches.cells", "caches.of_one_draw", "caches.is_self_assessed",
+    "caches.exact_pictures", "caches.features_of", "caches.people",
+    "caches.n_pictured", "caches.true_and_exact",
+    "family_caches.views", "family_caches.columns", "family_caches.cca_problem",
+    "family_caches.exact_pairs",
+    "family_caches.central_problem", "family_caches.different",
+    "family_caches.halves", "family_caches.problem", "family_caches.learning_columns",
+    "family_caches.column", "family_caches.tutorial_outputs",
+    "background_jobs.cost_of", "background_jobs.goes_on", "background_jobs.scheduler",
+    "background_jobs.run_options", "background_jobs.forget_gone",
+    "background_jobs.read_ahead",
 }  # fmt: skip
 # Compute or begin what others hand over, or cut up what they have handed over.
 INSIDE = {
-    "result_cache.waited_for", "result_cache.counted_out", "result_cache.cell_rows",
-    "result_cache.is_self_assessed",
-    "family_cache.people",
-    "learning_cache.guarantee_of", "family_cache.picture", "visitors_jobs.rows_now",
-    "visitors_jobs.start", "visitors_jobs.sweep_part", "visitors_jobs.parts_of_sweeps",
+    "caches.waited_for", "caches.counted_out", "caches.cell_rows",
+    "caches.is_self_assessed",
+    "family_caches.people",
+    "family_caches.guarantee_of", "family_caches.picture", "background_jobs.rows_now",
+    "background_jobs.rows_of", "background_jobs.start", "background_jobs.sweep_part",
+    "background_jobs.parts_of_sweeps",
 }  # fmt: skip
 
 
@@ -182,7 +181,7 @@ def public_functions() -> dict[str, object]:
     """Every function that the caches offer to pages, cached ones too."""
     found = {}
     for found_module in pkgutil.iter_modules(pages.server.__path__):
-        if not found_module.name.endswith(("_cache", "visitors_jobs")):
+        if not found_module.name.endswith(("caches", "background_jobs")):
             continue
         module = importlib.import_module(f"pages.server.{found_module.name}")
         for name, value in vars(module).items():
@@ -285,7 +284,7 @@ INVENTED = {"audit"}
 
 
 def path_of(name: str) -> str:
-    return PAGES[name].path.removeprefix("pages/").removesuffix(".py")
+    return f"{PAGES[name].section.lower()}/{name}"
 
 
 @pytest.mark.parametrize("name", list(PAGES))

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.experiments.analysis.budget_split import Best
-from pages.explore.classification.budget_split import ties_said
+from pages.explore.classification import ties_said
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.rebuilt_people import choose_people
 from dpcore.experiments.pca.self_assessed import assessed
 from dpcore.experiments.pca.sentences import percent, spread_of
-from pages.explore.play.limits_table import edited
-from pages.server import result_cache
+from pages.explore.play.page import edited
+from pages.server import caches
 from tests.pages import looking
 
 
@@ -95,7 +95,7 @@ def test_frames_fill_in_over_runs_and_then_rest():
 
 
 def test_an_answer_from_the_first_draws_says_so_and_has_them_all_a_moment_later(monkeypatch):
-    monkeypatch.setattr(result_cache, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(caches, "_FIRST_SECONDS", 0.0)
     at = opened(repetitions="3", seed="79")
     (bar,) = (element.proto for element in at.get("progress") if "so far" in element.proto.text)
     assert bar.text == "From 1 of 3 draws so far" and bar.value == 33
@@ -113,7 +113,7 @@ def test_what_is_dragged_is_what_is_shown_there():
     for epsilon in (0.001, 2.0, 50.0):
         at.select_slider(key="epsilon").set_value(epsilon).run()
         spec = at.session_state["_selection"].spec
-        rows = result_cache.rows(spec)
+        rows = caches.rows(spec)
         there = dragged[epsilon]
         assert there == frame_of(at, epsilon)
         for key, draws in there["energies"].items():
@@ -128,13 +128,13 @@ def test_people_are_rebuilt_from_released_components_about_the_released_mean(mon
     while handed_over(at)["count"]:
         at.run()
     spec = at.session_state["_selection"].spec
-    prepared = result_cache.prepared(*spec.problem_key().data)
+    prepared = caches.prepared(*spec.problem_key().data)
     for run in people_of(at):
         levels = np.frombuffer(b64decode(run["levels"]), np.uint8).reshape(-1, 10, 64)
         assert run["epsilons"] == list(EPSILONS) and len(levels) == len(EPSILONS)
         for epsilon, drawn in zip(run["epsilons"], levels, strict=True):
             at_epsilon = replace(spec, epsilon=epsilon)
-            released = result_cache.subspaces(at_epsilon, run["run"])["dpdis"]
+            released = caches.subspaces(at_epsilon, run["run"])["dpdis"]
             chosen = choose_people(prepared.labels, prepared.n_samples)
             rows, m, v = prepared.X[chosen], released.centre, released.components
             again = m + (rows - m) @ v.T @ v
@@ -243,14 +243,14 @@ def test_on_wide_data_the_page_stands_before_the_release_is_asked():
         return any("being asked" in caption.value for caption in at.caption)
 
     asked = at.session_state["_selection"].spec
-    assert is_asked() and not result_cache.is_self_assessed(asked)
-    result_cache.self_assessed(asked)
+    assert is_asked() and not caches.is_self_assessed(asked)
+    caches.self_assessed(asked)
     at.run()
     assert not is_asked() and "says of itself" in words(at)
     at.select_slider(key="epsilon").set_value(0.5).run()
     assert is_asked() and "says of itself" in words(at)
     moved = at.session_state["_selection"].spec
-    assert moved != asked and not result_cache.is_self_assessed(moved)
+    assert moved != asked and not caches.is_self_assessed(moved)
 
 
 def test_a_release_that_cannot_tell_how_good_it_is_says_why():
@@ -363,7 +363,7 @@ def test_eigen_images_fall_in_the_browser_from_runs_of_their_own():
         at.run()
     spec = replace(at.session_state["_selection"].spec, protocols=("dpdis",), repetitions=1)
     for frame in data["frames"]:
-        (row,) = result_cache.rows(replace(spec, epsilon=frame["epsilon"]))
+        (row,) = caches.rows(replace(spec, epsilon=frame["epsilon"]))
         assert frame["kept"] == percent(row["energy_ratio"])
     assert len(data["frames"]) == len(data["epsilons"])
     assert "one knows again" in words(at)

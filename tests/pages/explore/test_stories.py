@@ -17,11 +17,10 @@ from dpcore.data import list_datasets
 from dpcore.experiments.pca.runs import run_repetitions
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_sigma
-from pages.parameters.sidebar import SIDEBAR
-from pages.server import result_cache
-from pages.stories.findings import Difference, Finding
-from pages.stories.lessons import STORIES, Story, judged
-from pages.stories.telling import spec_of
+from pages.server import caches
+from pages.shell.lessons import STORIES, Difference, Finding, Story, judged
+from pages.shell.parameters import SIDEBAR
+from pages.shell.story_card import spec_of
 from tests.pages import looking
 
 DOCUMENT = looking.APP.parent / "docs" / "teaching.md"
@@ -31,7 +30,7 @@ each_story = pytest.mark.parametrize("name", STORIES)
 @pytest.fixture(autouse=True)
 def no_data_files(monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    monkeypatch.setattr(result_cache, "dataset_statuses", list_datasets)
+    monkeypatch.setattr(caches, "dataset_statuses", list_datasets)
 
 
 def opened(page: str = "explore/play", **query: str) -> AppTest:
@@ -72,7 +71,7 @@ def rows_at(story: Story, seed: int):
 
 @cache
 def drawn(spec: RunSpec):
-    alone, problem = replace(spec, repetitions=1), result_cache.problems(spec.problem_key())
+    alone, problem = replace(spec, repetitions=1), caches.problems(spec.problem_key())
     draws = (run_repetitions([alone], problem, draw)[0] for draw in range(spec.repetitions))
     return [row for rows in draws for row in rows]
 

@@ -11,18 +11,20 @@ from streamlit.testing.v1 import AppTest
 from dpcore.command_line.sweep import parse_vary
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca.spec import RunSpec
-from pages.explore.tradeoffs.axes import AXES
-from pages.explore.tradeoffs.sweep_controls import command_of
-from pages.server import result_cache, visitors_jobs
-from pages.server.background_jobs import Progress, View
-from pages.server.job_queue import Jobs
-from pages.server.visitors_jobs import (
+from pages.server import background_jobs, caches
+from pages.server.background_jobs import (
     SWEEPS,
+    Jobs,
+    Progress,
     SweepProgress,
     SweepsView,
+    View,
     find_sweeps,
     parts_of_sweeps,
 )
+from pages.shell.parameters import AXES
+from pages.widgets.job_progress import command_of
+from tests.pages.looking import go_to
 
 
 @pytest.fixture
@@ -72,8 +74,8 @@ def test_a_sweep_runs_to_its_end_and_is_there_on_coming_back(open_page):
     assert "epsilon=0.1,1,10" in command and "--calibration analytic" in command
     next(each for each in at.select_slider if each.key == "epsilon").set_value(0.1).run()
     assert "at **ε = 10**" in texts(at)
-    at.switch_page("pages/learn/stories.py").run()
-    at.switch_page("pages/explore/tradeoffs/page.py").run()
+    go_to(at, "stories").run()
+    go_to(at, "tradeoffs").run()
     assert not at.exception
     assert "at **ε = 10**" in texts(at)
 
@@ -87,7 +89,7 @@ def test_what_stood_stays_until_half_of_its_successor_is_there(open_page, monkey
     assert [error.value for error in at.error] and not at.exception
     assert [(trace.get("name"), trace.get("y")) for trace in traces(at)] == before
     # Another sweep, of which nothing has arrived.
-    monkeypatch.setattr("pages.server.visitors_jobs.run_sweep", lambda *_, **__: iter(()))
+    monkeypatch.setattr("pages.server.background_jobs.run_sweep", lambda *_, **__: iter(()))
     monkeypatch.setattr(View, "progress", lambda self: Progress({}, "running"))
     at.text_input(key="tradeoffs_values_epsilon").set_value("2, 20").run()
     assert not at.exception and not at.error
@@ -131,11 +133,11 @@ def test_absent_data_says_how_to_get_them(open_page):
 @pytest.fixture
 def run_sweeps(monkeypatch):
     """run_sweeps(*sweeps) -> their view, for a visitor of a server of its own."""
-    monkeypatch.setattr(visitors_jobs, "JOBS", Jobs(2))
-    monkeypatch.setattr(result_cache, "visitor", lambda: "me")
+    monkeypatch.setattr(background_jobs, "JOBS", Jobs(2))
+    monkeypatch.setattr(caches, "visitor", lambda: "me")
 
     def start(*sweeps: Sweep) -> SweepsView:
-        visitors_jobs.start(SWEEPS, sweeps, lambda: parts_of_sweeps(sweeps))
+        background_jobs.start(SWEEPS, sweeps, lambda: parts_of_sweeps(sweeps))
         return find_sweeps(sweeps)
 
     return start
@@ -206,7 +208,7 @@ def test_too_many_settings_are_one_sentence(open_page):
 def test_the_servers_cluster_is_asked_when_it_has_one(run_sweeps, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "pages.server.visitors_jobs.run_sweep",
+        "pages.server.background_jobs.run_sweep",
         lambda sweep, **options: asked.append(options["scheduler"]) or iter(()),
     )
     monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://scheduler:8786")

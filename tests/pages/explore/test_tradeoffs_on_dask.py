@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.experiments.engine.sweep import collect
-from pages.server import visitors_jobs
+from pages.server import background_jobs
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
 
@@ -55,11 +55,11 @@ def numbers(rows):
 
 
 @pytest.fixture
-def found(monkeypatch) -> list[visitors_jobs.SweepsView]:
+def found(monkeypatch) -> list[background_jobs.SweepsView]:
     """What the page looked at."""
-    views, find = [], visitors_jobs.find_sweeps
+    views, find = [], background_jobs.find_sweeps
     monkeypatch.setattr(
-        visitors_jobs, "find_sweeps", lambda sweeps: views.append(find(sweeps)) or views[-1]
+        background_jobs, "find_sweeps", lambda sweeps: views.append(find(sweeps)) or views[-1]
     )
     return views
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.experiments.teaching.algorithm1_steps import STEPS
-from pages.parameters.learn import STEP_TITLES
+from pages.shell.parameters import STEP_TITLES
 
 
 def heading(at) -> str:

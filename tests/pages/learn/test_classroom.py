@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.classroom.rooms import ROOMS
+from pages.learn.classroom.rooms import ROOMS
 from tests.pages.looking import HOSTILE, assert_whole
 
 PAGE = "learn/classroom"

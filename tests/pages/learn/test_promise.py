@@ -10,14 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from dpcore.experiments.teaching.adversary_test import promise, rounds_of_game
-from dpcore.privacy import (
-    ASSUMED,
-    STATED,
-    PrivacyBudget,
-    best_guess,
-    gaussian_mu,
-    guarantee_mu,
-)
+from dpcore.privacy import ASSUMED, STATED, PrivacyBudget, best_guess, gaussian_mu, guarantee_mu
 from dpcore.privacy.meaning import gaussian_exceedance
 
 

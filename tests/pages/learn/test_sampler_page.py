@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.experiments.central.chain_runs import MAX_R_HAT, MIN_ESS, WatchedChains
-from pages.learn.sampler.chain_panels import stops
+from pages.explore.central import stops
 
 
 def spoken(at) -> str:

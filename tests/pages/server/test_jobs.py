@@ -13,10 +13,15 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.problem import Problems
 from dpcore.experiments.pca.spec import RunSpec
-from pages.server import background_jobs, job_queue
-from pages.server.background_jobs import Parts, ShouldStop
-from pages.server.job_queue import MOST_OF_A_VISITOR, Jobs
-from pages.server.visitors_jobs import ReadingAhead, parts_of_sweeps
+from pages.server import background_jobs
+from pages.server.background_jobs import (
+    MOST_OF_A_VISITOR,
+    Jobs,
+    Parts,
+    ReadingAhead,
+    ShouldStop,
+    parts_of_sweeps,
+)
 
 LONG = Sweep(RunSpec(repetitions=5000), (("epsilon", (0.1, 1.0)),))
 
@@ -158,14 +163,14 @@ def test_runs_that_ended_push_out_no_run_that_goes_on(jobs, monkeypatch):
     long = Work()
     view = jobs.start("me", "long", long.parts)
     step = 0.8
-    for number in range(6 * job_queue._MOST_ENDED):
+    for number in range(6 * background_jobs._MOST_ENDED):
         jobs._clock.now += step  # the long one is looked at no more; nobody waits for its place
         short = Work()
         short.end()
         other = jobs.start("you", number, short.parts)
         wait_until(lambda other=other: other.progress().state == "finished")
     assert jobs.find("me", "long") is not None and view.progress().state == "running"
-    assert len(jobs._jobs) <= job_queue._MOST_ENDED + job_queue._KEPT_SECONDS / step + 2
+    assert len(jobs._jobs) <= background_jobs._MOST_ENDED + background_jobs._KEPT_SECONDS / step + 2
 
 
 def test_a_long_run_that_just_ended_outlives_short_ones_that_began_later(jobs, clock, monkeypatch):
@@ -173,7 +178,7 @@ def test_a_long_run_that_just_ended_outlives_short_ones_that_began_later(jobs, c
     monkeypatch.setattr(jobs, "_places", 2)
     long = Work()
     view = jobs.start("me", "long", long.parts)
-    for number in range(2 * job_queue._MOST_ENDED):
+    for number in range(2 * background_jobs._MOST_ENDED):
         clock.now += 1
         view.progress()
         short = Work()
@@ -182,7 +187,7 @@ def test_a_long_run_that_just_ended_outlives_short_ones_that_began_later(jobs, c
         wait_until(lambda other=other: other.progress().state == "finished")
     long.end()
     wait_until(lambda: state(jobs, "long") == "finished")
-    clock.now += job_queue._KEPT_SECONDS + 1
+    clock.now += background_jobs._KEPT_SECONDS + 1
     last = Work()
     last.end()
     jobs.start("you", "last", last.parts)
@@ -263,7 +268,7 @@ def test_a_visitor_has_a_few_runs_at_once_and_is_told(jobs):
 
 
 def test_the_server_has_many_runs_at_once_and_the_unseen_go_first(jobs, clock, monkeypatch):
-    monkeypatch.setattr(job_queue, "MOST_GOING_ON", 2)
+    monkeypatch.setattr(background_jobs, "MOST_GOING_ON", 2)
     jobs.start("gone", "left", Work().parts)
     wait_until(lambda: state(jobs, "left") == "running")
     clock.now += 6
@@ -336,7 +341,7 @@ def test_the_first_rows_end_the_wait_for_them_and_so_does_a_failure():
 
 def test_jobs_need_no_page_and_no_streamlit():
     """Streamlit's own caches can be emptied by any visitor, for everybody."""
-    names = vars(background_jobs) | vars(job_queue)
+    names = vars(background_jobs) | vars(background_jobs)
     assert not [name for name, value in names.items() if "streamlit" in repr(value)]
 
 

@@ -11,7 +11,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 
 from dpcore.experiments.pca.spec import RunSpec
-from pages.server import page_lock, result_cache, spare_time
+from pages.server import caches, turns
 
 LET_GO = WidgetStates()
 LET_GO.widgets.add(id="slider", json_trigger_value="[0.1]")
@@ -24,7 +24,7 @@ def visitor(monkeypatch) -> ScriptRequests:
     """What the one whose page it is asks for while the page is drawn."""
     requests = ScriptRequests()
     context = SimpleNamespace(script_requests=requests)
-    monkeypatch.setattr(spare_time, "get_script_run_ctx", lambda **_: context)
+    monkeypatch.setattr(turns, "get_script_run_ctx", lambda **_: context)
     return requests
 
 
@@ -37,14 +37,14 @@ class LongDraw:
         self.given_up = False
 
     def __call__(self, _: int) -> None:
-        ask = spare_time.checkpoint()
+        ask = turns.checkpoint()
         self.when_begun()
         try:
             until = time.monotonic() + 30
             while not self.may_end.is_set() and time.monotonic() < until:
                 ask()
                 time.sleep(0.001)
-        except spare_time.GivesWay:
+        except turns.GivesWay:
             self.given_up = True
             raise
         finally:
@@ -56,15 +56,15 @@ def test_a_control_moved_meanwhile_does_not_wait_for_a_draw_that_nobody_wants_an
     visitor, asked
 ):
     draw = LongDraw(when_begun=lambda: visitor.request_rerun_batch(asked))
-    spare_time.compute_for([1, 2], draw, 60.0)
+    turns.compute_for([1, 2], draw, 60.0)
     assert not draw.may_end.is_set() and draw.has_ended.wait(10) and draw.given_up
-    assert not page_lock._TURN.locked()
+    assert not turns._TURN.locked()
 
 
 def test_parts_that_ask_by_themselves_wait(visitor):
     draw = LongDraw(when_begun=lambda: visitor.request_rerun(FILLS_IN))
     threading.Timer(0.1, draw.may_end.set).start()
-    spare_time.compute_for([1], draw, 60.0)
+    turns.compute_for([1], draw, 60.0)
     assert draw.may_end.is_set() and not draw.given_up
 
 
@@ -72,12 +72,12 @@ def test_another_visitor_is_served_while_a_draw_that_was_begun_is_finished(visit
     served = threading.Event()
 
     def other():
-        with page_lock.taken():
+        with turns.taken():
             served.set()
 
     beside = threading.Thread(target=other)
     draw = LongDraw(when_begun=beside.start)
-    spare_time.compute_for([1, 2], draw, 60.0)
+    turns.compute_for([1, 2], draw, 60.0)
     assert served.wait(10) and not draw.has_ended.is_set()
     draw.may_end.set()
     beside.join(10)
@@ -86,22 +86,22 @@ def test_another_visitor_is_served_while_a_draw_that_was_begun_is_finished(visit
 
 def test_what_was_given_up_is_nobodys_and_is_drawn_again(visitor):
     cell = (RunSpec(repetitions=1, seed=4343), 0)
-    result_cache.problem(cell[0].problem_key())
+    caches.problem_of(cell[0].problem_key())
 
     def compute(cell):
         visitor.request_rerun(SLIDER)
-        ask = spare_time.checkpoint()
-        with pytest.raises(spare_time.GivesWay):
+        ask = turns.checkpoint()
+        with pytest.raises(turns.GivesWay):
             while True:
                 ask()
-        result_cache.cell_rows(cell)
+        caches.cell_rows(cell)
 
-    spare_time.compute_for([cell], compute, 60.0)
-    assert result_cache._rows.peek(*cell) is None
-    assert len(result_cache.cell_rows(cell)) == len(cell[0].protocols)
+    turns.compute_for([cell], compute, 60.0)
+    assert caches._rows.peek(*cell) is None
+    assert len(caches.cell_rows(cell)) == len(cell[0].protocols)
 
 
 def test_what_goes_wrong_is_said():
     with pytest.raises(ZeroDivisionError):
-        spare_time.compute_for([0], lambda item: 1 / item, 60.0)
-    assert not page_lock._TURN.locked()
+        turns.compute_for([0], lambda item: 1 / item, 60.0)
+    assert not turns._TURN.locked()

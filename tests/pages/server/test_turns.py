@@ -8,7 +8,7 @@ from collections import deque
 
 import pytest
 
-from pages.server import page_lock
+from pages.server import turns
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def beside():
 
 
 def waits_for_a_turn() -> None:
-    while not page_lock._waiting:
+    while not turns._waiting:
         time.sleep(0.001)
 
 
@@ -36,10 +36,10 @@ def test_one_at_a_time(beside):
     order = []
 
     def other():
-        with page_lock.taken():
+        with turns.taken():
             order.append("other")
 
-    with page_lock.taken():
+    with turns.taken():
         thread = beside(other)
         waits_for_a_turn()
         order.append("mine")
@@ -49,42 +49,42 @@ def test_one_at_a_time(beside):
 
 def test_whoever_has_the_turn_keeps_it_and_gives_it_back_once():
     """A part of a page takes it, whether it is drawn alone or with the rest."""
-    with page_lock.taken():
-        with page_lock.taken():
-            assert page_lock._ours.held
-        assert page_lock._ours.held and page_lock._TURN.locked()
-    assert not page_lock._TURN.locked()
+    with turns.taken():
+        with turns.taken():
+            assert turns._ours.held
+        assert turns._ours.held and turns._TURN.locked()
+    assert not turns._TURN.locked()
 
 
 def test_the_more_turns_are_taken_the_less_often_parts_ask(monkeypatch):
-    monkeypatch.setattr(page_lock, "_turns", deque(maxlen=100))
-    assert page_lock.unhurried(0.5) == 0.5
+    monkeypatch.setattr(turns, "_turns", deque(maxlen=100))
+    assert turns.unhurried(0.5) == 0.5
     for _ in range(3):
-        with page_lock.taken():
+        with turns.taken():
             pass
-    assert page_lock.unhurried(0.5) == 2.0
-    monkeypatch.setattr(page_lock, "_LATELY_SECONDS", 0.0)
-    assert page_lock.unhurried(0.5) == 0.5
+    assert turns.unhurried(0.5) == 2.0
+    monkeypatch.setattr(turns, "_LATELY_SECONDS", 0.0)
+    assert turns.unhurried(0.5) == 0.5
 
 
-@pytest.mark.parametrize("pause", [page_lock.give_way, page_lock.breath])
+@pytest.mark.parametrize("pause", [turns.give_way, turns.breath])
 def test_a_pause_lets_others_in_if_they_wait_and_gives_the_turn_back(beside, pause):
     done = threading.Event()
 
     def other():
-        with page_lock.taken():
+        with turns.taken():
             done.set()
 
-    with page_lock.taken():
-        if pause is page_lock.give_way:
+    with turns.taken():
+        if pause is turns.give_way:
             beside(other)
             waits_for_a_turn()
             while not done.is_set():
                 pause()
         else:
             pause()
-        assert page_lock._TURN.locked()
-    assert not page_lock._TURN.locked()
+        assert turns._TURN.locked()
+    assert not turns._TURN.locked()
 
 
 def test_while_one_waits_for_a_data_set_others_have_their_turn(beside):
@@ -92,64 +92,64 @@ def test_while_one_waits_for_a_data_set_others_have_their_turn(beside):
     done = threading.Event()
 
     def other():
-        with page_lock.taken():
-            assert page_lock._ours.held
+        with turns.taken():
+            assert turns._ours.held
             done.set()
 
-    with page_lock.taken():
-        with page_lock.others():
+    with turns.taken():
+        with turns.others():
             beside(other)
             assert done.wait(10)
-        assert page_lock._ours.held
-    assert not page_lock._TURN.locked()
+        assert turns._ours.held
+    assert not turns._TURN.locked()
 
 
 def test_a_page_that_fails_gives_its_turn_back():
-    with pytest.raises(ZeroDivisionError), page_lock.taken():
+    with pytest.raises(ZeroDivisionError), turns.taken():
         raise ZeroDivisionError
-    assert not page_lock._TURN.locked()
+    assert not turns._TURN.locked()
 
 
 def test_nobody_waits_for_long(beside, monkeypatch):
-    monkeypatch.setattr(page_lock, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(turns, "_PATIENCE_SECONDS", 0.01)
     served = threading.Event()
 
     def other():
-        with page_lock.taken():
+        with turns.taken():
             served.set()
 
-    with page_lock.taken():
+    with turns.taken():
         beside(other)
         assert served.wait(10)
-    assert not page_lock._TURN.locked()
+    assert not turns._TURN.locked()
 
 
 def test_without_a_turn_a_pause_takes_none():
-    page_lock.breath()
-    page_lock.give_way()
-    assert not page_lock._TURN.locked()
+    turns.breath()
+    turns.give_way()
+    assert not turns._TURN.locked()
 
 
 def test_a_spare_turn_is_one_that_nobody_has_or_waits_for(beside):
     def ask(found):
-        with page_lock.spare() as is_free:
+        with turns.spare() as is_free:
             found.append(is_free)
 
     found: list[bool] = []
     ask(found)
-    with page_lock.taken():
+    with turns.taken():
         ask(found)  # within a turn of our own
         beside(lambda: ask(found)).join(10)
     ask(found)
     assert found == [True, True, False, True]
-    with page_lock.spare():
-        assert not page_lock.is_wanted()
+    with turns.spare():
+        assert not turns.is_wanted()
         waiting = beside(waits_and_ends)
         waits_for_a_turn()
-        assert page_lock.is_wanted()
+        assert turns.is_wanted()
         assert waiting.is_alive()
 
 
 def waits_and_ends() -> None:
-    with page_lock.taken():
+    with turns.taken():
         pass

@@ -22,17 +22,13 @@ from dpcore.experiments.engine.sweep import RunCost
 from dpcore.experiments.pca.runs import run
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from pages.presenting.pins import Pin, from_file, reordered, to_file
-from pages.presenting.views import View
-from pages.sidebar import foot
-from pages.use.deck import running
-from pages.use.deck.asked import Asked
-from pages.use.deck.one_file import one_file
-from pages.use.deck.powerpoint import powerpoint
-from pages.use.deck.told import Told, told_of
+from pages.shell import share
+from pages.shell.presenting import Pin, View, from_file, reordered, to_file
+from pages.use.deck import page as running
+from pages.use.deck.page import Asked, Told, one_file, powerpoint, told_of
+from pages.widgets.charts import OPEN
 from pages.widgets.energy_explorer import component
-from pages.widgets.figure_tools.small_type import OPEN
-from pages.widgets.watched_job import Request
+from pages.widgets.job_progress import Request
 from tests.pages.looking import gone
 
 RUN = {"repetitions": "2", "epsilon": "2", "protocols": "DPdisPCA", "seed": "7"}
@@ -219,7 +215,7 @@ def test_whoever_stops_leaves_no_search_going_on(monkeypatch):
             self.cancelled += 1
 
     view = Going()
-    monkeypatch.setattr(running.visitors_jobs, "start", lambda *asked: view)
+    monkeypatch.setattr(running.background_jobs, "start", lambda *asked: view)
     job = Asked(Request("plan", "?", dict, RunCost()), "plan", lambda progress: "")
 
     def pressed(words: str) -> None:
@@ -262,9 +258,9 @@ def test_a_file_names_no_address_that_means_its_reader_s_own_machine(
 ):
     """HTML decks said http://127.0.0.1:8501 to a board."""
     monkeypatch.setattr(ContextProxy, "url", opened_at)
-    monkeypatch.setattr(foot.config, "get_option", lambda name: listens_at)
+    monkeypatch.setattr(share.config, "get_option", lambda name: listens_at)
     assert told_of(Pin("promise", {"epsilon": ["2"]}, "One")).link.endswith(said)
-    assert not foot.only_here(told_of(Pin("promise", {}, "One")).link)
+    assert not share.only_here(told_of(Pin("promise", {}, "One")).link)
 
 
 def test_a_caption_cannot_leave_its_place():

@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.privacy import PrivacyBudget, composed_mu, gaussian_epsilon, gaussian_mu
-from tests.pages.looking import file_of
+from tests.pages.looking import go_to
 
-LEDGER = "pages/use/ledger/page.py"
+LEDGER = "ledger"
 FEW = {"repetitions": "2"}
 
 
@@ -35,7 +35,7 @@ def button(at: AppTest, label: str):
 
 def ledger(at: AppTest, number: int = 0):
     """The ledger's table of one data set, after a visit to its page."""
-    at.switch_page(LEDGER).run()
+    go_to(at, LEDGER).run()
     assert not at.exception
     return at.dataframe[number].value
 
@@ -53,7 +53,7 @@ def gaussian_total(*epsilons: float) -> float:
 
 def test_nothing_shown_is_nothing_spent(open_page):
     at = open_page("learn/stories")
-    at.switch_page(LEDGER).run()
+    go_to(at, LEDGER).run()
     assert not at.exception
     # And what one would do about it is a link away.
     links = {each.proto.page for each in at.main.get("page_link")}
@@ -64,7 +64,7 @@ def test_an_epsilon_that_is_said_in_powers_of_ten_has_its_place_in_the_table():
     def page():
         import math
 
-        from pages.use.ledger.panels import table
+        from pages.use.ledger import table
 
         row = {"draws": 1, "released": "mean", "mechanism": "laplace", "mu": None}
         table([row | {"epsilon": 1.7049e-4, "total_epsilon": math.inf}])
@@ -187,7 +187,7 @@ def test_central_algorithms_pay_purely_or_not(open_page):
 
 def test_pairs_are_paid_by_the_people_the_playground_is_about(open_page):
     at = open_page("explore/play", **FEW, protocols="Pooled, trusted", sites="1")
-    at.switch_page("pages/explore/cca/page.py").run()
+    go_to(at, "cca").run()
     assert not at.exception
     assert "Shown so far of Digits 8 × 8: 4 releases" in total(at)
     table = ledger(at)
@@ -199,11 +199,11 @@ def test_going_back_and_forth_adds_nothing(open_page):
     pages = ("explore/statistics", "explore/classification", "explore/central", "explore/cca")
     at = open_page("explore/play", **FEW)
     for page in pages:
-        at.switch_page(file_of(page)).run()
+        go_to(at, page).run()
     first = ledger(at)
     everything = spent(at)
     for page in reversed(pages):
-        at.switch_page(file_of(page)).run()
+        go_to(at, page).run()
         assert not at.exception
     assert ledger(at).equals(first)
     assert spent(at) == everything
@@ -220,14 +220,14 @@ def until(at: AppTest, is_over) -> AppTest:
 
 def test_a_sweep_is_paid_also_by_somebody_who_does_not_wait_for_it(open_page):
     at = open_page("explore/tradeoffs", **FEW, tradeoffs_values_epsilon="0.5, 1, 2")
-    at.switch_page(LEDGER).run()
+    go_to(at, LEDGER).run()
     until(at, lambda at: at.dataframe and at.dataframe[0].value["draws"].sum() == 18)
     table = at.dataframe[0].value
     # On so many lines as looks it arrived in.
     assert table.groupby("epsilon")["draws"].sum().to_dict() == {0.5: 6, 1: 6, 2: 6}
     everything = spent(at)
     # The Playground at the middle value shows draws of the sweep.
-    at.switch_page("pages/explore/play/page.py").run()
+    go_to(at, "play").run()
     ledger(at)
     assert spent(at) == everything
 
@@ -236,7 +236,7 @@ def test_a_search_is_paid_and_messages_of_one_noise_once(open_page):
     at = open_page("explore/bytes", **FEW)
     until(at, lambda at: not any(b.label == "Stop" for b in at.button))
     assert "Shown so far of Digits 8 × 8: 2 releases" in total(at)
-    at.switch_page("pages/use/plan/page.py").run()
+    go_to(at, "plan").run()
     until(at, lambda at: not any(b.label == "Stop" for b in at.button))
     assert not at.exception
     # Every epsilon of the search is another noise, and so is every number of people of the map.
@@ -248,7 +248,7 @@ def test_a_search_is_paid_and_messages_of_one_noise_once(open_page):
 def test_a_published_figure_is_paid_on_its_own_data(open_page):
     at = open_page("use/reproduce_2012")
     button(at, "Run").click().run()
-    at.switch_page(LEDGER).run()
+    go_to(at, LEDGER).run()
     until(at, lambda at: at.dataframe and at.dataframe[0].value["draws"].sum() == 9 * 2 * 20)
     assert any("Synthetic (2012 paper)" in m.value for m in at.markdown)
     assert set(at.dataframe[0].value["seen_as"]) == {"PPCA", "MOD-SuLQ"}
@@ -257,15 +257,15 @@ def test_a_published_figure_is_paid_on_its_own_data(open_page):
 def test_demonstrations_are_not_entered(open_page):
     at = open_page("learn/promise")
     for page in ("learn/audit", "learn/tutorials", "explore/sample_complexity", "learn/stories"):
-        at.switch_page(file_of(page)).run()
-    at.switch_page(LEDGER).run()
+        go_to(at, page).run()
+    go_to(at, LEDGER).run()
     assert not at.dataframe
     assert any("Nothing private has been shown" in m.value for m in at.markdown)
 
 
 def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
     at = open_page("explore/play", preparation="published")
-    at.switch_page("pages/explore/eigen_images/page.py").run()
+    go_to(at, "eigen_images").run()
     table = ledger(at)
     said = "\n".join(m.value for m in at.markdown)
     assert "is what a plan of exactly these" in said
@@ -281,13 +281,13 @@ def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
 def test_forgetting_empties_the_books_of_one_data_set_whatever_is_in_them(open_page):
     at = open_page("explore/statistics")
     for page in ("explore/classification", "explore/central", "explore/cca"):
-        at.switch_page(file_of(page)).run()
+        go_to(at, page).run()
     at.button_group(key="cca_cut").set_value("left and right").run()
-    at.switch_page("pages/explore/statistics/page.py").run()
+    go_to(at, "statistics").run()
     at.button_group(key="stat_source").set_value("typed").run()
     ledger(at)
     assert len(at.dataframe) == 2
     button(at, "Forget everything shown of Digits").click().run()
     assert len(at.dataframe) == 1
-    at.switch_page("pages/explore/statistics/page.py").run()
+    go_to(at, "statistics").run()
     assert "Shown so far of the typed numbers: 1 release." in total(at)

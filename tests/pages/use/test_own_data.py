@@ -15,10 +15,10 @@ from dpcore.experiments.cca.spec import CcaProblem
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.releases import Project
 from dpcore.releases.verification import verify
-from pages.server import visitors_jobs
-from pages.sidebar import own_table
-from pages.use.own_data import planning
-from pages.use.release.released import zipped
+from pages.server import background_jobs
+from pages.shell import own_table
+from pages.use import own_data
+from pages.use.release import zipped
 from tests.pages.looking import Opener, alive, gone, sentences, texts
 
 PAGE, RELEASE = "use/own_data", "use/release"
@@ -188,12 +188,12 @@ def test_it_is_gone_with_its_session(open_page):
     at = gone(brought(open_page, "SECRET"), "explore/play")
     table: weakref.ref[HeldTable] = weakref.ref(own_of(at).held)
     rows = weakref.ref(table().dataset.X.base)
-    visitors_jobs.start("x", own_of(at).held.name, dict)
+    background_jobs.start("x", own_of(at).held.name, dict)
     del at
     gc.collect()
-    visitors_jobs.forget_gone()
+    background_jobs.forget_gone()
     assert table() is None and rows() is None
-    assert not any(held_name(key) for key in visitors_jobs.JOBS._jobs)
+    assert not any(held_name(key) for key in background_jobs.JOBS._jobs)
 
 
 def test_pages_split_people_as_the_tables_own_column_does(open_page):
@@ -296,7 +296,7 @@ def test_a_dictionary_of_another_table_changes_nothing(open_page):
 
 
 def test_a_plan_needs_a_dictionary_alone(open_page, monkeypatch):
-    monkeypatch.setattr(planning, "EPSILONS", (0.1, 10.0))
+    monkeypatch.setattr(own_data, "EPSILONS", (0.1, 10.0))
     at = open_page(PAGE)
     at.session_state["plan"] = True
     at.run()

@@ -16,9 +16,8 @@ from dpcore.experiments.analysis.cheapest_way import recommend
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import describe
-from pages.use.plan import panels
-from pages.use.plan.panels import how_sure
-from pages.use.plan.question import question_of
+from pages.use.plan import page as plan
+from pages.use.plan.page import how_sure, question_of
 
 
 @pytest.fixture
@@ -131,8 +130,8 @@ def test_larger_data_wait_to_be_asked(open_page):
 
 def test_a_summary_for_a_decision_says_what_the_page_found(open_page, few_protocols, monkeypatch):
     pages: list[str] = []
-    made = panels.summary
-    monkeypatch.setattr(panels, "summary", lambda *of: pages.append(made(*of)) or pages[-1])
+    made = plan.summary
+    monkeypatch.setattr(plan, "summary", lambda *of: pages.append(made(*of)) or pages[-1])
     finished(open_page("use/plan", **QUICK, epsilon="20", plan_target="70", seed="3"))
     spec = RunSpec(repetitions=2, components=5, intermediate_dim=20, seed=3)
     answer = find_best(spec, 0.7)

@@ -10,8 +10,8 @@ import pytest
 from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
 from dpcore.experiments.pca.spec import RunSpec
-from pages.parameters.use import REPAIRED
-from pages.use.reproduce.panel_run import as_published_rows, query_of, sweeps_of, verdicts
+from pages.shell.parameters import REPAIRED
+from pages.use.reproduce import as_published_rows, query_of, sweeps_of, verdicts
 
 TINY = PaperFigure(
     "tiny",
@@ -52,8 +52,8 @@ def test_absent_data_says_how_to_get_them(open_page):
 
 def test_a_figure_runs_through_to_its_verdicts(open_page, monkeypatch):
     monkeypatch.setattr("dpcore.experiments.papers.dpdispca_figures.FIGURES", {"tiny": TINY})
-    monkeypatch.setattr("pages.use.reproduce.panel_run.FIGURES", {"tiny": TINY})
-    monkeypatch.setattr("pages.parameters.use.FIGURES", {"tiny": TINY})
+    monkeypatch.setattr("pages.use.reproduce.FIGURES", {"tiny": TINY})
+    monkeypatch.setattr("pages.shell.parameters.FIGURES", {"tiny": TINY})
     at = open_page("use/reproduce", reproduce_repaired="true")
     next(each for each in at.button if each.label == "Run").click().run()
     for _ in range(3000):
@@ -80,8 +80,8 @@ def test_the_three_panels_together_are_judged_once_all_have_run(open_page, monke
         for seed, name in enumerate(("fig1-a", "fig1-b", "fig1-c"))
     }
     monkeypatch.setattr("dpcore.experiments.papers.dpdispca_figures.FIGURES", panels)
-    monkeypatch.setattr("pages.use.reproduce.panel_run.FIGURES", panels)
-    monkeypatch.setattr("pages.parameters.use.FIGURES", panels)
+    monkeypatch.setattr("pages.use.reproduce.FIGURES", panels)
+    monkeypatch.setattr("pages.shell.parameters.FIGURES", panels)
     at = open_page("use/reproduce")
     for name in panels:
         next(box for box in at.selectbox if box.label == "Panel").select(name).run()
@@ -103,8 +103,8 @@ def test_all_panels_are_seen_at_once(open_page, monkeypatch):
     }
     for module in (
         "dpcore.experiments.papers.dpdispca_figures",
-        "pages.parameters.use",
-        "pages.use.reproduce.panel_run",
+        "pages.shell.parameters",
+        "pages.use.reproduce",
     ):
         monkeypatch.setattr(f"{module}.FIGURES", panels)
     at = open_page("use/reproduce")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dpcore.study.demo import digits_plan
-from pages.server import studies
+from pages.use import study as studies
 
 
 @pytest.fixture(autouse=True)

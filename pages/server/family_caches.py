@@ -1,0 +1,272 @@
+"""Caches of CCA, central algorithms, classification, statistics and published panels.
+
+What the learning pages share: people, trained pipelines, rows.
+
+Keyed by names and numbers, bounded, shared by all sessions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpcore.data import load_dataset
+from dpcore.data.held_out import Halves
+from dpcore.data.two_views import TwoViewDataset
+from dpcore.experiments.cca.evaluation import (
+    FoundPairs,
+    ProjectedPeople,
+    exact_found,
+    find_pairs,
+    project_people,
+)
+from dpcore.experiments.cca.runs import CcaRow
+from dpcore.experiments.cca.spec import CcaProblem, CcaSpec, build_cca_problem
+from dpcore.experiments.cca.views import ViewSource
+from dpcore.experiments.central import runs
+from dpcore.experiments.central.chain_runs import WatchedChains, watch
+from dpcore.experiments.central.runs import Batch, CentralRow, CentralSpec
+from dpcore.experiments.engine.experiment import Row
+from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.engine.result_store import Store, cache_folder
+from dpcore.experiments.engine.sweep import Points
+from dpcore.experiments.learning.classification_promises import total_guarantee
+from dpcore.experiments.learning.classification_runs import Outcome, run_pipeline
+from dpcore.experiments.learning.classification_spec import (
+    ClassificationSpec,
+    LearningKey,
+    LearningProblem,
+    canonical,
+    local_halves,
+    local_learning_problem,
+)
+from dpcore.experiments.learning.statistic_runs import ErrorsSpec, local_values
+from dpcore.experiments.learning.statistic_spec import StatisticSpec
+from dpcore.experiments.papers import dpdispca_figures
+from dpcore.experiments.papers.dpdispca_figures import PaperFigure
+from dpcore.experiments.papers.published_points import PanelState, panel_state
+from dpcore.experiments.pca.problem import Problem
+from dpcore.experiments.pca.spec import ProblemKey, RunSpec
+from dpcore.experiments.teaching.algorithm1_steps import Walk, walk
+from dpcore.experiments.teaching.tutorials import Output, run_tutorial
+from dpcore.figures.components.images import matrix_png
+from dpcore.privacy import Guarantee
+from pages.server import background_jobs, caches
+from pages.server.caches import waited_for
+from pages.shell.parameters import PANEL_DRAWS
+
+# What pages of other families share: CCA, central algorithms, the walk, published panels.
+
+
+def views(source: ViewSource) -> TwoViewDataset:
+    return waited_for(_views, source, saying="Reading the two views …")
+
+
+def columns(dataset: str) -> tuple[str, ...]:
+    """Names of a data set's columns."""
+    return _columns(dataset)
+
+
+def cca_problem(spec: CcaSpec) -> CcaProblem:
+    views(spec.source)
+    saying = "Computing the joint second moments …"
+    return waited_for(_cca_problems, spec.problem_key(), saying=saying)
+
+
+def exact_pairs(spec: CcaSpec) -> FoundPairs:
+    return exact_found(cca_problem(spec))
+
+
+def found_pairs(spec: CcaSpec, protocol: str) -> list[tuple[FoundPairs, CcaRow]]:
+    """Every draw of one protocol, judged, with its row."""
+    cca_problem(spec)
+    alone = replace(spec, protocols=(protocol,), repetitions=1)
+    return [_found_pairs(alone, repetition) for repetition in range(spec.repetitions)]
+
+
+def people(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
+    """People along the first draw's directions of a protocol, or along the exact ones."""
+    if protocol is None:
+        return _people(spec.problem_key(), None)
+    return _people(replace(spec, protocols=(protocol,), repetitions=1), protocol)
+
+
+def _find_pairs(spec: CcaSpec, repetition: int) -> tuple[FoundPairs, CcaRow]:
+    (protocol,) = spec.protocols
+    return find_pairs(spec, _cca_problems(spec.problem_key()), protocol, repetition)
+
+
+def _project(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
+    pairs = exact_pairs(spec) if protocol is None else _found_pairs(spec, 0)[0]
+    found_in = _cca_problems(spec.problem_key())
+    return project_people(_views(spec.source), found_in, pairs, seed=spec.seed)
+
+
+_views: OnceCache[TwoViewDataset] = OnceCache(lambda source: source.load(download=False), keep=4)
+_columns: OnceCache[tuple[str, ...]] = OnceCache(
+    lambda name: load_dataset(name, download=False).feature_names, keep=8
+)
+_cca_problems: OnceCache[CcaProblem] = OnceCache(
+    lambda key: build_cca_problem(_views(key.source), key), keep=5
+)
+_found_pairs: OnceCache[tuple[FoundPairs, CcaRow]] = OnceCache(_find_pairs, keep=256)
+_people: OnceCache[ProjectedPeople] = OnceCache(_project, keep=64)
+background_jobs.PROBLEMS[CcaSpec.experiment] = _cca_problems
+
+
+def central_problem(key: ProblemKey) -> Problem:
+    saying = "Reading the data set and computing its second moment …"
+    return waited_for(_central_problems, key, saying=saying)
+
+
+def chains(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:
+    """Chains watched for so many sweeps, or until the diagnostics pass."""
+    central_problem(spec.problem_key())
+    return waited_for(_chains, spec, n_chains, n_sweeps, saying="Running the chains …")
+
+
+def batch(spec: CentralSpec) -> Batch:
+    """Rows of all draws, and the first subspace."""
+    central_problem(spec.problem_key())
+    return _batches(spec)
+
+
+def central_rows(specs: Sequence[CentralSpec]) -> list[CentralRow]:
+    """Rows of all draws of some specs, counted while one waits for them."""
+    found: list[CentralRow] = []
+    for number, spec in enumerate(specs):
+        central_problem(spec.problem_key())
+        saying = f"{number} of {len(specs)} algorithms …"
+        found += runs.central_rows(spec, waited_for(_batches, spec, saying=saying))
+    return found
+
+
+def _run_batch(spec: CentralSpec) -> Batch:
+    found = runs.run_batch(spec, _central_problems(spec.problem_key()))
+    return replace(found, subspaces=found.subspaces[:1])
+
+
+def _central_problem(key: ProblemKey) -> Problem:
+    return runs.central_problem(key, caches.problems.prepared(*key.data))
+
+
+def _watch(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:
+    problem = _central_problems(spec.problem_key())
+    return watch(spec, problem, n_chains=n_chains, n_sweeps=n_sweeps)
+
+
+_central_problems = OnceCache(_central_problem, keep=4)
+_chains = OnceCache(_watch, keep=24)
+_batches = OnceCache(_run_batch, keep=36)
+background_jobs.PROBLEMS[CentralSpec.experiment] = _central_problems
+
+
+def steps(spec: RunSpec, site: int) -> Walk:
+    """The walk through Algorithm 1, kept for whoever steps back and forth."""
+    caches.problem_of(spec.problem_key())
+    return waited_for(_walks, spec, site, saying="Running Algorithm 1 …")
+
+
+def picture(spec: RunSpec, site: int, step: int, panel: int) -> bytes:
+    """PNG of one matrix of one step."""
+    return _pictures(spec, site, step, panel)
+
+
+def _draw(spec: RunSpec, site: int, step: int, panel: int) -> bytes:
+    shown = _walks(spec, site).steps[step].panels[panel]
+    return matrix_png(shown.matrix, shown.limit)
+
+
+_walks = OnceCache(lambda spec, site: walk(spec, caches.problems(spec.problem_key()), site), keep=4)
+_pictures = OnceCache(_draw, keep=64)
+
+
+def panel_states() -> tuple[PanelState, ...]:
+    """Every published panel with the rows kept on disk, whoever computed them."""
+    folder = str(cache_folder())
+    # Runs of this visitor change the stamp; those of others are seen within a minute.
+    minute = time.monotonic() // 60
+    return tuple(
+        _states(figure, folder, (minute, *_stamp(figure)))
+        for figure in dpdispca_figures.FIGURES.values()
+    )
+
+
+def _stamp(figure: PaperFigure) -> tuple[int, ...]:
+    jobs = (
+        background_jobs.find_sweeps((figure.varied(repetitions=n).sweep,))
+        for n in PANEL_DRAWS.values()
+    )
+    return tuple(0 if job is None else job.progress().done for job in jobs)
+
+
+_states = OnceCache(lambda figure, folder, _: panel_state(figure, Store(folder)), keep=64)
+
+
+# What the learning pages share: people, trained pipelines, rows.
+
+
+def halves(name: str, preparation: str = "bounded") -> Halves:
+    return waited_for(local_halves, name, preparation, saying="Reading the data set …")
+
+
+def problem(key: LearningKey) -> LearningProblem:
+    saying = "Reading people and computing second moments …"
+    return waited_for(local_learning_problem, key, saying=saying)
+
+
+def learning_columns(name: str) -> tuple[str, ...]:
+    """Names of a data set's columns."""
+    return waited_for(_learning_columns, name, saying="Reading the data set …")
+
+
+def column(name: str, index: int) -> np.ndarray:
+    """One column of a data set, float64."""
+    return waited_for(local_values, (name, index), saying="Reading the data set …")
+
+
+def tutorial_outputs(key: str, epsilon: float) -> tuple[Output, ...]:
+    return _tutorials(key, epsilon)
+
+
+def errors_of(origin: tuple[Any, ...], spec: StatisticSpec, draws: int) -> np.ndarray:
+    """Errors of many releases of ("typed", numbers …) or (data set, column number)."""
+    asked = ErrorsSpec(spec, origin, draws)
+    (row,) = background_jobs.rows_now(Points((asked,)), keep=asked.dataset is not None)
+    return np.array(row["errors"])
+
+
+def different(specs: Iterable[ClassificationSpec]) -> Points:
+    """The different ones of some specs; settings that a pipeline does not read are one."""
+    return Points(tuple(dict.fromkeys(map(canonical, specs))))
+
+
+def rows(specs: Iterable[ClassificationSpec]) -> tuple[Row, ...]:
+    """All rows of some specs; a counting bar appears if it takes longer than a moment."""
+    points = different(specs)
+    for key in dict.fromkeys(spec.key() for spec in points.specs):
+        problem(key)
+    return background_jobs.rows_now(points)
+
+
+def outcome(spec: ClassificationSpec) -> Outcome:
+    """The first repetition of a pipeline, trained."""
+    alone = replace(canonical(spec), repetitions=1)
+    problem(alone.key())
+    return _outcomes(alone)
+
+
+def guarantee_of(spec: ClassificationSpec) -> Guarantee:
+    """What all private stages of a pipeline promise together."""
+    found = outcome(spec)
+    return _guarantees(spec, make=lambda: total_guarantee(spec, found.guarantees))
+
+
+_learning_columns = OnceCache(lambda name: load_dataset(name, download=False).feature_names, keep=8)
+_tutorials = OnceCache(run_tutorial, keep=64)
+_outcomes = OnceCache(lambda spec: run_pipeline(spec, local_learning_problem(spec.key())), keep=48)
+_guarantees: OnceCache[Guarantee] = OnceCache(None, keep=256)

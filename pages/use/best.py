@@ -1,0 +1,297 @@
+"""What is best for my ε? Every private way to the components, ranked by real runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import streamlit as st
+
+from dpcore.experiments.analysis.ranking import (
+    Ranked,
+    Trusted,
+    Way,
+    ranked,
+    ranking_points,
+    reasons_left_out,
+    ways_for,
+)
+from dpcore.experiments.analysis.recommendation import chance_ahead
+from dpcore.experiments.engine.sweep import Points
+from dpcore.experiments.ledger.pca_charges import of_plan
+from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
+from dpcore.experiments.pca.spec import RunSpec
+from dpcore.figures.tradeoffs.targets import dots_by_protocol
+from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.register import PROTOCOLS
+from pages.explore.tradeoffs import open_row
+from pages.server import background_jobs
+from pages.server.background_jobs import Progress
+from pages.shell.controls import current
+from pages.widgets import session_ledger
+from pages.widgets.charts import chart, is_dark
+from pages.widgets.downloads import take_away
+from pages.widgets.guarantee_card import promised_cards
+from pages.widgets.job_progress import Request, go_where_clicked, of_sweeps, point_clicked, watch
+from pages.widgets.messages import (
+    big_number,
+    dataset_ready,
+    errors_shown,
+    how_computed,
+    not_private,
+)
+
+# The ranking on a page: the answer, a row of dots a protocol, the table, what was left out.
+
+_CHART, _TABLE = "best_do_chart", "best_do_table"
+_SHARES = ("kept on average, %", "least, %", "most, %")
+SHARES_SHOWN = dict.fromkeys(_SHARES, st.column_config.NumberColumn(format="%.1f"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is held, and what is ranked."""
+
+    base: RunSpec
+    ways: tuple[Way, ...]
+
+    @property
+    def sweeps(self) -> tuple[Points, ...]:
+        return ranking_points(self.base, self.ways)
+
+    @property
+    def command(self) -> str:
+        """What gives the same ranking on the command line."""
+        spec, usual = self.base, RunSpec()
+        names = ("delta", "sites", "samples", "components", "intermediate_dim", "noise", "split",
+                 "truncation", "concentration", "masks", "dropped_sites", "seed")  # fmt: skip
+        options = {"dataset": spec.dataset, "epsilon": f"{spec.epsilon:g}"} | {
+            name: getattr(spec, name)
+            for name in names
+            if getattr(spec, name) != getattr(usual, name)
+        }
+        told = (f"--{name.replace('_', '-')} {value}" for name, value in options.items())
+        return f"python -m dpcore best {' '.join(told)} --repetitions {spec.repetitions}"
+
+
+def question_of(spec: RunSpec) -> Question:
+    """The sidebar's settings, but for what is ranked."""
+    ways = ways_for(spec.dataset)
+    return Question(ways[0].spec(spec), ways)
+
+
+def request_of(page: str, question: Question) -> Request:
+    """The question as a job; every way of it is charged."""
+    specs = [way.spec(question.base) for way in question.ways]
+    asked = of_sweeps(page, question.sweeps, lambda: of_plan(specs))
+    return replace(asked, question=question)
+
+
+def found_so_far(page: str, question: Question) -> tuple[Ranked, ...]:
+    """The ranking as far as it is."""
+    work = background_jobs.find(page, question)
+    return () if work is None else ranking_of(work.progress())
+
+
+def count_of(progress: Progress) -> str:
+    """How far a ranking is."""
+    events = [arrived[-1] for arrived in progress.arrived.values() if arrived]
+    if not events:
+        return "Reading the data …"
+    stage = ("A few draws of each way", "All draws", "Those that run Markov chains")[
+        len(events) - 1
+    ]
+    return f"{stage}: {events[-1].done} of {events[-1].total} draws …"
+
+
+def draw(question: Question, progress: Progress) -> None:
+    """The answer, the figure and the table of what has arrived."""
+    go_where_clicked()
+    found = ranking_of(progress)
+    if not found:
+        big_number("…", f"Running the first draws of {counted(len(question.ways), 'way')}.")
+    else:
+        _say_best(question, found)
+        _buttons(found)
+        _dots(question, found)
+        _table(found)
+        _left_out(progress)
+
+
+def ranking_of(progress: Progress) -> tuple[Ranked, ...]:
+    """The ranking of what has arrived."""
+    return ranked(row for part in progress.arrived for row in progress.rows(part))
+
+
+def _say_best(question: Question, found: tuple[Ranked, ...]) -> None:
+    best = found[0]
+    sentence = f"is kept by **{best.way.label}**, the most of {counted(len(found), 'way')}"
+    more = f"All are private from the first row, at ε = {question.base.epsilon:g} or less. "
+    more += f"Here {_must_be_trusted(best.trusted)}."
+    untrusting = _first_trusting(found, Trusted.NOBODY)
+    if untrusting is not None and untrusting is not best:
+        more += f" Without trusting anybody, **{untrusting.way.label}** keeps the most: "
+        more += f"{percent(untrusting.mean)}."
+    if len(found) > 1 and (chance := chance_ahead(best.energies, found[1].energies)) is not None:
+        more += f" Next is {found[1].way.label} with {percent(found[1].mean)}; that the first is "
+        more += f"better on average has a chance of {said_chance(chance)}, by "
+        more += f"{counted(min(len(best.rows), len(found[1].rows)), 'pair')} of draws."
+    big_number(percent(best.mean), f"{sentence}.", more)
+
+
+def said_chance(chance: float) -> str:
+    """A chance in whole percent, never called certain."""
+    if chance > 0.99:
+        return "more than 99 %"
+    return "less than 1 %" if chance < 0.01 else percent(chance)
+
+
+def _must_be_trusted(trusted: Trusted) -> str:
+    return f"{trusted} need be trusted" if trusted is Trusted.NOBODY else f"you trust {trusted}"
+
+
+def _first_trusting(found: Sequence[Ranked], trusted: Trusted) -> Ranked | None:
+    return next((each for each in found if each.trusted is trusted), None)
+
+
+def _buttons(found: tuple[Ranked, ...]) -> None:
+    """The best of each trust: a click opens it."""
+    leaders = [_first_trusting(found, trusted) for trusted in Trusted]
+    with st.container(horizontal=True):
+        for each in filter(None, leaders):
+            st.button(
+                f"Open {each.way.label}",
+                help=f"In the {'Playground' if _has_sites(each) else 'Central algorithms'}, with "
+                f"every control as it was run. Trusted: {each.trusted}.",
+                key=f"best_do_open_{each.trusted.name}",
+                on_click=open_way,
+                args=(each,),
+            )
+
+
+def open_way(each: Ranked) -> None:
+    """From a callback: every control as this way was run, on the page that has its protocol."""
+    if _has_sites(each):
+        open_row(each.rows[0], protocols=[each.protocol])
+        point_clicked()
+    else:
+        open_row(each.rows[0])
+        point_clicked("central")
+
+
+def _has_sites(each: Ranked) -> bool:
+    return PROTOCOLS[each.protocol].has_sites
+
+
+def _dots(question: Question, found: tuple[Ranked, ...]) -> None:
+    leaders = list({each.protocol: each for each in reversed(found)}.values())[::-1]
+    chart(
+        dots_by_protocol(found, found[0].rows[0]["random_ratio"], dark=is_dark()),
+        key=_CHART,
+        alt=f"Captured energy at ε = {question.base.epsilon:g}, best first: "
+        + "; ".join(f"{each.way.label}, {percent(each.mean)}" for each in leaders),
+        on_select=partial(_open_dot, found),
+        selection_mode="points",
+    )
+    st.caption(
+        "A row is a protocol, a dot one preparation and public knowledge: the large one its best, "
+        "with the spread of its draws. Click a dot to open it with every control set."
+    )
+
+
+def _open_dot(found: tuple[Ranked, ...]) -> None:
+    for point in st.session_state[_CHART].selection.points:
+        open_way(found[point["customdata"][0]])
+        return
+
+
+def _table(found: tuple[Ranked, ...]) -> None:
+    with st.expander(f"The ranking as a table: {counted(len(found), 'way')}"):
+        st.dataframe(
+            [_line(number, each) for number, each in enumerate(found, start=1)],
+            column_config=SHARES_SHOWN,
+            hide_index=True,
+            key=_TABLE,
+            on_select=partial(_open_line, found),
+            selection_mode="single-row",
+        )
+
+
+def _open_line(found: tuple[Ranked, ...]) -> None:
+    for number in st.session_state[_TABLE].selection.rows:
+        open_way(found[number])
+
+
+def shares_of(each: Ranked) -> dict[str, float]:
+    """What the draws of a way keep, as columns of a table."""
+    shares = each.mean, min(each.energies), max(each.energies)
+    return {name: 100 * share for name, share in zip(_SHARES, shares, strict=True)}
+
+
+def _line(number: int, each: Ranked) -> dict[str, object]:
+    entry, first = PROTOCOLS[each.protocol], each.rows[0]
+    return {
+        "place": number,
+        "protocol": entry.title,
+        "preparation and public knowledge": each.prepared,
+        **shares_of(each),
+        "draws": len(each.rows),
+        "trusted": str(each.trusted),
+        "bytes a site": bytes_in_words(each.bytes_per_site),
+        "rounds": each.n_rounds,
+        "exact ε": first["exact_epsilon"],
+        "δ": 0.0 if entry.kind is Kind.PURE else first["delta"],
+    }
+
+
+def _left_out(progress: Progress) -> None:
+    # Parts after the first say again what it said.
+    skipped = {str(row): row for part in progress.arrived for row in progress.skipped(part)}
+    left_out = reasons_left_out().items()
+    lines = [{"what": PROTOCOLS[key].title, "why": reason} for key, reason in left_out]
+    lines += [
+        {
+            "what": ", ".join(str(value) for key, value in row.items() if key != "skipped"),
+            "why": str(row["skipped"]),
+        }
+        for row in skipped.values()
+    ]
+    with st.expander(f"Left out, and why: {len(lines)}"):
+        st.dataframe(lines, hide_index=True)
+
+
+PAGE = "best"
+
+
+def show_best() -> None:
+    """What is best for my ε? Every private way to the components, ranked by real runs."""
+    selection = current()
+    for note in selection.notes:
+        st.warning(note)
+    if not dataset_ready(selection.dataset):
+        st.stop()
+    question = question_of(selection.spec)
+    with errors_shown():
+        watch(
+            request_of(PAGE, question),
+            selection.dataset,
+            partial(draw, question),
+            count_of,
+            is_there=lambda progress: bool(ranking_of(progress)),
+        )
+        found = found_so_far(PAGE, question)
+        leader = found[0].way if found else question.ways[0]
+        promised_cards(
+            leader.spec(question.base),
+            selection.dataset,
+            (leader.protocol,),
+            f"Of {leader.label}. Every other way promises that ε or less, to whoever its row says.",
+        )
+        session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
+        take_away(PAGE, [row for each in found for row in each.rows], commands=[question.command])
+    not_private(
+        "The 100 % line, every share and the order of ways",
+        "are measured on the rows, without any noise: what is best for a table tells of its rows.",
+    )
+    how_computed("best")
