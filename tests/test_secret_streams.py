@@ -9,13 +9,20 @@ import pytest
 from scipy import stats
 from sklearn.base import clone
 
-from dpcore import secret_streams, streams
+from dpcore import streams
 from dpcore.cca import PrivateCCA
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, ExponentialPCA, ModSulqPCA, SulqPCA
-from dpcore.secret_streams import SecretRoot, SecretStream, secret_root
 from dpcore.statistics import private_mean
-from dpcore.streams import Purpose, Repetition, root_of_release, stream
+from dpcore.streams import (
+    Purpose,
+    Repetition,
+    SecretRoot,
+    SecretStream,
+    root_of_release,
+    secret_root,
+    stream,
+)
 
 N = 20_000
 LAWS = {
@@ -144,7 +151,7 @@ def test_without_a_seed_no_noise_comes_from_a_generator_that_can_be_worked_out(
 
 def test_cca_without_a_seed_draws_from_a_secret_stream(monkeypatch):
     made = []
-    root = secret_streams.secret_root
+    root = streams.secret_root
     monkeypatch.setattr(
         "dpcore.pca.estimators.private_estimator.secret_root", lambda: made.append(1) or root()
     )

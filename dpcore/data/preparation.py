@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.arrays import BoolArray, FloatArray, IntArray
-from dpcore.blocks import mapped
+from dpcore.arrays import BoolArray, FloatArray, IntArray, mapped
 from dpcore.data.column_limits import half_diagonal
 from dpcore.data.dataset import Dataset
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, tame

@@ -19,8 +19,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpcore.arrays import FloatArray
-from dpcore.blocks import PROCESSORS
+from dpcore.arrays import PROCESSORS, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.mean_share import check_centring, with_mean_share

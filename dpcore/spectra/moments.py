@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpcore.arrays import FloatArray, IntArray
-from dpcore.blocks import mapped, row_blocks
+from dpcore.arrays import FloatArray, IntArray, mapped, row_blocks
 from dpcore.errors import ParameterError
 
 BLOCK_ROWS = 2048

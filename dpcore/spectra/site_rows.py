@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
-from dpcore.blocks import PROCESSORS, mapped, row_blocks
+from dpcore.arrays import PROCESSORS, FloatArray, IntArray, mapped, row_blocks
 from dpcore.data.row_norms import shorten
 from dpcore.spectra.moments import BLOCK_ROWS, AtSites, SiteMoments, check_sites, site_moments
 

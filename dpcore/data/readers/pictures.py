@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
-from dpcore.blocks import mapped, row_blocks
+from dpcore.arrays import FloatArray, IntArray, mapped, row_blocks
 from dpcore.data.dataset import Dataset
 from dpcore.data.official import LocalFile, OfficialFile, damaged, read_idx
 from dpcore.data.readers.bundled import pixel_names

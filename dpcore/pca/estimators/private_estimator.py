@@ -23,8 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from dpcore.errors import ParameterError, PreparationWarning, require_one_of
-from dpcore.secret_streams import secret_root
-from dpcore.streams import root_of_release
+from dpcore.streams import root_of_release, secret_root
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
