@@ -1,24 +1,53 @@
 """What is promised: budgets, Gaussian calibration and exact profile, ledger, meaning, audit."""
 
-from dpcore.privacy.budget import Adversary, Against, Guarantee, PrivacyBudget
-from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales, default_honest_sites
-from dpcore.privacy.card import EXPLANATIONS, Badge, CardRow, GuaranteeCard, describe
-from dpcore.privacy.explanations import ASSUMED, STATED, Assumption, Explained, explained
-from dpcore.privacy.filter import BeyondCap, Cap
+from dpcore.privacy.accountant import (
+    EVERYONE,
+    BeyondCap,
+    Bound,
+    Cap,
+    Ledger,
+    Release,
+    Spent,
+    odometer_epsilon,
+)
+from dpcore.privacy.budget import (
+    ASSUMED,
+    STATED,
+    Adversary,
+    Against,
+    Assumption,
+    Explained,
+    Guarantee,
+    PrivacyBudget,
+    explained,
+)
 from dpcore.privacy.gaussian import (
     CALIBRATIONS,
+    CapeScales,
+    cape_mu,
+    cape_scales,
     composed_mu,
+    default_honest_sites,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
     gaussian_sigma,
     gaussian_trade_off,
+    l2_sensitivity_of_moment_and_mean,
+    l2_sensitivity_of_second_moment,
+    l2_sensitivity_on_sphere,
+    mean_weight,
+    nuclear_sensitivity_of_moment_and_mean,
     published_sigma,
     second_moment_sigma,
 )
-from dpcore.privacy.ledger import EVERYONE, Bound, Ledger, Release, Spent
-from dpcore.privacy.meaning import (
+from dpcore.privacy.guarantee_card import (
+    EXPLANATIONS,
+    Badge,
+    CardRow,
+    GuaranteeCard,
     best_guess,
+    describe,
     exceedance_bound,
     gaussian_exceedance,
     gaussian_posterior,
@@ -31,14 +60,6 @@ from dpcore.privacy.meaning import (
     posterior_bounds,
     pure_mu,
     trade_off,
-)
-from dpcore.privacy.odometer import odometer_epsilon
-from dpcore.privacy.sensitivity import (
-    l2_sensitivity_of_moment_and_mean,
-    l2_sensitivity_of_second_moment,
-    l2_sensitivity_on_sphere,
-    mean_weight,
-    nuclear_sensitivity_of_moment_and_mean,
 )
 
 __all__ = [

@@ -1,7 +1,7 @@
 """A project folder: releases about the same people, and the ledger that limits them.
 
 The ledger is one SQLite file with a write-ahead log. Its cap is set once, when the project is
-made, and it is a filter (`dpcore.privacy.filter`): whoever decides what to release next after
+made, and it is a filter (`dpcore.privacy.accountant`): whoever decides what to release next after
 looking at earlier releases keeps the cap's epsilon and delta. A release is written down before its
 noise is drawn, and never taken back. A process that is killed in between leaves a release that is
 charged and has no folder; its name stays taken, for its noise may have been seen.
@@ -26,8 +26,8 @@ from typing import Protocol
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, Bound, Cap, PrivacyBudget, composed_mu, gaussian_epsilon
-from dpcore.privacy.card import say_delta, say_number
-from dpcore.privacy.filter import spoken_down
+from dpcore.privacy.accountant import spoken_down
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.releases.calibration import SAMPLER_SHARE, delta_of_distance, for_gaussian
 
 LEDGER = "ledger.sqlite"
@@ -81,7 +81,7 @@ class Total:
 
     There is no epsilon of those made so far among the fields. Of a plan fixed beforehand it would
     be that of mu; but each release is chosen, and the last one stopped at, after looking at the
-    others, and then only the cap holds (`dpcore.privacy.filter`).
+    others, and then only the cap holds (`dpcore.privacy.accountant`).
 
     Parameters
     ----------

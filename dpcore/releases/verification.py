@@ -25,7 +25,7 @@ from jsonschema import Draft202012Validator
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError, shortened
 from dpcore.privacy import Cap
-from dpcore.privacy.card import say_delta, say_number
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.releases.calibration import Scales, bound_of, delta_of_distance
 from dpcore.releases.certificate import (
     ASSUMPTIONS,

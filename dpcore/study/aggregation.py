@@ -20,8 +20,8 @@ from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.messages import symmetric_from
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary
-from dpcore.privacy.card import say_delta, say_number
-from dpcore.privacy.odometer import counted_epsilon
+from dpcore.privacy.accountant import counted_epsilon
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.releases.certificate import ASSUMPTIONS, READER_ALONE, relation, software, who_is_one
 from dpcore.releases.exact.integer_moments import MOST_ROWS
 from dpcore.releases.exact.integer_rows import LENGTH

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.privacy import Adversary, BeyondCap
-from dpcore.privacy.card import say_delta, say_number
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.releases.certificate import who_is_one
 from dpcore.releases.project import Project
 from dpcore.study.frames import MOMENT, SUM, Request

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from dpcore.errors import ParameterError
-from dpcore.privacy.card import say_delta, say_number
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.releases.certificate import share_in_words
 from dpcore.releases.project import Project
 from dpcore.study.frames import request_from, values_from

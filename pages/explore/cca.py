@@ -42,7 +42,7 @@ from dpcore.figures.components.charts import people_scatter
 from dpcore.figures.components.images import component_strip
 from dpcore.figures.families.cca import correlation_curves, correlation_dots, direction_bars
 from dpcore.privacy import Guarantee
-from dpcore.privacy.card import say_number
+from dpcore.privacy.guarantee_card import say_number
 from pages.server import background_jobs, caches, family_caches
 from pages.server.background_jobs import SweepProgress
 from pages.shell.controls import current

@@ -41,7 +41,7 @@ from dpcore.pca import Subspace
 from dpcore.pca.central import ppca_guarantee
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget
-from dpcore.privacy.card import say_number
+from dpcore.privacy.guarantee_card import say_number
 from pages.server import background_jobs, family_caches
 from pages.server.background_jobs import SweepProgress
 from pages.shell.controls import current, n_components_of, redraw_noise

@@ -58,7 +58,7 @@ from dpcore.figures.families.classification import (
 )
 from dpcore.figures.tradeoffs.budget_split import share_multiples, three_way_map
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy.card import say_delta, say_number
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.spectra import align_signs
 from pages.server import background_jobs, family_caches
 from pages.shell.controls import Selection, current, redraw_noise

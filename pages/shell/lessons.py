@@ -17,7 +17,7 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.ledger.account import Account
 from dpcore.experiments.ledger.pca_charges import of_rows
 from dpcore.experiments.pca.sentences import percent
-from dpcore.privacy.card import say_delta, say_number
+from dpcore.privacy.guarantee_card import say_delta, say_number
 
 # What decides a story: a number worked out from rows that were run for it, never written down.
 

@@ -14,8 +14,8 @@ from dpcore.experiments.pca.export import csv_of
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.figures.privacy.promises import running_total
 from dpcore.privacy import Cap
-from dpcore.privacy.card import one_in, round_up, say_delta, say_number
-from dpcore.privacy.filter import spoken_down
+from dpcore.privacy.accountant import spoken_down
+from dpcore.privacy.guarantee_card import one_in, round_up, say_delta, say_number
 from pages.server import caches
 from pages.shell.controls import current
 from pages.shell.navigation import PAGES, linked_page

@@ -17,7 +17,7 @@ from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
 from dpcore.figures.tradeoffs.energy import energy_curves
-from dpcore.privacy.card import say_delta
+from dpcore.privacy.guarantee_card import say_delta
 from dpcore.releases.dictionary import (
     MOST_ROWS_PER_PERSON,
     Dictionary,

@@ -25,8 +25,8 @@ from dpcore.experiments.pca.sentences import counted
 from dpcore.figures.components.charts import loading_bars, people_scatter
 from dpcore.figures.components.variances import released_variances
 from dpcore.privacy import composed_mu
-from dpcore.privacy.card import one_in, say_delta, say_number
-from dpcore.privacy.filter import spoken_down
+from dpcore.privacy.accountant import spoken_down
+from dpcore.privacy.guarantee_card import one_in, say_delta, say_number
 from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.certificate import promise, relation, share_in_words
 from dpcore.releases.dictionary import Dictionary

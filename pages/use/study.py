@@ -27,7 +27,7 @@ from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Adversary
-from dpcore.privacy.card import say_delta, say_number
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.spectra import captured_energy
 from dpcore.study.aggregation import count_in_words, of_attempts, study_certificate
 from dpcore.study.demo import Demo, demo_study, digits_plan

@@ -14,7 +14,7 @@ from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
-from dpcore.privacy.card import Badge, CardRow
+from dpcore.privacy.guarantee_card import Badge, CardRow
 from pages.server import caches
 from pages.shell.address import query
 from pages.shell.navigation import PAGES

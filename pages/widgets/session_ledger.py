@@ -21,7 +21,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap
-from dpcore.privacy.card import say_delta, say_number
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from pages.server import caches
 from pages.shell.controls import Selection
 from pages.shell.navigation import linked_page

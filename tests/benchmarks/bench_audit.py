@@ -24,7 +24,7 @@ from dpcore.experiments.audit.cape_cases import cape_cases
 from dpcore.experiments.audit.noise_cases import N_FEATURES, second_moment_case
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import PrivacyBudget
-from dpcore.privacy.audit_scores import audit
+from dpcore.privacy.audit import audit
 
 N_TRIALS, CONFIDENCE = 10_000, 0.95
 

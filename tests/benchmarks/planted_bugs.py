@@ -53,7 +53,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "cape-forgets-the-site",
         "a participating site knows its own noise",
-        "dpcore/privacy/cape.py",
+        "dpcore/privacy/gaussian.py",
         "from_the_result(min(n_honest, n_sites - 1))",
         "from_the_result(n_sites)",
         ("tests/privacy/test_cape.py", "tests/pca/test_guarantees.py", _AUDIT),
@@ -69,7 +69,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "ledger-loses-data-sets",
         "a sweep over two data sets pays for both",
-        "dpcore/privacy/ledger.py",
+        "dpcore/privacy/accountant.py",
         "return self.dataset, self.key",
         'return "", self.key',
         ("tests/privacy/test_ledger.py", "tests/experiments/test_charge_keys.py"),
@@ -85,7 +85,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "odometer-is-the-running-total",
         "a bound for whoever stops when it suits",
-        "dpcore/privacy/odometer.py",
+        "dpcore/privacy/accountant.py",
         "return c - math.log1p(-excess) if excess < 1 else math.inf",
         "return c if excess < 1 else math.inf",
         ("tests/privacy/test_odometer.py",),
@@ -165,7 +165,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "odds-towards-the-truth-only",
         "odds that leave a factor are counted in both directions",
-        "dpcore/privacy/meaning.py",
+        "dpcore/privacy/guarantee_card.py",
         "np.logaddexp(towards, away)",
         "towards",
         ("tests/privacy/test_meaning.py",),
@@ -173,7 +173,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "mean-outside-the-supremum",
         "one person moves the matrix and the mean together",
-        "dpcore/privacy/sensitivity.py",
+        "dpcore/privacy/gaussian.py",
         "return alone * (1 + relative**2 / 2)",
         "return alone",
         ("tests/privacy/test_gaussian.py", "tests/pca"),
@@ -205,7 +205,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "mean-on-the-sphere-unpaid",
         "the mean that the sphere is centred by takes its share of the budget",
-        "dpcore/privacy/sensitivity.py",
+        "dpcore/privacy/gaussian.py",
         "2 * weight / n_samples)",
         "0 * weight / n_samples)",
         ("tests/pca/test_mean_share.py", "tests/spectra/test_site_rows.py"),
@@ -271,7 +271,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "zero-out-sensitivity",
         "replace-one moves a second moment by sqrt(2) c^2 / n",
-        "dpcore/privacy/sensitivity.py",
+        "dpcore/privacy/gaussian.py",
         "return math.sqrt(2.0) * row_norm_bound**2 / n_samples",
         "return row_norm_bound**2 / n_samples",
         ("tests/privacy/test_gaussian.py", _AUDIT),
@@ -343,7 +343,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "cap-without-its-reserve",
         "delta of unlike releases comes out of the cap's",
-        "dpcore/privacy/filter.py",
+        "dpcore/privacy/accountant.py",
         "return gaussian_mu(PrivacyBudget(self.epsilon, self.delta - self.reserve))",
         "return gaussian_mu(PrivacyBudget(self.epsilon, self.delta))",
         ("tests/privacy/test_filter.py",),
@@ -351,7 +351,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "cap-admits-one-more",
         "a cap refuses what exceeds it",
-        "dpcore/privacy/filter.py",
+        "dpcore/privacy/accountant.py",
         "return self.share(spent) <= _ROUNDING and",
         "return self.share(spent) <= 2 and",
         ("tests/privacy/test_filter.py", "tests/experiments/test_spending.py"),
@@ -359,7 +359,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "pure-releases-enter-too-cheap",
         "pure epsilon enters a cap through the corner of its trade-off curve",
-        "dpcore/privacy/meaning.py",
+        "dpcore/privacy/guarantee_card.py",
         "return max(0.0, -2 * float(ndtri_exp(log_expit(-epsilon))))",
         "return max(0.0, -1.9 * float(ndtri_exp(log_expit(-epsilon))))",
         ("tests/privacy/test_meaning.py", "tests/privacy/test_filter.py"),

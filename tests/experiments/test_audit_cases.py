@@ -22,8 +22,7 @@ from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import noise_of
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
-from dpcore.privacy.audit import AuditCase
-from dpcore.privacy.audit_scores import audit
+from dpcore.privacy.audit import AuditCase, audit
 from dpcore.spectra import SiteRows, site_moments
 from dpcore.streams import Repetition, root_of_release
 

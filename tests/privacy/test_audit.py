@@ -21,9 +21,14 @@ from dpcore.privacy import (
     gaussian_trade_off,
     l2_sensitivity_of_second_moment,
 )
-from dpcore.privacy.audit import AuditCase
-from dpcore.privacy.audit_bounds import BATCH, areas_across_batches, bounds_at, exact_area
-from dpcore.privacy.audit_scores import audit
+from dpcore.privacy.audit import (
+    BATCH,
+    AuditCase,
+    areas_across_batches,
+    audit,
+    bounds_at,
+    exact_area,
+)
 
 
 def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> AuditCase:

@@ -16,7 +16,7 @@ from dpcore.pca import aggregate
 from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
-from dpcore.privacy.odometer import odometer_epsilon
+from dpcore.privacy.accountant import odometer_epsilon
 from dpcore.releases.certificate import READER_ALONE
 from dpcore.releases.exact.integer_moments import MOST_ROWS
 from dpcore.releases.exact.integer_rows import GRID, LENGTH

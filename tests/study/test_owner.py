@@ -14,7 +14,7 @@ from parties import NAMES
 from PIL import Image
 
 from dpcore.privacy import gaussian_epsilon
-from dpcore.privacy.card import say_number
+from dpcore.privacy.guarantee_card import say_number
 from dpcore.study.frames import MOMENT, SUM, Request, values_from
 from dpcore.study.guard import Refused
 from dpcore.study.owner import Desk, attempts_left, desk_for, picture, promised

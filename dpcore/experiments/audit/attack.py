@@ -29,10 +29,16 @@ from dpcore.experiments.engine.control_ranges import LARGEST_SEED
 from dpcore.pca.protocols.entry import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary, trade_off
-from dpcore.privacy.audit import AuditCase, AuditResult, judge
-from dpcore.privacy.audit_bounds import BATCH
-from dpcore.privacy.audit_scores import FEWEST_TRIALS, learn_discriminant, paired_scores
-from dpcore.privacy.card import say_delta
+from dpcore.privacy.audit import (
+    BATCH,
+    FEWEST_TRIALS,
+    AuditCase,
+    AuditResult,
+    judge,
+    learn_discriminant,
+    paired_scores,
+)
+from dpcore.privacy.guarantee_card import say_delta
 from dpcore.streams import Purpose, stream
 
 # Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism

@@ -31,8 +31,8 @@ from dpcore.figures.privacy.adversary_test import draw_between_svg
 from dpcore.figures.tradeoffs.messages import arrivals
 from dpcore.mechanisms import chance_of_truth, randomised_response
 from dpcore.privacy import icon_counts
-from dpcore.privacy.card import say_number
-from dpcore.privacy.filter import spoken_down
+from dpcore.privacy.accountant import spoken_down
+from dpcore.privacy.guarantee_card import say_number
 from pages.learn.classroom.rooms import (
     ATTACK_DELTA,
     AWAY_SECONDS,

@@ -35,7 +35,7 @@ from dpcore.privacy import (
     icon_counts,
     posterior_bounds,
 )
-from dpcore.privacy.card import say_number
+from dpcore.privacy.guarantee_card import say_number
 from pages.shell.controls import current
 from pages.shell.fragments import in_browser
 from pages.shell.parameters import ask, plain

@@ -26,7 +26,7 @@ from dpcore.experiments.pca.sentences import counted, in_plain_words, percent, s
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.style import look_of
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy.card import say_number
+from dpcore.privacy.guarantee_card import say_number
 from pages.server import caches, turns
 from pages.server.caches import Frame, Round
 from pages.server.turns import compute_for
