@@ -11,7 +11,7 @@ from dpcore.arrays import FloatArray
 from dpcore.data.preparation import LONGEST_ON_SPHERE, MODES, RENAMED, in_units_of_bound
 from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, shorten
 from dpcore.errors import ParameterError, require_one_of
-from dpcore.spectra.site_rows import Parts
+from dpcore.spectra.moments import Parts
 
 
 @dataclass(frozen=True, eq=False)

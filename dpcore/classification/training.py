@@ -24,7 +24,7 @@ from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.data.row_norms import rounding, shorten
 from dpcore.errors import ParameterError
 from dpcore.privacy import Guarantee
-from dpcore.spectra.site_rows import directions
+from dpcore.spectra.moments import directions
 
 
 @dataclass(frozen=True, eq=False)

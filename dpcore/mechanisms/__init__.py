@@ -1,21 +1,23 @@
 """Where randomness enters."""
 
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham, sample_vector_bingham
-from dpcore.mechanisms.chains import (
+from dpcore.mechanisms.chain_diagnostics import (
     bulk_ess,
     effective_sample_size,
     rank_normalized_r_hat,
     split_r_hat,
     tail_ess,
 )
-from dpcore.mechanisms.k_norm import box_laplace_noise, l2_laplace_noise
-from dpcore.mechanisms.randomised_response import (
+from dpcore.mechanisms.noise import (
+    NOISE_SHAPES,
+    box_laplace_noise,
     chance_of_truth,
     estimated_counts,
+    l2_laplace_noise,
     randomised_response,
+    symmetric_gaussian_noise,
+    wishart_difference,
 )
-from dpcore.mechanisms.symmetric_noise import NOISE_SHAPES, symmetric_gaussian_noise
-from dpcore.mechanisms.wishart_difference import wishart_difference
 
 __all__ = [
     "NOISE_SHAPES",

@@ -189,7 +189,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "sphere-longer-than-one",
         "no row is longer than 1 after its own rounding",
-        "dpcore/spectra/site_rows.py",
+        "dpcore/spectra/moments.py",
         "(1 - slack) / lengths",
         "(1 + slack) / lengths",
         ("tests/spectra/test_site_rows.py",),
@@ -197,7 +197,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "views-longer-together",
         "two views, each at its own length, make a row of length 1",
-        "dpcore/spectra/site_rows.py",
+        "dpcore/spectra/moments.py",
         "part, part)) / length",
         "part, part))",
         ("tests/spectra/test_site_rows.py",),
@@ -287,7 +287,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "lower-triangle-bare",
         "every entry is noisy",
-        "dpcore/mechanisms/symmetric_noise.py",
+        "dpcore/mechanisms/noise.py",
         "noise[..., row, row:] = noise[..., row:, row] = draws[..., start:stop]",
         "noise[..., row, row:], noise[..., row:, row] = draws[..., start:stop], 0.0",
         ("tests/mechanisms", _AUDIT),
@@ -295,7 +295,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "isometric-diagonal-too-quiet",
         "isometric noise has sigma on its diagonal",
-        "dpcore/mechanisms/symmetric_noise.py",
+        "dpcore/mechanisms/noise.py",
         "noise[..., diagonal, diagonal] *= math.sqrt(2.0)",
         "noise[..., diagonal, diagonal] *= 1.0",
         ("tests/mechanisms", _AUDIT),

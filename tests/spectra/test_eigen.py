@@ -16,16 +16,15 @@ from hypothesis import strategies as st
 from dpcore.errors import ParameterError
 from dpcore.spectra import (
     Spectrum,
+    eigen,
     few_of_many,
-    lapack,
     leading_eigenpairs,
     leading_eigenpairs_of_many,
     principal_angles,
     projector_distance,
     proxy_aggregates,
-    spectrum,
 )
-from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
+from dpcore.spectra.eigen import TridiagonalForm, all_eigenpairs
 
 # Relative to the largest eigenvalue, some ten times what is documented as typical.
 TOLERANCE = {np.float32: 1e-5, np.float64: 5e-14}
@@ -188,7 +187,7 @@ def test_without_lapacks_pointers_scipy_does_the_work(rng, monkeypatch, missing,
     expected = leading_eigenpairs(matrix, 10, by=by)
     module = missing if missing is None else SimpleNamespace(__pyx_capi__=missing)
     monkeypatch.setitem(sys.modules, "scipy.linalg.cython_lapack", module)
-    lapack._routine.cache_clear()
+    eigen._routine.cache_clear()
     values, vectors = leading_eigenpairs(matrix, 10, by=by)
     monkeypatch.undo()
     assert_leading(matrix, 10, by, values, vectors)
@@ -228,7 +227,7 @@ def test_other_threads_go_on_while_a_matrix_is_decomposed(rng, by):
 def test_failure_of_inverse_iteration_is_made_good(rng):
     matrix = noisy(rng, 120)
     expected = leading_eigenpairs(matrix, 10)
-    with mock.patch.object(spectrum, "TridiagonalForm", side_effect=np.linalg.LinAlgError):
+    with mock.patch.object(eigen, "TridiagonalForm", side_effect=np.linalg.LinAlgError):
         values, vectors = leading_eigenpairs(matrix, 10)
     np.testing.assert_allclose(values, expected[0], atol=1e-12)
     assert projector_distance(vectors, expected[1]) < 1e-10

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import l2_sensitivity_of_second_moment, l2_sensitivity_on_sphere
-from dpcore.spectra import SiteRows, site_moments, site_rows
+from dpcore.spectra import SiteRows, moments, site_moments
 
 N, D = 5, 3
 ENTRIES = st.floats(-(2.0**50), 2.0**50, width=32, allow_subnormal=False)
@@ -25,10 +25,10 @@ CENTRES = arrays(np.float64, D, elements=st.floats(-1, 1, allow_subnormal=False)
 
 # The whole row, and two views of it, as CCA reads them: of the same weight or of any other.
 TWO_VIEWS = [((slice(2), w**0.5), (slice(2, None), (1 - w) ** 0.5)) for w in (0.5, 0.1)]
-PARTS = st.sampled_from([site_rows.WHOLE, *TWO_VIEWS])
+PARTS = st.sampled_from([moments.WHOLE, *TWO_VIEWS])
 
 
-def one_site(rows, parts=site_rows.WHOLE):
+def one_site(rows, parts=moments.WHOLE):
     return SiteRows.of(rows, (np.arange(len(rows)),), parts=parts)
 
 
@@ -38,7 +38,7 @@ def squared_length(row):
 
 @given(rows=TABLES, centre=CENTRES, parts=PARTS, dtype=st.sampled_from([np.float32, np.float64]))
 def test_no_row_is_longer_than_one_in_exact_arithmetic(rows, centre, parts, dtype):
-    found = site_rows.directions(rows.astype(dtype), centre.astype(dtype), parts)
+    found = moments.directions(rows.astype(dtype), centre.astype(dtype), parts)
     assert np.isfinite(found).all()
     for row in found:
         assert squared_length(row) <= 1
@@ -116,24 +116,24 @@ def wide(n_rows: int, n_features: int) -> np.ndarray:
 
 @pytest.mark.parametrize("n_features", [256, 1000])
 def test_wide_rows_are_whole_numbers_of_bounded_length(n_features):
-    directions = site_rows.directions(wide(400, n_features), np.zeros(n_features, np.float32))
-    whole = site_rows._whole(directions.copy()).astype(np.int64)
-    assert ((whole**2).sum(axis=1) <= site_rows._LENGTH**2).all()
-    assert np.abs(whole / site_rows._LENGTH - directions).max() < 0.04
+    directions = moments.directions(wide(400, n_features), np.zeros(n_features, np.float32))
+    whole = moments._whole(directions.copy()).astype(np.int64)
+    assert ((whole**2).sum(axis=1) <= moments._LENGTH**2).all()
+    assert np.abs(whole / moments._LENGTH - directions).max() < 0.04
 
 
 def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
     """Of the first rows, all alike, float32 holds no sum of a block."""
-    directions = site_rows.directions(wide(8192, 300), np.zeros(300, np.float32))
-    whole = site_rows._whole(directions)
+    directions = moments.directions(wide(8192, 300), np.zeros(300, np.float32))
+    whole = moments._whole(directions)
     for rows in (whole, whole[-2048:]):
         exact = rows.astype(np.int64).T @ rows.astype(np.int64)
-        np.testing.assert_array_equal(site_rows._product_of_whole(rows), exact)
+        np.testing.assert_array_equal(moments._product_of_whole(rows), exact)
     in_float32 = whole.T @ whole
-    assert in_float32.diagonal().max() > site_rows._EXACT
+    assert in_float32.diagonal().max() > moments._EXACT
     n_rows = len(whole)
     around = one_site(wide(n_rows, 300)).around(np.zeros(300))
-    assert (around * n_rows * site_rows._LENGTH**2 % 1 == 0).all()
+    assert (around * n_rows * moments._LENGTH**2 % 1 == 0).all()
 
 
 def test_replacing_one_wide_row_moves_the_moment_by_its_sensitivity_at_most():
@@ -150,9 +150,7 @@ def test_replacing_one_wide_row_moves_the_moment_by_its_sensitivity_at_most():
 
 
 def test_a_moment_is_left_between_two_blocks():
-    rows = SiteRows.of(
-        np.ones((3 * site_rows.BLOCK_ROWS, 2)), (np.arange(3 * site_rows.BLOCK_ROWS),)
-    )
+    rows = SiteRows.of(np.ones((3 * moments.BLOCK_ROWS, 2)), (np.arange(3 * moments.BLOCK_ROWS),))
     asked: list[None] = []
 
     def ask():
@@ -182,7 +180,7 @@ def test_nobody_waits_for_the_moments_of_another_table(monkeypatch):
             assert may_end.wait(30)
         return site_moments(rows, sites, **how)
 
-    monkeypatch.setattr(site_rows, "site_moments", slow)
+    monkeypatch.setattr(moments, "site_moments", slow)
     large = one_site(np.ones((3, 2)))
     with ThreadPoolExecutor(2) as pool:
         waiting = pool.submit(lambda: large.as_they_are)

@@ -43,7 +43,7 @@ from dpcore.pca.site import centre_of_sphere, noise_scales
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Statistic
 from dpcore.spectra import SiteMoments, SiteRows
-from dpcore.spectra.site_rows import WHOLE, Parts
+from dpcore.spectra.moments import WHOLE, Parts
 from dpcore.streams import Repetition
 
 SHARE, _D = 0.1, 3

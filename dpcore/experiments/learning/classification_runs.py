@@ -38,7 +38,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import site_moments
-from dpcore.spectra.site_rows import directions
+from dpcore.spectra.moments import directions
 from dpcore.streams import Purpose, Repetition
 
 

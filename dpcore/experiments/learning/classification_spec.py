@@ -18,7 +18,7 @@ from dpcore.experiments.pca.spec import BUYING, check_asked
 from dpcore.pca.protocols.entry import Kind
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.spectra import SiteMoments, SiteRows, site_moments
-from dpcore.spectra.site_rows import directions
+from dpcore.spectra.moments import directions
 from dpcore.streams import Purpose, stream
 
 EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (

@@ -1,7 +1,7 @@
 """Pure epsilon at a trusted aggregator, without a chain: one Wishart matrix added, another taken
 off.
 
-The noise, and the proof, are in `dpcore.mechanisms.wishart_difference`. Where rows stay as they
+The noise, and the proof, are in `dpcore.mechanisms.noise`. Where rows stay as they
 are, a private mean costs no second release: with the mean as a border of the second moment, both
 are read off one noisy matrix (`dpcore.privacy.nuclear_sensitivity_of_moment_and_mean`). On the
 sphere the mean has to be there first: it is released with a share of epsilon, and what the two

@@ -11,7 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
-from dpcore.mechanisms.symmetric_noise import symmetric_gaussian_noise
+from dpcore.mechanisms.noise import symmetric_gaussian_noise
 from pages.server import caches
 from tests.pages.looking import APP, Opener
 

@@ -1,4 +1,4 @@
-"""Have the chains converged, and how many independent draws are they worth?
+"""Diagnostics of Markov chains: split R-hat and effective sample size.
 
 Split R-hat and effective sample size after Vehtari, Gelman, Simpson, Carpenter and Buerkner
 (2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing
