@@ -8,8 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data.preparation import LONGEST_ON_SPHERE, MODES, RENAMED, in_units_of_bound
-from dpcore.data.row_norms import check_norm_bound, rounding, row_norms, shorten
+from dpcore.data.preparation import (
+    LONGEST_ON_SPHERE,
+    MODES,
+    RENAMED,
+    check_norm_bound,
+    in_units_of_bound,
+    rounding,
+    row_norms,
+    shorten,
+)
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.moments import Parts
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from dpcore.arrays import FloatArray
 from dpcore.cca.bounds import bound_views
 from dpcore.cca.distributed import distributed_cca
-from dpcore.data.row_norms import check_norm_bound
+from dpcore.data.preparation import check_norm_bound
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, RandomState, check_long_rows

@@ -18,7 +18,7 @@ from dpcore.arrays import AnyArray, FloatArray
 from dpcore.classification.losses import Loss
 from dpcore.classification.perturbation import METHODS
 from dpcore.classification.training import BoundedFeatures, PrivateFits, train, winners
-from dpcore.data.row_norms import check_norm_bound, shorten
+from dpcore.data.preparation import check_norm_bound, shorten
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.estimators.private_estimator import PrivateEstimator, check_long_rows, root_seed
 from dpcore.pca.estimators.private_pca import check_preparation

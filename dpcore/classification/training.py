@@ -20,8 +20,7 @@ from dpcore.classification.perturbation import (
     promise,
     unit_noise,
 )
-from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound
-from dpcore.data.row_norms import rounding, shorten
+from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound, rounding, shorten
 from dpcore.errors import ParameterError
 from dpcore.privacy import Guarantee
 from dpcore.spectra.moments import directions

@@ -15,7 +15,7 @@ from dpcore.command_line.options import (
     run_options,
 )
 from dpcore.command_line.output import collect_with_progress, print_json, versions
-from dpcore.data.held_tables import is_held
+from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.runs import CCA, epsilon_reaching
 from dpcore.experiments.cca.spec import CcaSpec

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpcore.data.column_limits import ColumnRange
+from dpcore.data.dataset import ColumnRange
 from dpcore.data.preparation import RENAMED
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.spec import CcaSpec

@@ -19,7 +19,7 @@ from dpcore.command_line.options import (
     table_file,
 )
 from dpcore.command_line.output import ASIDE, print_json
-from dpcore.data.held_tables import HeldTable
+from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
 
 if TYPE_CHECKING:

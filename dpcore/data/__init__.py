@@ -2,10 +2,10 @@
 
 from dpcore.data.dataset import Dataset, DatasetStatus
 from dpcore.data.loading import dataset_status, list_datasets, load_dataset
+from dpcore.data.pictures import select_views
 from dpcore.data.preparation import Prepared, prepare
-from dpcore.data.readers.mfeat import select_views
-from dpcore.data.readers.synthetic import synthetic_views
-from dpcore.data.sites import draw_people, split_sites
+from dpcore.data.splits import draw_people, split_sites
+from dpcore.data.synthetic import synthetic_views
 from dpcore.data.two_views import TwoViewDataset, two_views
 
 __all__ = [

@@ -1,16 +1,116 @@
-"""What a data set is, once it is in memory, and what is known of one before it is read."""
+"""A data set in memory, the public limits of its columns, and tables that a visitor holds.
+
+They come from a data set's documentation or from the domain (a scale's ends, degrees, a pixel),
+never from values. As text, in an address or on the command line: ``Aspect=0:360; Slope=0:90``.
+
+Data sets that somebody holds in memory, under a name that nobody can guess.
+
+One lives as long as its holder keeps the `HeldTable`, a visitor's session say. What is computed
+from its rows is kept by it as well (`kept`), and by nothing that outlives it: caches ask
+`holder_of` whose a key is, and whoever writes files asks `is_held`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from secrets import token_hex
+from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
-from dpcore.data.column_limits import ColumnRange, half_diagonal
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
+
+# Public limits of columns: between which values theirs lie, whoever is in the rows.
+
+# So that no square or product of them overflows, and no width is lost in rounding.
+_FARTHEST, _NARROWEST = 1e12, 1e-12
+
+
+@dataclass(frozen=True)
+class ColumnRange:
+    """Consecutive columns of a data set that share their limits.
+
+    name: Of the column, or of all of them.
+    lower, upper: In the units of the rows. Infinite where nobody has written any down.
+    """
+
+    name: str
+    n_columns: int = 1
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    @property
+    def is_limited(self) -> bool:
+        return math.isfinite(self.lower)
+
+    def __str__(self) -> str:
+        ends = f"{self.lower:.15g}:{self.upper:.15g}" if self.is_limited else ""
+        return f"{self.name}={ends}"
+
+
+def limits_of(ranges: Sequence[ColumnRange]) -> FloatArray | None:
+    """Lowest and highest value of each column, (n_features, 2); None unless all have some."""
+    if not all(each.is_limited for each in ranges):
+        return None
+    return np.repeat(
+        [[each.lower, each.upper] for each in ranges], [each.n_columns for each in ranges], axis=0
+    )
+
+
+def half_diagonal(limits: FloatArray) -> float:
+    """How far from the middle between them limits of shape (n_features, 2) let a row be."""
+    return float(np.linalg.norm(np.ptp(limits, axis=1))) / 2
+
+
+def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, ...]:
+    """The ranges, with the limits that a text gives in place of their own.
+
+    text: "name=lower:upper", several of them parted by semicolons; empty changes nothing. A name
+        without limits ("name=") has none any more.
+    Raises `ParameterError` if a name is unknown, an end missing, infinite or no number, the upper
+        end before the lower, or every column limited to a single value.
+    """
+    found = {each.name: each for each in ranges}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, _, ends = part.rpartition("=")
+        if name not in found:
+            raise ParameterError("limits", "of columns that there are, as in name=0:1", part)
+        lower, upper = _ends(part, ends)
+        found[name] = replace(found[name], lower=lower, upper=upper)
+    changed = tuple(found.values())
+    widths = [each.upper - each.lower for each in changed]
+    if text and max(widths, default=0.0) < _NARROWEST:
+        raise ParameterError("limits", "apart in one column at least", text)
+    return changed
+
+
+def written_limits(ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> str:
+    """The text that makes `ranges` of the usual ones."""
+    pairs = zip(ranges, usual, strict=True)
+    return "; ".join(str(each) for each, before in pairs if each != before)
+
+
+def _ends(part: str, ends: str) -> tuple[float, float]:
+    if not ends:
+        return -math.inf, math.inf
+    lower, _, upper = ends.partition(":")
+    try:
+        low, high = float(lower), float(upper)
+    except ValueError:
+        raise ParameterError("limits", "two numbers, a lower and an upper", part) from None
+    if not (abs(low) <= _FARTHEST and abs(high) <= _FARTHEST):
+        raise ParameterError("limits", f"finite, up to {_FARTHEST:g}", part)
+    if low > high:
+        raise ParameterError("limits", "the lower one first", part)
+    return low, high
+
+
+# What a data set is, once it is in memory, and what is known of one before it is read.
 
 # One root for every draw that makes a data set, so that a name means the same rows everywhere.
 DATA_SEED = 0
@@ -205,3 +305,77 @@ def draw_rows(dataset: Dataset, n_samples: int | None) -> Dataset:
         sites=None if dataset.sites is None else dataset.sites[chosen],
         provenance=f"{n_samples:,} rows drawn with a fixed seed. From: {dataset.provenance}",
     )
+
+
+# Data sets that somebody holds in memory, under a name that nobody can guess.
+
+PREFIX = "your-table-"
+
+
+class HeldTable:
+    """A data set in its holder's hands.
+
+    dataset: Its rows; it gets a name of its own.
+    ending: Of that name, where nobody else is in this process; else it cannot be guessed.
+    name: By which `load_dataset` knows it while it is held, in this process.
+    kept: What was computed from it, by whatever computed it.
+    """
+
+    def __init__(self, dataset: Dataset, *, ending: str = "") -> None:
+        self.name = PREFIX + (ending or token_hex(16))
+        self.dataset = replace(dataset, name=self.name)
+        self.kept: dict[Any, Any] = {}
+        _held[self.name] = self
+        _ever.add(True)
+
+
+_held: WeakValueDictionary[str, HeldTable] = WeakValueDictionary()
+# Whether anybody ever held one: most servers never look through a key.
+_ever: set[bool] = set()
+
+
+def is_held(name: str | None) -> bool:
+    """Whether a data set of this name is, or was, in somebody's hands."""
+    return name is not None and name.startswith(PREFIX)
+
+
+def held_table(name: str) -> HeldTable:
+    """The table of this name.
+
+    Raises `ParameterError` if nobody holds it any more.
+    """
+    table = _held.get(name)
+    if table is None:
+        raise ParameterError("dataset", "a table that its session still holds", "one that is gone")
+    return table
+
+
+def holder_of(key: object) -> HeldTable | None:
+    """The table that a cache's key names somewhere in its tuples and specs; None if it names none.
+
+    Raises `ParameterError` if nobody holds it any more: what is left of it must not go to where
+        others look.
+    """
+    name = held_name(key)
+    return None if name is None else held_table(name)
+
+
+def names_one_gone(key: object) -> bool:
+    """Whether a key names a table that nobody holds any more."""
+    name = held_name(key)
+    return name is not None and name not in _held
+
+
+def held_name(key: object) -> str | None:
+    """The name in a key, held or not; None if there is none."""
+    waiting = [key] if _ever else []
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            if part.startswith(PREFIX):
+                return part
+        elif isinstance(part, tuple | list):
+            waiting += part
+        elif is_dataclass(part):
+            waiting += vars(part).values()
+    return None

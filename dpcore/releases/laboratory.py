@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Dataset
-from dpcore.data.sites import MIN_PEOPLE, MOST_SITES
+from dpcore.data.splits import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.releases.calibration import bound_of
 from dpcore.releases.cells import Marks, is_date, names_of, numbers_of

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.data.held_tables import is_held
+from dpcore.data.dataset import is_held
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.evaluation import FoundPairs, ProjectedPeople

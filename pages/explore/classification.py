@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.data.held_out import Halves
+from dpcore.data.splits import Halves
 from dpcore.experiments.analysis.budget_split import (
     Best,
     along_the_share,

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.data.held_tables import is_held
+from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.learning import statistic_runs

@@ -13,8 +13,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
-from dpcore.data.held_tables import is_held
-from dpcore.data.sites import MOST_SITES
+from dpcore.data.dataset import is_held
+from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.analysis.byte_frontier import RatePoint, rate_points, rate_sweeps
 from dpcore.experiments.engine.control_ranges import (

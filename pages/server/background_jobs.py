@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from dpcore.data.held_tables import is_held, names_one_gone
+from dpcore.data.dataset import is_held, names_one_gone
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import ProblemSource, Row
 from dpcore.experiments.engine.once_cache import OnceCache

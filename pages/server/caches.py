@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared, list_datasets
-from dpcore.data.catalog import entry_of
-from dpcore.data.column_limits import limits_of, read_limits
+from dpcore.data.dataset import limits_of, read_limits
+from dpcore.data.loading import entry_of
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.kept_moments import keeping, kept_or_made

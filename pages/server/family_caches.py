@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.data import load_dataset
-from dpcore.data.held_out import Halves
+from dpcore.data.splits import Halves
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.experiments.cca.evaluation import (
     FoundPairs,

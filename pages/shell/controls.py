@@ -12,8 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, dataset_status
-from dpcore.data.column_limits import read_limits, written_limits
-from dpcore.data.held_tables import is_held
+from dpcore.data.dataset import is_held, read_limits, written_limits
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import PEOPLE_PER_SITE
 from dpcore.experiments.pca.public_knowledge import (

@@ -1,7 +1,7 @@
 """A visitor's own table: in the memory of this session, and nowhere else.
 
 The session holds all there is of it. Whatever pages compute from it is kept with it
-(`dpcore.data.held_tables`), and goes when it is removed or the session ends.
+(`dpcore.data.dataset`), and goes when it is removed or the session ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.data import DatasetStatus, dataset_status
-from dpcore.data.held_tables import HeldTable, is_held
+from dpcore.data.dataset import HeldTable, is_held
 from dpcore.experiments.pca.spec import GIVEN, SPLITS
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading

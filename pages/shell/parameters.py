@@ -14,11 +14,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import dataset_status
-from dpcore.data.catalog import CATALOG
-from dpcore.data.column_limits import read_limits
+from dpcore.data.dataset import read_limits
+from dpcore.data.loading import CATALOG
+from dpcore.data.pictures import VIEWS
 from dpcore.data.preparation import RENAMED
-from dpcore.data.readers.mfeat import VIEWS
-from dpcore.data.sites import MOST_SITES
+from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import CONFIDENCE, cases_by_family, slug_of
 from dpcore.experiments.cca.sentences import TITLES

@@ -13,7 +13,7 @@ from uuid import uuid4
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.data.held_tables import is_held
+from dpcore.data.dataset import is_held
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.ledger.pca_charges import promised

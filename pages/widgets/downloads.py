@@ -8,7 +8,7 @@ from functools import partial
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.data.held_tables import is_held
+from dpcore.data.dataset import is_held
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.export import csv_of
 

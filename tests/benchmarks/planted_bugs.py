@@ -149,7 +149,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "squares-overflow",
         "one extreme row aborts no release",
-        "dpcore/data/row_norms.py",
+        "dpcore/data/preparation.py",
         "    X, norms = tame(X, row_norms(X))",
         "    norms = row_norms(X)",
         ("tests/data/test_row_norms.py",),
@@ -157,7 +157,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "clipping-not-below-the-bound",
         "no shortened row exceeds its bound",
-        "dpcore/data/row_norms.py",
+        "dpcore/data/preparation.py",
         "    limit = (1 - slack) * bound",
         "    limit = bound",
         ("tests/data/test_row_norms.py",),

@@ -15,7 +15,7 @@ from sklearn.cross_decomposition import CCA
 
 from dpcore.cca import canonical_pairs, measured_correlations, noise_floor
 from dpcore.data import load_dataset, two_views
-from dpcore.data.readers.mfeat import VIEWS
+from dpcore.data.pictures import VIEWS
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 

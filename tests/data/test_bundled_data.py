@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.data import list_datasets, load_dataset
-from dpcore.data.readers import bundled, mnist_small, synthetic
+from dpcore.data import list_datasets, load_dataset, pictures, synthetic
+from dpcore.data import pictures as mnist_small
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -113,7 +113,7 @@ def test_digits_are_scikit_learns():
 
 
 def test_patches_are_windows_of_the_photographs_and_copy_nothing_before_the_draw():
-    windows = bundled.photograph_windows()
+    windows = pictures.photograph_windows()
     assert [view.shape for view in windows] == [(400, 613, 28, 28)] * 2
     for view in windows:
         assert np.shares_memory(view[0, 0], view[1, 1])

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.data import list_datasets, load_dataset
+from dpcore.data import list_datasets, load_dataset, pictures
 from dpcore.data.loading import download_file
-from dpcore.data.official import OfficialFile
-from dpcore.data.readers import mfeat
+from dpcore.data.official_files import OfficialFile
 from dpcore.errors import DataUnavailable
 
 CONTENT = bytes(range(256)) * 1_000
@@ -107,10 +106,10 @@ def test_numerals_that_cannot_be_are_refused(tmp_path, small_mfeat, word, compla
 @pytest.fixture
 def small_mfeat(monkeypatch, server):
     """mfeat as its server would have it, of 20 rows."""
-    monkeypatch.setattr(mfeat, "_N_ROWS", 20)
-    monkeypatch.setattr(mfeat, "_ROWS_PER_DIGIT", 2)
+    monkeypatch.setattr(pictures, "_N_NUMERALS", 20)
+    monkeypatch.setattr(pictures, "_ROWS_PER_DIGIT", 2)
     monkeypatch.setenv("DPCORE_MIRROR", server.url)
-    for view, (n_features, _) in mfeat.VIEWS.items():
+    for view, (n_features, _) in pictures.VIEWS.items():
         rows = "\n".join("  ".join(["1.5"] * n_features) for _ in range(20))
         server.files[f"/mfeat/mfeat-{view}"] = rows.encode()
     return server

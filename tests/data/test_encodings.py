@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.data import select_views
-from dpcore.data.official import LocalFile, OfficialFile
-from dpcore.data.readers import census, insurance, kddcup, localization, mfeat
-from dpcore.data.readers.code_books import Nominal, Number, feature_names, read_table
+from dpcore.data import pictures, select_views, tables
+from dpcore.data.official_files import LocalFile, OfficialFile
+from dpcore.data.tables import Nominal, Number, feature_names, read_table
 from dpcore.errors import DataUnavailable, ParameterError
 
 PATH = Path("table.data")
@@ -41,7 +40,7 @@ def test_a_table_becomes_numbers_by_its_code_book():
 def test_blocks_leave_no_trace(monkeypatch):
     text = "".join(f"{2 + i % 3}, {COLOUR.levels[i % 3]}, {i}, {i}, yes\n" for i in range(50))
     whole, _ = _encode(text)
-    monkeypatch.setattr("dpcore.data.readers.code_books.BLOCK", 7)
+    monkeypatch.setattr("dpcore.data.tables.BLOCK", 7)
     np.testing.assert_array_equal(_encode(text)[0], whole)
 
 
@@ -66,10 +65,10 @@ def test_what_is_not_in_the_code_book_is_named(row, complaint):
 @pytest.mark.parametrize(
     ("columns", "dimension"),
     [
-        (kddcup.COLUMNS, 116),
-        (localization.COLUMNS, 44),
-        (insurance.COLUMNS, 150),
-        (census.COLUMNS, 513),
+        (tables.KDDCUP_COLUMNS, 116),
+        (tables.LOCALIZATION_COLUMNS, 44),
+        (tables.INSURANCE_COLUMNS, 150),
+        (tables.CENSUS_COLUMNS, 513),
     ],
 )
 def test_the_2012_papers_dimensions(columns, dimension):
@@ -88,7 +87,7 @@ def test_the_census_code_book_is_the_official_description(shared_datasets):
         if ": " in line and not line.startswith("|")
     ]
     assert len(described) == 41
-    for (name, levels), column in zip(described, census.COLUMNS, strict=False):
+    for (name, levels), column in zip(described, tables.CENSUS_COLUMNS, strict=False):
         assert name == column.name
         if isinstance(column, Number):
             assert levels == "continuous"
@@ -98,15 +97,15 @@ def test_the_census_code_book_is_the_official_description(shared_datasets):
 
 
 def test_views_are_chosen_by_name_and_keep_their_columns(tmp_path, monkeypatch):
-    monkeypatch.setattr(mfeat, "_N_ROWS", 20)
-    monkeypatch.setattr(mfeat, "_ROWS_PER_DIGIT", 2)
+    monkeypatch.setattr(pictures, "_N_NUMERALS", 20)
+    monkeypatch.setattr(pictures, "_ROWS_PER_DIGIT", 2)
     files = []
-    for number, (view, (n_features, scale)) in enumerate(mfeat.VIEWS.items()):
+    for number, (view, (n_features, scale)) in enumerate(pictures.VIEWS.items()):
         path = tmp_path / view
         np.savetxt(path, np.full((20, n_features), number * scale), fmt="%.3f")
         files.append(LocalFile(path, OfficialFile(view)))
-    dataset = mfeat.load_mfeat(tuple(files))
-    assert dataset.n_features == 649 and list(dataset.views) == list(mfeat.VIEWS)
+    dataset = pictures.load_mfeat(tuple(files))
+    assert dataset.n_features == 649 and list(dataset.views) == list(pictures.VIEWS)
     chosen = select_views(dataset, "zer", "fou")
     assert chosen.n_features == 47 + 76
     assert chosen.views == {"zer": slice(0, 47), "fou": slice(47, 123)}

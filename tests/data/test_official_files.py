@@ -8,9 +8,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dpcore.data import list_datasets, official
-from dpcore.data.catalog import CATALOG
-from dpcore.data.official import LocalFile, OfficialFile, find_data_home, locate, read_idx
+from dpcore.data import list_datasets, official_files
+from dpcore.data.loading import CATALOG
+from dpcore.data.official_files import LocalFile, OfficialFile, find_data_home, locate, read_idx
 from dpcore.errors import DataUnavailable
 
 
@@ -60,7 +60,7 @@ def test_a_file_is_hashed_once_until_it_changes(tmp_path, monkeypatch):
     hashed = []
     sha256 = hashlib.sha256
     monkeypatch.setattr(
-        official.hashlib, "sha256", lambda content: hashed.append(content) or sha256(content)
+        official_files.hashlib, "sha256", lambda content: hashed.append(content) or sha256(content)
     )
     path = tmp_path / "pictures"
     path.write_bytes(b"the pictures")
@@ -129,8 +129,8 @@ def _lines(tmp_path, text: str) -> LocalFile:
 
 def test_tables_of_numbers(tmp_path):
     file = _lines(tmp_path, "1 2 3\r\n4 5 6\r\n\r\n")
-    lines = official.read_lines(file, 2)
-    table = official.read_numbers(lines, 3, file.path)
+    lines = official_files.read_lines(file, 2)
+    table = official_files.read_numbers(lines, 3, file.path)
     assert table.dtype == np.float32
     np.testing.assert_array_equal(table, [[1, 2, 3], [4, 5, 6]])
 
@@ -150,7 +150,7 @@ def test_tables_of_numbers(tmp_path):
 def test_tables_of_another_shape_are_refused(tmp_path, text, complaint):
     file = _lines(tmp_path, text)
     with pytest.raises(DataUnavailable, match=complaint):
-        official.read_numbers(official.read_lines(file, 2), 3, file.path)
+        official_files.read_numbers(official_files.read_lines(file, 2), 3, file.path)
 
 
 def test_a_small_file_that_unpacks_to_gigabytes_is_not_read_to_its_end(tmp_path):

@@ -10,9 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.data import load_dataset
-from dpcore.data.catalog import CATALOG
-from dpcore.data.readers import covertype, pictures
+from dpcore.data import load_dataset, pictures, tables
+from dpcore.data.loading import CATALOG
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -32,7 +31,7 @@ def small_mnist(monkeypatch, write_idx, tmp_path):
         replace(file, content_sha256=hashlib.sha256(content).hexdigest())
         for file, content in zip(pictures.MNIST_FILES, contents, strict=True)
     )
-    monkeypatch.setattr(pictures, "_N_ROWS", 50)
+    monkeypatch.setattr(pictures, "_N_PICTURES", 50)
     monkeypatch.setattr(pictures, "MNIST_FILES", files)
     first, *others = CATALOG["mnist"].sources
     sources = (replace(first, files=files), *others)
@@ -82,8 +81,8 @@ def test_openml_rows_that_are_not_mnists_are_refused(small_mnist, tmp_path, dama
 @pytest.fixture
 def small_covtype(monkeypatch, tmp_path):
     """A hundred rows as UCI's whole file."""
-    monkeypatch.setattr(covertype, "_N_ROWS", 100)
-    monkeypatch.setattr(covertype, "_DRAWN", 60)
+    monkeypatch.setattr(tables, "_COVERTYPE_ROWS", 100)
+    monkeypatch.setattr(tables, "_DRAWN", 60)
     rng = stream(1, Purpose.DATA)
     y = rng.integers(1, 8, size=100)
     X = np.hstack(

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from test_bundled_data import assert_agrees_with_the_catalogue
 
-from dpcore.data import list_datasets, load_dataset, official, prepare
-from dpcore.data.catalog import CATALOG
-from dpcore.data.official import LocalFile, read_idx
-from dpcore.data.readers import mnist_small, pictures
+from dpcore.data import list_datasets, load_dataset, official_files, pictures, prepare
+from dpcore.data.loading import CATALOG
+from dpcore.data.official_files import LocalFile, read_idx
 from dpcore.errors import DataUnavailable
 
 PARTS = {"covtype": 20_000, "localization": 16_486, "census": 99_762}
@@ -41,7 +40,7 @@ def test_listing_reads_no_file(shared_datasets, monkeypatch):
     def refuse(path):
         raise AssertionError(f"{path} was read")
 
-    monkeypatch.setattr(official, "_unpack", refuse)
+    monkeypatch.setattr(official_files, "_unpack", refuse)
     started = time.perf_counter()
     list_datasets(shared_datasets)
     assert time.perf_counter() - started < 0.5
@@ -58,17 +57,17 @@ def _load_and_check(name, home):
 
 def test_mnist_small_is_made_again_from_the_official_files(shared_datasets, tmp_path):
     bundled = load_dataset("mnist-small")
-    means, labels = mnist_small.read_official(shared_datasets)
+    means, labels = pictures.read_official(shared_datasets)
     assert np.array_equal(bundled.X, means.reshape(10_000, 196) / np.float32(255))
     assert np.array_equal(bundled.labels, labels)
-    mnist_small.write_bundle(shared_datasets, tmp_path)
-    for file in mnist_small.BUNDLED:
+    pictures.write_bundle(shared_datasets, tmp_path)
+    for file in pictures.BUNDLED:
         assert read_idx(LocalFile(tmp_path / file.name, file)).size
 
 
 def test_mnist_small_cannot_be_made_from_other_files(tmp_path):
     with pytest.raises(DataUnavailable, match="t10k-images-idx3-ubyte.gz, t10k-labels"):
-        mnist_small.write_bundle(tmp_path, tmp_path)
+        pictures.write_bundle(tmp_path, tmp_path)
 
 
 def test_mnist_pixels_and_labels(shared_datasets):

@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.cca import PROTOCOLS as CCA_PROTOCOLS
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
-from dpcore.data.readers.synthetic import synthetic_views
+from dpcore.data.synthetic import synthetic_views
 from dpcore.experiments.cca.runs import draw_pairs
 from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.experiments.learning.classification_promises import total_guarantee

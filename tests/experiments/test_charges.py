@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.data.readers.synthetic import synthetic_views
+from dpcore.data.synthetic import synthetic_views
 from dpcore.experiments.cca.runs import draw_pairs
 from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
 from dpcore.experiments.cca.views import CutViews, SyntheticViews

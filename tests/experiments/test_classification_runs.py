@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpcore.data.held_out import load_halves
+from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.sweep import Points, collect
 from dpcore.experiments.learning import classification_runs

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpcore.data import Dataset, dataset_status, load_dataset
-from dpcore.data.held_tables import HeldTable, held_name, names_one_gone
+from dpcore.data.dataset import HeldTable, held_name, names_one_gone
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.result_store import Store

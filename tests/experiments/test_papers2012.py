@@ -10,8 +10,7 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
-from dpcore.data.readers.code_books import Number
-from dpcore.data.readers.kddcup import COLUMNS
+from dpcore.data.tables import KDDCUP_COLUMNS, Number
 from dpcore.experiments.central.runs import central_problem, run_batch
 from dpcore.experiments.engine.experiment import experiment_of
 from dpcore.experiments.engine.sweep import collect
@@ -158,10 +157,10 @@ def test_columns_that_spell_out_the_label_can_be_left_out(official):
 
 
 def test_recorded_units_undo_the_encoding(rng):
-    width = sum(len(column.feature_names) for column in COLUMNS)
+    width = sum(len(column.feature_names) for column in KDDCUP_COLUMNS)
     recorded, encoded = np.zeros((2, 3, width))
     start = 0
-    for column in COLUMNS:
+    for column in KDDCUP_COLUMNS:
         if isinstance(column, Number):
             values = np.floor(rng.uniform(column.lowest, min(column.highest, 1e6) + 1, 3))
             recorded[:, start] = values

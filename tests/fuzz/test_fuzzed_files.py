@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpcore.data import pictures, tables
 from dpcore.data.dataset import Dataset
-from dpcore.data.official import LocalFile, OfficialFile, read_idx
-from dpcore.data.readers import census, covertype, insurance, kddcup, localization, mfeat, pictures
-from dpcore.data.readers.code_books import Nominal
+from dpcore.data.official_files import LocalFile, OfficialFile, read_idx
+from dpcore.data.tables import Nominal
 from dpcore.errors import DataUnavailable
 
 ROWS = 6
@@ -56,30 +56,33 @@ def _idx(*files: LocalFile) -> Dataset:
     raise DataUnavailable(f"{files[0][0].path}: no data set by itself")
 
 
-_INSURANCE = (*insurance.COLUMNS, insurance._LABEL)
+_INSURANCE = (*tables.INSURANCE_COLUMNS, tables._INSURANCE_LABEL)
 _INSURED = _table(_INSURANCE, 86, b"\t")
 LOADERS: dict[str, tuple[Callable, tuple[bytes, ...]]] = {
     "idx": (_idx, (bytes([0, 0, 8, 2, 0, 0, 0, 3, 0, 0, 0, 4]) + bytes(12),)),
     "openml": (pictures.load_mnist_openml, (_of_openml(_rows_of(785, b",")),)),
     "covtype": (
-        functools.partial(covertype.load_covtype_part, part_of_rows=ROWS),
+        functools.partial(tables.load_covtype_part, part_of_rows=ROWS),
         (b"\n".join(map(_covertype_row, range(ROWS))),),
     ),
-    "kddcup99": (kddcup.load_kddcup, (_table((*kddcup.COLUMNS, kddcup._LABEL), 42, b","),)),
-    "localization": (
-        localization.load_localization,
-        (_table(localization.COLUMNS, 8, b","),),
+    "kddcup99": (
+        tables.load_kddcup,
+        (_table((*tables.KDDCUP_COLUMNS, tables._KDDCUP_LABEL), 42, b","),),
     ),
-    "census": (census.load_census, (_table(census.COLUMNS, 42, b","),)),
+    "localization": (
+        tables.load_localization,
+        (_table(tables.LOCALIZATION_COLUMNS, 8, b","),),
+    ),
+    "census": (tables.load_census, (_table(tables.CENSUS_COLUMNS, 42, b","),)),
     "insurance": (
-        insurance.load_insurance,
+        tables.load_insurance,
         (
             _INSURED,
             b"\n".join(line.rpartition(b"\t")[0] for line in _INSURED.splitlines()),
             b"\n".join(line.rpartition(b"\t")[2] for line in _INSURED.splitlines()),
         ),
     ),
-    "mfeat": (mfeat.load_mfeat, tuple(_rows_of(n) for n, _ in mfeat.VIEWS.values())),
+    "mfeat": (pictures.load_mfeat, tuple(_rows_of(n) for n, _ in pictures.VIEWS.values())),
 }
 
 
@@ -87,13 +90,13 @@ LOADERS: dict[str, tuple[Callable, tuple[bytes, ...]]] = {
 def small_files():
     with pytest.MonkeyPatch.context() as patch:
         for module, name in (
-            (pictures, "_N_ROWS"), (kddcup, "_N_ROWS"), (localization, "_N_ROWS"),
-            (census, "_N_ROWS"), (insurance, "_N_TRAINING"), (insurance, "_N_EVALUATION"),
-            (insurance, "_N_POLICIES"), (mfeat, "_N_ROWS"),
+            (pictures, "_N_ROWS"), (tables, "_N_ROWS"), (tables, "_N_ROWS"),
+            (tables, "_N_ROWS"), (tables, "_N_TRAINING"), (tables, "_N_EVALUATION"),
+            (tables, "_N_POLICIES"), (pictures, "_N_ROWS"),
         ):  # fmt: skip
             patch.setattr(module, name, ROWS)
-        patch.setattr(mfeat, "_ROWS_PER_DIGIT", 1)
-        patch.setattr(mfeat, "np", _TenDigits())
+        patch.setattr(pictures, "_ROWS_PER_DIGIT", 1)
+        patch.setattr(pictures, "np", _TenDigits())
         yield
 
 

@@ -11,8 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from dpcore.data import Dataset, dataset_status, prepare, split_sites
-from dpcore.data.held_out import load_halves
-from dpcore.data.held_tables import HeldTable
+from dpcore.data.dataset import HeldTable
+from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.problem import sites_of

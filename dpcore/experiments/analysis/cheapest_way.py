@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Unpack
 
 from dpcore.data import dataset_status
-from dpcore.data.sites import MOST_SITES
+from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.analysis.ranking import (
     FEW_DRAWS,

@@ -20,8 +20,8 @@ import numpy as np
 
 from dpcore.arrays import IntArray
 from dpcore.data import dataset_status
-from dpcore.data.catalog import entry_of
-from dpcore.data.column_limits import limits_of, read_limits
+from dpcore.data.dataset import limits_of, read_limits
+from dpcore.data.loading import entry_of
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.engine.result_store import versions
 from dpcore.experiments.pca.problem import Problem, load_prepared, local_problem

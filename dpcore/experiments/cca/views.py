@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpcore.data import load_dataset
 from dpcore.data.dataset import DATA_SEED
-from dpcore.data.readers.synthetic import synthetic_views
+from dpcore.data.synthetic import synthetic_views
 from dpcore.data.two_views import TwoViewDataset, two_views
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream

@@ -20,7 +20,7 @@ from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from dpcore.data.held_tables import held_name
+from dpcore.data.dataset import held_name
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import ProblemSource
 from dpcore.experiments.engine.result_store import Claim, Store, software_fingerprint

@@ -13,7 +13,7 @@ from typing import Any, Generic, NoReturn, TypeVar, cast
 
 import numpy as np
 
-from dpcore.data.held_tables import holder_of
+from dpcore.data.dataset import holder_of
 
 T = TypeVar("T")
 MOST_BYTES = 256 * 1024**2
@@ -62,7 +62,7 @@ class OnceCache(Generic[T]):
     ordinary errors are handed to all who wait. What interrupts the one who computes (an exit, a
     script that is told to stop, a lack of memory) is that one's own: the others compute.
 
-    What is computed from a table in somebody's hands (`dpcore.data.held_tables`) is kept with that
+    What is computed from a table in somebody's hands (`dpcore.data.dataset`) is kept with that
     table and not here: nobody else comes by it, and it goes when the table does.
 
     make: None where whoever asks brings it along.

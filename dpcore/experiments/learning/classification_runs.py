@@ -10,7 +10,7 @@ from typing import TypedDict
 import numpy as np
 
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
-from dpcore.data.row_norms import shorten
+from dpcore.data.preparation import shorten
 from dpcore.experiments.engine.experiment import Experiment, each_alone, row_from
 from dpcore.experiments.learning.classification_promises import (
     CENTRING,

@@ -9,8 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.data.held_out import Halves, load_halves
-from dpcore.data.sites import split_sites
+from dpcore.data.splits import Halves, load_halves, split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.experiments.engine.once_cache import OnceCache

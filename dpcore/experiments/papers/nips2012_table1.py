@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.data import Dataset, Prepared, load_dataset, prepare
-from dpcore.data.readers.code_books import Number
-from dpcore.data.readers.kddcup import COLUMNS as KDDCUP_COLUMNS
+from dpcore.data.tables import KDDCUP_COLUMNS, Number
 from dpcore.errors import ParameterError
 from dpcore.experiments.central.runs import central_problem, run_batch
 from dpcore.experiments.engine.experiment import Experiment, each_alone

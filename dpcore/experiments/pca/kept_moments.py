@@ -22,8 +22,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.data import Prepared
-from dpcore.data.catalog import entry_of
-from dpcore.data.loading import dataset_files
+from dpcore.data.loading import dataset_files, entry_of
 from dpcore.errors import DataUnavailable
 from dpcore.experiments.engine.result_store import Store
 from dpcore.experiments.pca.problem import About, Problem, SiteData, site_data

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Prepared, load_dataset, prepare, split_sites
-from dpcore.data.held_tables import is_held
-from dpcore.data.row_norms import shorten
+from dpcore.data.dataset import is_held
+from dpcore.data.preparation import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.engine.work_units import one_blas_thread

@@ -8,9 +8,8 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Self, TypeVar
 
-from dpcore.data.catalog import CATALOG, entry_of
-from dpcore.data.column_limits import read_limits
-from dpcore.data.held_tables import is_held
+from dpcore.data.dataset import is_held, read_limits
+from dpcore.data.loading import CATALOG, entry_of
 from dpcore.data.preparation import MODES, RENAMED
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine.control_ranges import (
@@ -151,7 +150,7 @@ class RunSpec(TwoWorlds):
         those that are neither clipped nor at length 1 yet.
     norm_bound: The public bound on a row's length, in the units of the raw rows; None takes the
         data set's.
-    limits: Public limits of columns in place of the catalogue's (`dpcore.data.column_limits`);
+    limits: Public limits of columns in place of the catalogue's (`dpcore.data.dataset`);
         empty takes these. Energy is that of rows within them.
     mean_share: Share of the budget (in mu squared) for the private mean; None leaves it to a rule
         that reads public numbers alone (`dpcore.pca.mean_share`).

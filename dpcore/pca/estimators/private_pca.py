@@ -17,8 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
-from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound
-from dpcore.data.row_norms import check_norm_bound, shorten
+from dpcore.data.preparation import LONGEST_ON_SPHERE, check_norm_bound, in_units_of_bound, shorten
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.aggregator import Subspace
 from dpcore.pca.draw import Draw

@@ -15,7 +15,7 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared
-from dpcore.data.catalog import CATALOG
+from dpcore.data.loading import CATALOG
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.export import recipe_of
 from dpcore.experiments.pca.problem import Problem

@@ -14,14 +14,14 @@ import numpy as np
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.data.column_limits import (
+from dpcore.data.dataset import (
     ColumnRange,
     half_diagonal,
+    is_held,
     limits_of,
     read_limits,
     written_limits,
 )
-from dpcore.data.held_tables import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.pca.export import recipe_of

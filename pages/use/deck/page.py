@@ -19,7 +19,7 @@ import streamlit as st
 from PIL import Image
 
 from dpcore.data import dataset_status
-from dpcore.data.held_tables import is_held
+from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.analysis.target_search import value_in_words
 from dpcore.experiments.engine.experiment import Row

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from dpcore.data.catalog import CATALOG
+from dpcore.data.loading import CATALOG
 from dpcore.experiments.audit.attack import cases_by_family, slug_of
 from dpcore.experiments.cca.views import SYNTHETIC
 from pages.learn import audit as audit_panels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import streamlit as st
 
-from dpcore.data.readers.insurance import INSURANCE_FILES
+from dpcore.data.tables import INSURANCE_FILES
 from dpcore.experiments.engine.result_store import Store
 from pages.shell.navigation import PAGES
 

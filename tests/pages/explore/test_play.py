@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.data import load_dataset
-from dpcore.data.catalog import CATALOG
+from dpcore.data.loading import CATALOG
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import EPSILONS
 from dpcore.experiments.pca.problem import local_problem

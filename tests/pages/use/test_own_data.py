@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from dpcore.data.held_tables import HeldTable, held_name
+from dpcore.data.dataset import HeldTable, held_name
 from dpcore.experiments.cca.spec import CcaProblem
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.releases import Project

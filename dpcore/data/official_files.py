@@ -1,4 +1,4 @@
-"""Official files on this machine: where they are, and that they are what their name says."""
+"""Official files on this machine: where they are, and whether their content is as published."""
 
 from __future__ import annotations
 

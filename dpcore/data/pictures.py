@@ -1,0 +1,440 @@
+"""Data sets of pictures: digits, patches, MNIST, Fashion-MNIST, mfeat.
+
+MNIST's 10,000 test pictures at 14 × 14, which come with the package.
+
+`python -m dpcore.data.pictures DATA_HOME` makes the two files beside this module anew
+from the official ones (`mnist-small.md` names licence and source).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from dpcore.arrays import FloatArray, IntArray, mapped, row_blocks
+from dpcore.data.dataset import DATA_SEED, Dataset
+from dpcore.data.official_files import (
+    LocalFile,
+    OfficialFile,
+    damaged,
+    find_data_home,
+    locate,
+    read_idx,
+    read_lines,
+    read_numbers,
+    refuse_rows,
+)
+from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.streams import Purpose, stream
+
+# Data that comes with scikit-learn: nothing to download.
+
+PATCH = 28
+_PATCH_STREAM = 2
+
+
+def load_digits() -> Dataset:
+    """1,797 handwritten digits, 8 x 8 pixels from 0 to 16, float64."""
+    # Without importing the package, which takes longer than all the rest of a start.
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise DataUnavailable("digits come with scikit-learn, which is not installed")
+    path = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    with gzip.open(path, "rt") as file:  # by its name, NumPy asks for the working folder
+        table = np.loadtxt(file, delimiter=",")
+    return Dataset(
+        X=np.ascontiguousarray(table[:, :-1]),
+        labels=table[:, -1].astype(int),
+        label_names=tuple("0123456789"),
+        feature_names=pixel_names(8, 8),
+        provenance="All 1,797 handwritten digits that ship with scikit-learn (the test half of "
+        "UCI's optdigits), 8 × 8 pixels from 0 to 16.",
+        # A frame all in ink, which no row exceeds: 16 * sqrt(64).
+        public_norm_bound=128.0,
+    )
+
+
+def photograph_windows() -> tuple[FloatArray, ...]:
+    """Every 28 x 28 grey window of the two photographs, as views, nothing copied.
+
+    Returns: tuple of shape (400, 613, 28, 28), float32 in [0, 1]. Luma by the weights of ITU-R
+        BT.601.
+    Raises `DataUnavailable` if no library that reads JPEG is installed.
+    """
+    from sklearn.datasets import load_sample_images
+
+    try:
+        photographs = load_sample_images().images
+    except ImportError as error:
+        raise DataUnavailable(
+            "patches needs Pillow to read scikit-learn's two sample photographs; "
+            "everything else works without it"
+        ) from error
+    weights = np.array([0.299, 0.587, 0.114], dtype=np.float32) / 255
+    return tuple(
+        sliding_window_view(photograph.astype(np.float32) @ weights, (PATCH, PATCH))
+        for photograph in photographs
+    )
+
+
+def load_patches(n_samples: int | None = None) -> Dataset:
+    """Patches of two photographs: 60,000 of the 490,400 there are unless told otherwise."""
+    windows = photograph_windows()
+    counts = [view.shape[0] * view.shape[1] for view in windows]
+    total = sum(counts)
+    n_samples = n_samples or 60_000
+    if n_samples > total:
+        raise ParameterError("n_samples", f"at most {total}, the patches there are", n_samples)
+    rng = stream(DATA_SEED, Purpose.DATA, _PATCH_STREAM)
+    chosen = rng.permutation(total)[:n_samples]
+    labels = np.searchsorted(np.cumsum(counts), chosen, side="right")
+    X = np.empty((n_samples, PATCH * PATCH), dtype=np.float32)
+    offset = 0
+    for photograph, (view, count) in enumerate(zip(windows, counts, strict=True)):
+        mine = np.flatnonzero(labels == photograph)
+        rows, columns = np.divmod(chosen[mine] - offset, view.shape[1])
+        # In blocks, because indexing all windows at once copies them twice.
+        for block in np.array_split(np.arange(len(mine)), max(1, len(mine) // 4096)):
+            X[mine[block]] = view[rows[block], columns[block]].reshape(len(block), -1)
+        offset += count
+    return Dataset(
+        X=X,
+        labels=labels,
+        label_names=("china", "flower"),
+        feature_names=pixel_names(PATCH, PATCH),
+        provenance=f"{n_samples:,} of the {total:,} overlapping 28 × 28 grey patches of "
+        "scikit-learn's two sample photographs, drawn with a fixed seed.",
+        # A patch of sky at 80 % of white; nothing exceeds 28, which is a patch all white.
+        public_norm_bound=22.4,
+    )
+
+
+def pixel_names(height: int, width: int) -> tuple[str, ...]:
+    return tuple(f"pixel_{row}_{column}" for row in range(height) for column in range(width))
+
+
+# MNIST and Fashion-MNIST from their IDX files, or MNIST as OpenML keeps it.
+
+_SIDE = 28
+_N_PICTURES = 60_000
+_BLOCK_ROWS = 4096
+
+_MNIST_URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+MNIST_FILES = (
+    OfficialFile(
+        "train-images-idx3-ubyte.gz",
+        url=_MNIST_URL,
+        n_bytes=9_912_422,
+        most_bytes=47_040_016,
+        sha256="440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        content_sha256="ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        name_is_shared=True,
+    ),
+    OfficialFile(
+        "train-labels-idx1-ubyte.gz",
+        url=_MNIST_URL,
+        n_bytes=28_881,
+        most_bytes=60_008,
+        sha256="3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        content_sha256="65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        name_is_shared=True,
+    ),
+)
+
+# What scikit-learn's fetch_openml("mnist_784", version=1) leaves in its data folder.
+OPENML_FOLDER = "openml/openml.org/data/v1/download/52667"
+OPENML_FILE = OfficialFile("mnist_784.arff.gz")
+
+_FASHION_URL = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
+FASHION_FILES = (
+    OfficialFile(
+        "train-images-idx3-ubyte.gz",
+        url=_FASHION_URL,
+        n_bytes=26_421_880,
+        most_bytes=47_040_016,
+        sha256="3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+        content_sha256="c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        name_is_shared=True,
+    ),
+    OfficialFile(
+        "train-labels-idx1-ubyte.gz",
+        url=_FASHION_URL,
+        n_bytes=29_515,
+        most_bytes=60_008,
+        sha256="a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        content_sha256="bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        name_is_shared=True,
+    ),
+)
+
+# Pictures and labels of the official test halves, which nobody trains on.
+TEST_FILES = {
+    name: tuple(
+        OfficialFile(f"t10k-{part}-ubyte.gz", content_sha256=content_sha256, name_is_shared=True)
+        for part, content_sha256 in (("images-idx3", pictures), ("labels-idx1", labels))
+    )
+    for name, pictures, labels in (
+        (
+            "mnist",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ),
+        (
+            "fashion-mnist",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ),
+    )
+}
+
+_FASHION_LABELS = tuple(
+    "T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot".split(",")
+)
+
+
+def load_mnist(files: tuple[LocalFile, ...]) -> Dataset:
+    """MNIST's training half from its two IDX files."""
+    return _mnist(*_read_pair(files), "the official files")
+
+
+def load_mnist_openml(files: tuple[LocalFile, ...]) -> Dataset:
+    """MNIST's training half from OpenML's mnist_784, whose first 60,000 rows it is."""
+    (file,) = files
+    _, _, rows = file.content().partition(b"@DATA")
+    if not rows.strip():
+        raise damaged(file.path, "it has no rows after @DATA")
+    try:
+        lines = rows.split(maxsplit=_N_PICTURES)[:_N_PICTURES]
+        table = np.loadtxt(lines, dtype=np.uint8, delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise damaged(file.path, "its rows are not whole numbers from 0 to 255") from error
+    images, labels = table[:, :-1], table[:, -1]
+    # The official checksums tell whether these are the official people, in the official order.
+    for official, header, array, what in (
+        (MNIST_FILES[0], [0x803, _N_PICTURES, _SIDE, _SIDE], images, "pictures"),
+        (MNIST_FILES[1], [0x801, _N_PICTURES], labels, "labels"),
+    ):
+        idx = np.array(header, dtype=">u4").tobytes() + array.tobytes()
+        if hashlib.sha256(idx).hexdigest() != official.content_sha256:
+            raise damaged(file.path, f"its first 60,000 rows are not MNIST's training {what}")
+    return _mnist(_unit_range(images, np.empty(images.shape, np.float32)), labels, "OpenML's copy")
+
+
+def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
+    """Fashion-MNIST's training half from its two IDX files."""
+    X, labels = _read_pair(files)
+    return Dataset(
+        X=X,
+        labels=labels.astype(np.intp),
+        label_names=_FASHION_LABELS,
+        feature_names=pixel_names(_SIDE, _SIDE),
+        provenance="All 60,000 training pictures of Fashion-MNIST, 28 × 28 pixels in [0, 1], "
+        "from the official files.",
+        # A garment that fills half the frame in white: sqrt(784 / 2).
+        public_norm_bound=19.8,
+    )
+
+
+def _mnist(X: FloatArray, labels: IntArray, origin: str) -> Dataset:
+    return Dataset(
+        X=X,
+        labels=labels.astype(np.intp),
+        label_names=tuple("0123456789"),
+        feature_names=pixel_names(_SIDE, _SIDE),
+        provenance="All 60,000 training pictures of MNIST, 28 × 28 pixels in [0, 1], "
+        f"from {origin}.",
+        # A pen stroke that covers a quarter of the frame in full ink: sqrt(784 / 4).
+        public_norm_bound=14.0,
+    )
+
+
+def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, IntArray]:
+    X = np.empty((_N_PICTURES, _SIDE**2), np.float32)
+    # The system takes as long to find memory for half of the rows as it takes to read the pictures.
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(np.copyto, X[_N_PICTURES // 2 :], 0)
+        images, labels = map(read_idx, files)
+    for file, array, shape in zip(
+        files, (images, labels), ((_N_PICTURES, _SIDE, _SIDE), (_N_PICTURES,)), strict=True
+    ):
+        if array.shape != shape:
+            raise damaged(file.path, f"it has shape {array.shape} where {shape} is expected")
+    return _unit_range(images.reshape(_N_PICTURES, -1), X), labels
+
+
+def _unit_range(pixels: IntArray, out: FloatArray) -> FloatArray:
+    def divide(rows: slice | IntArray) -> None:
+        np.divide(pixels[rows], np.float32(255), out=out[rows], dtype=np.float32)
+
+    list(mapped(divide, row_blocks(np.arange(len(pixels)), _BLOCK_ROWS)))
+    return out
+
+
+# MNIST's 10,000 test pictures at 14 × 14, which come with the package.
+
+SIDE, N_ROWS = 14, 10_000
+_FOLDER = Path(__file__).parent
+# What comes with the package, in MNIST's own format. A checksum, as any file may be damaged.
+BUNDLED = (
+    OfficialFile(
+        "mnist-small-images-idx3-ubyte.gz",
+        content_sha256="f1e85dc87443c8549e3d0af21b42e1ff96f1c395b9d6f4ca521e1b5811f9e863",
+    ),
+    OfficialFile(
+        "mnist-small-labels-idx1-ubyte.gz",
+        content_sha256=TEST_FILES["mnist"][1].content_sha256,
+    ),
+)
+
+
+def load_mnist_small() -> Dataset:
+    """MNIST's test half, each picture the means of its 2 × 2 blocks, float32 in [0, 1]."""
+    pixels, labels = (read_idx(LocalFile(_FOLDER / file.name, file)) for file in BUNDLED)
+    if pixels.shape != (N_ROWS, SIDE, SIDE) or labels.shape != (N_ROWS,):
+        raise damaged(_FOLDER, f"pictures of shape {pixels.shape}, labels of {labels.shape}")
+    return Dataset(
+        X=pixels.reshape(N_ROWS, -1) / np.float32(255),
+        labels=labels.astype(np.intp),
+        label_names=tuple("0123456789"),
+        feature_names=pixel_names(SIDE, SIDE),
+        provenance="All 10,000 test pictures of MNIST (LeCun & Cortes, CC BY-SA 3.0), reduced to "
+        "14 × 14 pixels in [0, 1] by the means of 2 × 2.",
+        # A picture all white: no row is longer, whatever is drawn on it.
+        public_norm_bound=float(SIDE),
+    )
+
+
+def halved(pictures: IntArray) -> IntArray:
+    """Means of 2 × 2 blocks of bytes, rounded half up: (n, 2 h, 2 w) to (n, h, w), uint8."""
+    n, height, width = pictures.shape
+    blocks = pictures.reshape(n, height // 2, 2, width // 2, 2)
+    # In whole numbers, so that every machine rounds alike.
+    means: IntArray = ((blocks.sum(axis=(2, 4), dtype=np.uint16) + 2) >> 2).astype(np.uint8)
+    return means
+
+
+def read_official(home: Path) -> tuple[IntArray, IntArray]:
+    """The bundled pictures and labels, made from MNIST's official test files.
+
+    Raises `DataUnavailable` if a file is not in the data home or not what its name says.
+    """
+    found = [locate(file, home, ("mnist",)) for file in TEST_FILES["mnist"]]
+    if None in found:
+        names = ", ".join(file.name for file in TEST_FILES["mnist"])
+        raise DataUnavailable(f"mnist-small is made from {names}, which are not in {home}")
+    pictures, labels = (read_idx(file) for file in found if file is not None)
+    return halved(pictures), labels
+
+
+def write_bundle(home: Path, folder: Path = _FOLDER) -> None:
+    """Write the two files that come with the package from the official ones in a data home."""
+    for file, array in zip(BUNDLED, read_official(home), strict=True):
+        header = np.array([0x800 + array.ndim, *array.shape], dtype=">u4").tobytes()
+        # Without the time: the same rows are the same bytes.
+        packed = gzip.compress(header + array.tobytes(), compresslevel=9, mtime=0)
+        (folder / file.name).write_bytes(packed)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Make the files of mnist-small anew.")
+    parser.add_argument("data_home", nargs="?", help="folder with MNIST's official files")
+    write_bundle(find_data_home(parser.parse_args().data_home))
+
+
+# mfeat: 2,000 handwritten numerals, each measured in six ways; two-view data for CCA.
+
+_MFEAT_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/mfeat/"
+_N_NUMERALS = 2_000
+_ROWS_PER_DIGIT = 200
+
+# View -> number of features, and a row norm to divide the view by. Half the 240 pixels at 6
+# gives 66, and Karhunen-Loeve coefficients are those pixels rotated. 76 Fourier magnitudes, a
+# quarter of them near 1, give 4.4. What the other three measure has no documented unit: a power
+# of ten each.
+VIEWS = {
+    "fac": (216, 10_000.0),
+    "fou": (76, 4.4),
+    "kar": (64, 66.0),
+    "mor": (6, 10_000.0),
+    "pix": (240, 66.0),
+    "zer": (47, 1_000.0),
+}
+# No official checksum is known. No number is many times as long as a whole row should be.
+_FARTHEST = 10.0
+MFEAT_FILES = tuple(
+    OfficialFile(f"mfeat-{view}", url=_MFEAT_URL, most_bytes=4_000_000) for view in VIEWS
+)
+
+
+def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
+    """All six views side by side, each divided by its public scale."""
+    tables = []
+    views = {}
+    names: list[str] = []
+    for file, (view, (n_features, scale)) in zip(files, VIEWS.items(), strict=True):
+        table = read_numbers(read_lines(file, _N_NUMERALS), n_features, file.path)
+        far = np.any(np.abs(table) > _FARTHEST * scale, axis=1)
+        refuse_rows(far, file.path, f"holds a number beyond {_FARTHEST * scale:,g}")
+        tables.append(table / np.float32(scale))
+        views[view] = slice(len(names), len(names) + n_features)
+        names += [f"{view}_{j}" for j in range(n_features)]
+    return Dataset(
+        X=np.hstack(tables),
+        labels=np.repeat(np.arange(10), _ROWS_PER_DIGIT),
+        label_names=tuple("0123456789"),
+        feature_names=tuple(names),
+        provenance="All 2,000 handwritten numerals of UCI's multiple features, 200 a digit, six "
+        "views of 649 features in all, each view divided by a public scale.",
+        # Six views, each about 1 long by its scale. That the longest row is 2.38 comes of scales
+        # that were written down one by one, of which three are powers of ten: nothing was fitted.
+        public_norm_bound=math.sqrt(len(VIEWS)),
+        views=views,
+    )
+
+
+def select_views(dataset: Dataset, *names: str) -> Dataset:
+    """The columns of some views, in the order given.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With `views`.
+    *names : str
+
+    Returns
+    -------
+    Dataset
+        With `views` for the columns it holds; its `public_norm_bound` is sqrt(len(names)), each
+        view being scaled to a norm of about 1.
+
+    Raises
+    ------
+    ParameterError
+        If the data set has no such view, or a view is named twice.
+    """
+    views = dataset.views or {}
+    if not names or len(set(names)) < len(names) or not set(names) <= set(views):
+        raise ParameterError(
+            "views", f"different ones of {', '.join(views) or 'none: there are no views'}", names
+        )
+    kept = np.concatenate([np.arange(dataset.n_features)[views[name]] for name in names])
+    stops = np.cumsum([views[name].stop - views[name].start for name in names]).tolist()
+    return replace(
+        dataset,
+        X=dataset.X[:, kept],
+        feature_names=tuple(dataset.feature_names[j] for j in kept),
+        public_norm_bound=math.sqrt(len(names)),
+        views={
+            name: slice(start, stop)
+            for name, start, stop in zip(names, [0, *stops], stops, strict=False)
+        },
+    )
