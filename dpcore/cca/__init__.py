@@ -1,13 +1,17 @@
 """Private canonical correlation analysis of two views, central and distributed."""
 
-from dpcore.cca.bounds import BoundedViews, bound_views
 from dpcore.cca.canonical import (
+    PROTOCOLS,
+    BoundedViews,
+    CanonicalPairs,
     MeasuredCorrelations,
+    bound_views,
     canonical_pairs,
+    distributed_cca,
+    joint_moment_sigma,
     measured_correlations,
     noise_floor,
 )
-from dpcore.cca.distributed import PROTOCOLS, CanonicalPairs, distributed_cca, joint_moment_sigma
 
 __all__ = [
     "PROTOCOLS",
@@ -33,7 +37,7 @@ def __getattr__(name: str) -> object:
 
         return PrivateCCA
     if name in ("ClusterScores", "cluster_scores"):
-        from dpcore.cca import clustering
+        from dpcore.cca import estimator
 
-        return getattr(clustering, name)
+        return getattr(estimator, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

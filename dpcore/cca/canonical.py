@@ -1,18 +1,237 @@
-"""Canonical pairs of a joint second moment, and how good given pairs are.
+"""Canonical pairs of two views: bounded rows, central and distributed CCA, measured correlations.
+
+Canonical pairs of a joint second moment, and how good given pairs are.
 
 Everything here is a function of second-moment blocks; none of it adds noise.
+
+CCA of two views held by several sites, in the protocols of the distributed PCA.
+
+The joint second moment of rows [x y] is a second moment, so it is released as PCA releases one
+(`dpcore.pca.protocols`): every site adds noise to its own and sends all of it ("full") or its R
+leading directions ("dpdis"). Here the canonical pairs of the noisy average are taken. The poster
+has one holder of the data ("pooled"); the rest follows from the same argument, all that comes
+after the noise being post-processing.
+
+Promise: a release A + E of the joint second moment A = Z^T Z / N, rows z = [x y] bounded by c,
+is the Gaussian mechanism under replace-one with l2-sensitivity sqrt(2) c^2 / N (attained by two
+orthogonal rows of length c). Canonical pairs are post-processing of it, and so is centring by a
+private mean, which is released as PCA releases one: both views' means in one vector, at the joint
+sensitivity of moment and mean (`dpcore.pca.site.noise_scales`).
+
+On the sphere x gets the length sqrt(w) around its mean and y the length sqrt(1 - w), w the share
+of the first view: every joined row has length 1, and the sensitivities are those of PCA's rows on
+the sphere, the joint moment's sqrt(2) / N being attained by a person of whom one view turns around
+while the other stays, where w = 1/2.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
-from dpcore.errors import ParameterError
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.data.preparation import (
+    LONGEST_ON_SPHERE,
+    MODES,
+    RENAMED,
+    check_norm_bound,
+    in_units_of_bound,
+    rounding,
+    row_norms,
+    shorten,
+)
+from dpcore.errors import ParameterError, require_one_of
+from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.noise_field import noise_edge
+from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
+from dpcore.pca.site import NoiseScales, noise_scales
+from dpcore.privacy import Guarantee, PrivacyBudget, second_moment_sigma
+from dpcore.spectra import SiteMoments, SiteRows
+from dpcore.spectra.moments import Parts
+from dpcore.streams import Repetition
+
+# Two views of the same people, brought under one bound.
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedViews:
+    """Two views whose joined rows [x y] have Euclidean norm at most 1, but for the sphere.
+
+    Attributes
+    ----------
+    joined : ndarray of shape (n_samples, n_x + n_y)
+        Rows [x y]; in mode "sphere" of any length, in units of the bound.
+    parts : Parts
+        The two views, each with the length it gets on the sphere.
+    x_mean, y_mean : ndarray of shape (n_x,) and (n_y,)
+        What was subtracted, in original units; public centres, unless in mode "published".
+    x_scale, y_scale : float
+        A row that is not clipped is (x - x_mean) * x_scale.
+    n_clipped : int
+        People whose joined row was longer than the bound and was shortened. The count itself is
+        read from the data: not part of any private release.
+    is_private : bool
+        Whether the preparation itself reveals nothing about single people.
+    statement : str
+        One sentence that says so.
+    """
+
+    joined: FloatArray
+    parts: Parts
+    x_mean: FloatArray
+    y_mean: FloatArray
+    x_scale: float
+    y_scale: float
+    n_clipped: int
+    is_private: bool
+    statement: str
+
+    @property
+    def X(self) -> FloatArray:
+        """The first view, of shape (n_samples, n_x)."""
+        return self.joined[:, self.parts[0][0]]
+
+    @property
+    def Y(self) -> FloatArray:
+        """The second view, of shape (n_samples, n_y)."""
+        return self.joined[:, self.parts[1][0]]
+
+
+def bound_views(
+    X: FloatArray,
+    Y: FloatArray,
+    *,
+    x_share: float = 0.5,
+    mode: str = "bounded",
+    x_norm_bound: float = 1.0,
+    y_norm_bound: float = 1.0,
+    x_centre: float = 0.0,
+    y_centre: float = 0.0,
+) -> BoundedViews:
+    """Scale two views so that ||[x y]|| <= 1 for everybody.
+
+    Each view is divided by its own norm bound and weighted, by sqrt(x_share) and
+    sqrt(1 - x_share). Canonical correlations do not see the weights; the noise does, because it
+    is the same in every entry of the joint second moment.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_x)
+    Y : array of shape (n_samples, n_y)
+    x_share : float
+        In (0, 1): the part of the squared norm bound given to the first view.
+    mode : {"sphere", "bounded", "none", "published"}
+        As in `dpcore.data.prepare`. "bounded" and "none" use the two public norm bounds and
+        shorten joined rows longer than 1, both views by the same factor, so that how x goes with
+        y is kept. "sphere" shortens nothing: each view of a person gets its length around a
+        private mean that is drawn later (`SiteRows`). "published" subtracts the mean and divides
+        by the largest norm found in the data: that reads single people and is not private.
+    x_norm_bound, y_norm_bound : float
+        Public bounds on ||x - x_centre|| and ||y - y_centre||, chosen without the data. Not read
+        in mode "published".
+    x_centre, y_centre : float
+        Public centres, subtracted from every entry of a view: the middle of the range where
+        entries have one, which allows the smallest sure bound. Not read in mode "published".
+
+    Raises
+    ------
+    ParameterError
+        If the views differ in their number of people, an entry is not finite, or a parameter is
+        outside its range.
+    """
+    X, Y = _as_views(X, Y)
+    if not 0 < x_share < 1:
+        raise ParameterError("x_share", "in (0, 1)", x_share)
+    weights = math.sqrt(x_share), math.sqrt(1 - x_share)
+    mode = RENAMED.get(mode, mode)
+    n_x = X.shape[1]
+    parts = (slice(n_x), weights[0]), (slice(n_x, None), weights[1])
+    if mode == "published":
+        return _published(X, Y, parts)
+    require_one_of("mode", mode, MODES)
+    for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
+        check_norm_bound(name, bound)
+    for name, centre in (("x_centre", x_centre), ("y_centre", y_centre)):
+        if not abs(centre) <= 1e15:
+            raise ParameterError(name, "in [-1e15, 1e15]", centre)
+    x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
+    rows = np.hstack([_in_units(X, x_centre, x_scale), _in_units(Y, y_centre, y_scale)])
+    bounded, n_clipped = shorten(rows, 1.0)
+    said = "longer joined rows are clipped"
+    if mode == "sphere":
+        said = "each view of a person is brought to its length around a private mean"
+    return BoundedViews(
+        rows if mode == "sphere" else bounded,
+        parts,
+        np.full(n_x, float(x_centre)),
+        np.full(Y.shape[1], float(y_centre)),
+        x_scale,
+        y_scale,
+        n_clipped,
+        is_private=True,
+        statement=(
+            f"Views centred at the public {x_centre:.3g} and {y_centre:.3g} and divided by the "
+            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; {said}: this step is "
+            "private."
+        ),
+    )
+
+
+def _in_units(view: FloatArray, centre: float, scale: float) -> FloatArray:
+    about = view - view.dtype.type(centre)
+    return in_units_of_bound(about, 1 / scale, LONGEST_ON_SPHERE, about)[0]
+
+
+def _published(X: FloatArray, Y: FloatArray, parts: Parts) -> BoundedViews:
+    means = X.mean(axis=0, dtype=np.float64), Y.mean(axis=0, dtype=np.float64)
+    views = [view - mean.astype(view.dtype) for view, mean in zip((X, Y), means, strict=True)]
+    scales = []
+    for name, view, (_, weight) in zip("XY", views, parts, strict=True):
+        largest = row_norms(view).max()
+        if largest == 0:
+            raise ParameterError(name, "a view with at least two different rows", "equal rows")
+        scales.append(weight / largest)
+    joined = np.hypot(row_norms(views[0]) * scales[0], row_norms(views[1]) * scales[1])
+    limit = 1 - rounding(views[0]) - rounding(views[1])
+    scales = [scale * limit / joined.max() for scale in scales]
+    scaled = [view * view.dtype.type(scale) for view, scale in zip(views, scales, strict=True)]
+    return BoundedViews(
+        np.hstack(scaled),
+        parts,
+        means[0],
+        means[1],
+        scales[0],
+        scales[1],
+        n_clipped=0,
+        is_private=False,
+        statement=(
+            f"Centred with the mean of all {len(X):,} rows and divided by the largest norms, as "
+            "published: both are read from the data, so this step is not private."
+        ),
+    )
+
+
+def _as_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    views = []
+    for name, given in (("X", X), ("Y", Y)):
+        view = np.asarray(given)
+        if view.ndim != 2 or 0 in view.shape:
+            raise ParameterError(name, "a matrix with people in rows", view.shape)
+        is_float = view.dtype in (np.float32, np.float64)
+        views.append(view if is_float else view.astype(np.float64))
+        if not np.isfinite(views[-1]).all():
+            raise ParameterError(name, "finite in every entry", "NaN or infinity")
+    if len(views[0]) != len(views[1]):
+        raise ParameterError(
+            "Y", f"a view of the same {len(views[0])} people", f"{len(views[1])} rows"
+        )
+    return views[0], views[1]
+
+
+# Canonical pairs of a joint second moment, and how good given pairs are.
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,3 +429,174 @@ def _whitening(block: FloatArray) -> FloatArray:
     kept = eigenvalues > len(block) * np.finfo(float).eps * eigenvalues[-1]
     whitening: FloatArray = vectors[:, kept] / np.sqrt(eigenvalues[kept])
     return whitening
+
+
+# CCA of two views held by several sites, in the protocols of the distributed PCA.
+
+# Of the register of PCA, those of which a noisy average of joint moments is left.
+PROTOCOLS = ("dpdis", "full", "local", "pooled", "cape")
+# The poster's tau starts from the replace-one sensitivity sqrt(2) / N, the DPdisPCA paper from
+# 1 / N; both then use the classic formula at every epsilon.
+_POSTER_OVER_PAPER = math.sqrt(2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalPairs:
+    """Private canonical pairs, what they promise and what they cost to send.
+
+    Attributes
+    ----------
+    x_rotations : ndarray of shape (n_x, n_components)
+    y_rotations : ndarray of shape (n_y, n_components)
+    correlations : ndarray of shape (n_components,)
+        Private estimate, of the noisy moment after its repair; in [0, 1].
+    joint_moment : ndarray of shape (n_x + n_y, n_x + n_y)
+        The noisy joint moment behind them, centred where a private mean was bought.
+    mean : ndarray of shape (n_x + n_y,)
+        What rows are centred by: a private mean, or zero where none was bought.
+    floor : float
+        Eigenvalue floor that was used, in units of the joint moment.
+    sigma_of_average : float
+        Noise standard deviation left in an entry of the average, before any truncation.
+    guarantee : Guarantee
+        Covers everything here.
+    sigma : ndarray of shape (n_sites,)
+        Noise standard deviation each site added to an entry of its joint moment, without masks
+        that cancel.
+    bytes_sent : ndarray of shape (n_sites,)
+    """
+
+    x_rotations: FloatArray
+    y_rotations: FloatArray
+    correlations: FloatArray
+    joint_moment: FloatArray
+    mean: FloatArray
+    floor: float
+    sigma_of_average: float
+    guarantee: Guarantee
+    sigma: FloatArray
+    bytes_sent: IntArray
+
+
+def distributed_cca(
+    moments: SiteMoments | SiteRows,
+    n_x: int,
+    settings: ReleaseSettings,
+    *,
+    protocol: str = "dpdis",
+    floor: float | str = "auto",
+    repetition: Repetition,
+) -> CanonicalPairs:
+    """Canonical pairs of two views from the sites' joint second moments.
+
+    Parameters
+    ----------
+    moments : SiteMoments or SiteRows
+        Of rows [x y] with norm at most `settings.row_norm_bound`, at each of S sites; on the
+        sphere the rows, whose parts are the two views (`BoundedViews.parts`).
+    n_x : int
+        Number of columns of the first view.
+    settings : ReleaseSettings
+        `calibration` "published" is the poster's (`joint_moment_sigma`).
+    protocol : {"dpdis", "full", "local", "pooled", "cape"}
+    floor : "auto" or float
+        Eigenvalue floor of `canonical_pairs`; "auto" is `noise_floor` at the noise left in the
+        average. An average of proxies has no bulk of noise to read; there it is half the noise
+        edge, the root mean square eigenvalue of the noise.
+    repetition : Repetition
+        Source of the noise; site s reads a stream of its own.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is unknown or outside its range.
+    """
+    release = noisy_joint_moment(moments, settings, protocol=protocol, repetition=repetition)
+    joint: FloatArray = release.decomposed(settings).matrix.astype(np.float64)
+    mean = np.zeros(moments.n_features) if release.centre is None else release.centre
+    if floor == "auto":
+        floor = _automatic_floor(joint, release, settings.noise)
+    elif isinstance(floor, str):
+        raise ParameterError("floor", "'auto' or a number", floor)
+    x_rotations, y_rotations, correlations = canonical_pairs(
+        joint, n_x, settings.n_components, floor=floor
+    )
+    return CanonicalPairs(
+        x_rotations,
+        y_rotations,
+        correlations,
+        joint,
+        mean,
+        floor,
+        release.sigma_left,
+        release.guarantee,
+        release.sigma,
+        release.bytes_sent,
+    )
+
+
+def noisy_joint_moment(
+    moments: SiteMoments | SiteRows,
+    settings: ReleaseSettings,
+    *,
+    protocol: str,
+    repetition: Repetition,
+) -> NoisyAverage:
+    """All that `distributed_cca` reads of the data, with its guarantee; the rest follows from it.
+
+    Raises `ParameterError` if the protocol is unknown or a setting outside its range.
+    """
+    average = REGISTERED[protocol].average if protocol in PROTOCOLS else None
+    if average is None:
+        raise ParameterError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
+    entry = REGISTERED[protocol]
+    draw = Draw(
+        moments,
+        settings,
+        repetition,
+        proxies=entry.wants_proxies,
+        average=entry.wants_average,
+        calibrate=joint_noise,
+        precision=np.float64,
+    )
+    return average(draw)
+
+
+def joint_moment_sigma(
+    budget: PrivacyBudget, n_samples: float, *, calibration: str, row_norm_bound: float = 1.0
+) -> float:
+    """Noise for the joint second moment of one site.
+
+    "published" is the poster's tau = sqrt(2) c^2 / (N epsilon) sqrt(2 ln(1.25 / delta)), the
+    classic formula at the right sensitivity. That is proven for epsilon <= 1 only; above, what
+    it promises is `gaussian_epsilon`. "classic" refuses there, "analytic" is exact everywhere.
+
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    n_samples : float
+        People at the site.
+    calibration : {"analytic", "classic", "published"}
+    row_norm_bound : float
+        c, on a joined row.
+    """
+    sigma = second_moment_sigma(
+        budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound
+    )
+    return sigma * _POSTER_OVER_PAPER if calibration == "published" else sigma
+
+
+def joint_noise(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
+    """What is added to joint moment and mean of so many people, whoever holds their rows."""
+    scales = noise_scales(n_samples, settings)
+    if settings.calibration != "published":
+        return scales
+    moment, mean = _POSTER_OVER_PAPER * scales.moment, _POSTER_OVER_PAPER * scales.mean
+    return replace(scales, moment=moment, mean=mean)
+
+
+def _automatic_floor(joint: FloatArray, release: NoisyAverage, noise: str) -> float:
+    if release.of_proxies:
+        sigma = np.array([release.sigma_left])
+        return noise_edge(sigma, np.ones(1), len(joint), noise=noise) / 2
+    return noise_floor(joint, release.sigma_left, noise=noise)

@@ -1,10 +1,13 @@
 """Private linear and kernel classifiers by output and objective perturbation."""
 
-from dpcore.classification.estimators import KERNELS, PrivateLogisticRegression, PrivateSVM
-from dpcore.classification.fitting import fit_many
+from dpcore.classification.estimators import (
+    KERNELS,
+    PrivateLogisticRegression,
+    PrivateSVM,
+    fit_many,
+)
 from dpcore.classification.minimise import NotConverged
-from dpcore.classification.perturbation import METHODS, Perturbation, calibrate
-from dpcore.classification.training import PrivateFits
+from dpcore.classification.training import METHODS, Perturbation, PrivateFits, calibrate
 
 __all__ = [
     "KERNELS",

@@ -1,4 +1,6 @@
-"""Many regularised margin-loss minimisations over the same rows, at once.
+"""Minimise many regularised margin losses over the same rows at once.
+
+Many regularised margin-loss minimisations over the same rows, at once.
 
 Task t minimises, over w,
 
@@ -21,14 +23,150 @@ covers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, optimize
+from scipy.special import expit
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
-from dpcore.classification.inverse_hessians import BoundMetric, History, dots
-from dpcore.classification.losses import Loss
+
+# Convex margin losses with a slope of at most 1 and a known largest curvature.
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of the margin z = y f(x), with what privacy and the solver need to know of it.
+
+    curvature: c, the largest second derivative.
+    value_and_slope: Margins -> (losses, derivatives), both of the shape of the margins. Derivatives
+        are in [-1, 0].
+    curvature_at: Margins -> second derivatives, in [0, c].
+    """
+
+    name: str
+    curvature: float
+    value_and_slope: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+    curvature_at: Callable[[FloatArray], FloatArray]
+
+
+def _logistic(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+    # Buffers are reused because these arrays are the whole cost of a sweep.
+    tail = np.abs(margins)
+    np.negative(tail, out=tail)
+    np.exp(tail, out=tail)
+    one_plus = 1.0 + tail
+    slope = np.where(margins > 0, tail, 1.0)
+    slope /= one_plus
+    np.negative(slope, out=slope)
+    # The argument is in (1, 2], where log is as good as log1p in absolute terms, and faster.
+    value = np.log(one_plus, out=one_plus)
+    value -= np.minimum(margins, 0.0, out=tail)
+    return value, slope
+
+
+def _logistic_curvature(margins: FloatArray) -> FloatArray:
+    chance: FloatArray = expit(margins)
+    return chance * (1.0 - chance)
+
+
+LOGISTIC = Loss("logistic", 0.25, _logistic, _logistic_curvature)
+
+
+def huber_hinge(width: float) -> Loss:
+    """The hinge loss with its corner rounded over [1 - width, 1 + width].
+
+    Chaudhuri, Monteleoni & Sarwate (2011), equation 7: 0 above 1 + h, 1 - z below 1 - h, and
+    (1 + h - z)^2 / 4h between; c = 1 / 2h. Its second derivative jumps at two points, which
+    their theorem allows for (section 3.4.2).
+    """
+
+    def value_and_slope(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # Depth into the rounded stretch, 0 where the loss is flat and 2h where it is straight.
+        depth = np.clip(1.0 + width - margins, 0.0, 2.0 * width)
+        slope = depth / (-2.0 * width)
+        value = np.maximum(1.0 - width - margins, 0.0)
+        value -= 0.5 * slope * depth
+        return value, slope
+
+    def curvature_at(margins: FloatArray) -> FloatArray:
+        return np.where(np.abs(1.0 - margins) < width, 1.0 / (2.0 * width), 0.0)
+
+    return Loss("huber", 1.0 / (2.0 * width), value_and_slope, curvature_at)
+
+
+# What L-BFGS knows of the inverse Hessians of many tasks (Nocedal & Wright 2006, section 7.2).
+
+_MEMORY = 12
+
+
+def dots(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Products of rows with rows, (n_tasks,)."""
+    products: FloatArray = np.einsum("td,td->t", left, right)
+    return products
+
+
+class BoundMetric:
+    """(c X^T X / n + strength I)^-1 for every strength, from one eigendecomposition."""
+
+    def __init__(self, features: FloatArray, curvature: float):
+        second_moment = features.T @ features / len(features)
+        eigenvalues, self._basis = np.linalg.eigh(second_moment)
+        self._curvatures = curvature * np.maximum(eigenvalues, 0.0)
+
+    def apply(self, vectors: FloatArray, strength: FloatArray) -> FloatArray:
+        shares = vectors @ self._basis / (self._curvatures + strength[:, None])
+        applied: FloatArray = shares @ self._basis.T
+        return applied
+
+
+class History:
+    """The last moves of every task and the changes of gradient they made."""
+
+    def __init__(self, n_tasks: int, n_features: int):
+        # Unused places have weight 0 and drop out of the recursion by themselves.
+        self._moves = np.zeros((_MEMORY, n_tasks, n_features))
+        self._changes = np.zeros((_MEMORY, n_tasks, n_features))
+        self._weights = np.zeros((_MEMORY, n_tasks))
+
+    def push(self, tasks: IntArray, moves: FloatArray, changes: FloatArray) -> None:
+        curvature = dots(moves, changes)
+        # Strong convexity makes it positive; only rounding can make it useless.
+        useful = curvature > 1e-300
+        tasks = tasks[useful]
+        for store, new in (
+            (self._moves, moves[useful]),
+            (self._changes, changes[useful]),
+            (self._weights, 1.0 / curvature[useful]),
+        ):
+            store[:-1, tasks] = store[1:, tasks]
+            store[-1, tasks] = new
+
+    def times_inverse(
+        self, tasks: IntArray, gradient: FloatArray, metric: BoundMetric, strength: FloatArray
+    ) -> FloatArray:
+        """Approximate inverse Hessian times gradient, by the two-loop recursion."""
+        moves, changes = self._moves[:, tasks], self._changes[:, tasks]
+        weights = self._weights[:, tasks]
+        out = gradient.copy()
+        shares = np.empty_like(weights)
+        for k in reversed(range(_MEMORY)):
+            shares[k] = weights[k] * dots(moves[k], out)
+            out -= shares[k][:, None] * changes[k]
+        out = metric.apply(out, strength)
+        seen = weights[-1] > 0
+        length = dots(changes[-1], metric.apply(changes[-1], strength))
+        scale = np.ones(len(tasks))
+        scale[seen] = 1.0 / (weights[-1, seen] * length[seen])
+        out *= scale[:, None]
+        for k in range(_MEMORY):
+            share = weights[k] * dots(changes[k], out)
+            out += (shares[k] - share)[:, None] * moves[k]
+        return out
+
+
+# Many regularised margin-loss minimisations over the same rows, at once.
 
 _LBFGS_ITERATIONS = 120
 _NEWTON_ITERATIONS = 1000

@@ -11,8 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
-from dpcore.classification.perturbation import unit_noise
-from dpcore.classification.training import BoundedFeatures, gaussian_frequencies
+from dpcore.classification.training import BoundedFeatures, gaussian_frequencies, unit_noise
 from dpcore.data import load_dataset, prepare
 from dpcore.errors import ParameterError
 from dpcore.spectra import leading_eigenpairs, second_moment

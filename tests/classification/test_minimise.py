@@ -7,8 +7,13 @@ import pytest
 from scipy import optimize
 
 from dpcore.classification import NotConverged
-from dpcore.classification.losses import LOGISTIC, huber_hinge
-from dpcore.classification.minimise import _data_term, gradient_rounding, minimise
+from dpcore.classification.minimise import (
+    LOGISTIC,
+    _data_term,
+    gradient_rounding,
+    huber_hinge,
+    minimise,
+)
 
 LOSSES = [LOGISTIC, huber_hinge(0.5), huber_hinge(0.1)]
 

@@ -16,9 +16,8 @@ from dpcore.classification import (
     fit_many,
     training,
 )
-from dpcore.classification.losses import LOGISTIC
-from dpcore.classification.minimise import minimise
-from dpcore.classification.perturbation import minimiser_sensitivity, unit_noise
+from dpcore.classification.minimise import LOGISTIC, minimise
+from dpcore.classification.training import minimiser_sensitivity, unit_noise
 from dpcore.errors import ParameterError
 
 FALSE_ALARM = 1e-9

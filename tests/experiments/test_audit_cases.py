@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 
 from dpcore import cca, classification, statistics
 from dpcore.cca import PrivateCCA, bound_views, distributed_cca
-from dpcore.cca.distributed import noisy_joint_moment
+from dpcore.cca.canonical import noisy_joint_moment
 from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases, slug_of
 from dpcore.experiments.audit.flawed_cases import (
     bingham_by_wrong_acceptance,

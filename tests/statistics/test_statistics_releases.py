@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from dpcore import statistics
 from dpcore.errors import ParameterError
 from dpcore.privacy import gaussian_epsilon
 from dpcore.statistics import (
     clipping_bias,
     error_law,
     people_needed,
-    private,
     private_histogram,
     private_mean,
     private_variance,
@@ -169,8 +169,8 @@ def test_one_person_moves_what_noise_is_added_to_by_the_sensitivity_far_from_0(
         exact.append(np.asarray(statistic))
         return release_of(name, statistic, *rest, **named)
 
-    release_of = private.release
-    monkeypatch.setattr(private, "release", watched)
+    release_of = statistics.release
+    monkeypatch.setattr(statistics, "release", watched)
     low, n_samples = 1e9, 10**6
     values = low + rng.random((n_samples, *columns))
     for last in (low, low + 1):

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.cca import distributed_cca
-from dpcore.cca.distributed import joint_noise
+from dpcore.cca.canonical import joint_noise
 from dpcore.experiments.audit.mean_cases import (
     SHARE,
     TURN,

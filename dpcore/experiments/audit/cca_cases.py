@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from dpcore.cca import PROTOCOLS
-from dpcore.cca.distributed import noisy_joint_moment
+from dpcore.cca.canonical import noisy_joint_moment
 from dpcore.experiments.audit.mean_cases import private_mean_case, sphere_cases_of
 from dpcore.experiments.audit.pca_cases import matrix_case
 from dpcore.pca import Draw, Subspace

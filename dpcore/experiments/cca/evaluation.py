@@ -128,7 +128,7 @@ def project_people(
     views: TwoViewDataset, problem: CcaProblem, found: FoundPairs, *, seed: int
 ) -> ProjectedPeople:
     """Up to 2,000 people, drawn by the seed, along given directions."""
-    from dpcore.cca.clustering import cluster_scores
+    from dpcore.cca.estimator import cluster_scores
 
     drawn = stream(seed, Purpose.SAMPLE).permutation(views.n_samples)[:_MOST_PEOPLE]
     scores = [
