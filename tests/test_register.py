@@ -28,8 +28,7 @@ from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
 from dpcore.figures.tradeoffs.svg import energy_curves_svg
 from dpcore.pca import DistributedPCA, Draw, Subspace
 from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites
-from dpcore.pca.protocols.entry import Kind, Neighbours, Protocol, Where
-from dpcore.pca.protocols.guarantees import EVERY_SITE
+from dpcore.pca.protocols.protocol import EVERY_SITE, Kind, Neighbours, Protocol, Where
 from dpcore.pca.protocols.register import PROTOCOLS, SITES_MOMENTS, protocol, register
 from dpcore.privacy import Adversary
 from pages.shell.parameters import find, parameters, title_of

@@ -45,7 +45,7 @@ from dpcore.data.preparation import (
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.aggregator import NoisyAverage
-from dpcore.pca.noise_field import noise_edge
+from dpcore.pca.assessment import noise_edge
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.pca.site import NoiseScales, noise_scales
 from dpcore.privacy import Guarantee, PrivacyBudget, second_moment_sigma
@@ -260,7 +260,7 @@ def noise_floor(noisy_moment: FloatArray, sigma: float, *, noise: str) -> float:
     """The automatic eigenvalue floor of a joint moment with Gaussian noise in every entry.
 
     Noise turns the small eigenvalues, whose true values lie close together, into a bulk that
-    reaches one noise edge e to either side of them (`dpcore.pca.noise_field`). The smallest noisy
+    reaches one noise edge e to either side of them (`dpcore.pca.assessment`). The smallest noisy
     eigenvalue m is the lower end of that bulk, so its centre is near m + e, and directions in it
     cannot be told from each other. The floor is m + 1.25 e (at least e / 4): two thirds of the
     bulk become one variance, and with that most of its noise leaves the cross block too. Where

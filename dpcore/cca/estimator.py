@@ -19,8 +19,7 @@ from dpcore.cca.canonical import bound_views, distributed_cca
 from dpcore.data.preparation import check_norm_bound
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.estimators.private_estimator import PrivateEstimator, RandomState, check_long_rows
-from dpcore.pca.estimators.private_pca import check_preparation
+from dpcore.pca.estimators import PrivateEstimator, RandomState, check_long_rows, check_preparation
 from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteRows, site_moments
@@ -139,7 +138,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         and Y taken as centred already, as the poster does.
     mean_share : float or None
         Share of the budget, in mu squared, for that mean; None leaves it to a rule that reads
-        public numbers alone (`dpcore.pca.mean_share`), 0 takes X and Y as centred.
+        public numbers alone (`dpcore.pca.settings`), 0 takes X and Y as centred.
     row_norm_bound : float or (float, float)
         Public bounds on the Euclidean norm of a row of X and of Y; one number for both.
     on_long_rows : {"clip", "refuse"}

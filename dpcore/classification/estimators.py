@@ -28,13 +28,13 @@ from dpcore.classification.training import (
 )
 from dpcore.data.preparation import check_norm_bound, shorten
 from dpcore.errors import ParameterError, require_one_of
-from dpcore.pca.estimators.private_estimator import (
+from dpcore.pca.estimators import (
     PrivateEstimator,
     RandomState,
     check_long_rows,
+    check_preparation,
     root_seed,
 )
-from dpcore.pca.estimators.private_pca import check_preparation
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose, root_of_release, stream
 

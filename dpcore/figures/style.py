@@ -14,7 +14,7 @@ import plotly.io
 from dpcore.arrays import AnyArray
 
 # The register is a table too: of protocols, with how each is drawn.
-from dpcore.pca.protocols.entry import Look
+from dpcore.pca.protocols.protocol import Look
 from dpcore.pca.protocols.register import PROTOCOLS
 
 # Handed on; all else is of this file.

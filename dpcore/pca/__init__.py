@@ -27,19 +27,19 @@ __all__ = [
     "site_message",
 ]
 
-_ESTIMATORS = {
-    "AnalyzeGaussPCA": "central_pca",
-    "DistributedPCA": "distributed_pca",
-    "ExponentialPCA": "exponential_pca",
-    "ModSulqPCA": "central_pca",
-    "SulqPCA": "central_pca",
-}
+_ESTIMATORS = (
+    "AnalyzeGaussPCA",
+    "DistributedPCA",
+    "ExponentialPCA",
+    "ModSulqPCA",
+    "SulqPCA",
+)
 
 
 def __getattr__(name: str) -> type:
     # The estimators' base classes take longer to import than all of dpcore, and neither the
     # dashboard nor the command line needs them.
     if name in _ESTIMATORS:
-        estimator: type = getattr(import_module(f"dpcore.pca.estimators.{_ESTIMATORS[name]}"), name)
+        estimator: type = getattr(import_module("dpcore.pca.estimators"), name)
         return estimator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

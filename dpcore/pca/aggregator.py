@@ -15,8 +15,7 @@ from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.pca.noise_field import NoisyMean
-from dpcore.pca.self_assessment import Assessment, assess
+from dpcore.pca.assessment import Assessment, NoisyMean, assess
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Guarantee

@@ -22,9 +22,15 @@ from numpy.typing import DTypeLike
 from dpcore.arrays import PROCESSORS, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
-from dpcore.pca.mean_share import check_centring, with_mean_share
 from dpcore.pca.messages import sent
-from dpcore.pca.settings import ReleaseSettings, noise_of, rounding_step, sites_that_answer
+from dpcore.pca.settings import (
+    ReleaseSettings,
+    check_centring,
+    noise_of,
+    rounding_step,
+    sites_that_answer,
+    with_mean_share,
+)
 from dpcore.pca.site import (
     Arrived,
     Calibrate,

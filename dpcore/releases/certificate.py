@@ -23,7 +23,7 @@ import numpy as np
 
 import dpcore
 from dpcore.arrays import FloatArray
-from dpcore.pca.self_assessment import LEVEL
+from dpcore.pca.assessment import LEVEL
 from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.releases.calibration import Scales
 from dpcore.releases.dictionary import Dictionary

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.pca.self_assessment import Assessment, Estimate, assess
+from dpcore.pca.assessment import Assessment, Estimate, assess
 from dpcore.releases.calibration import Scales
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.encoding import Reading, Then, grid_blocks, grid_sums

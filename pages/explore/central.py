@@ -38,7 +38,7 @@ from dpcore.figures.families.central import (
 )
 from dpcore.figures.tradeoffs.energy import energy_curves
 from dpcore.pca import Subspace
-from dpcore.pca.central import ppca_guarantee
+from dpcore.pca.protocols.central import ppca_guarantee
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget
 from dpcore.privacy.guarantee_card import say_number

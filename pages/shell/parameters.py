@@ -42,7 +42,7 @@ from dpcore.experiments.teaching.algorithm1_steps import STEPS
 from dpcore.experiments.teaching.tutorials import TUTORIALS
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import TRUNCATIONS
-from dpcore.pca.protocols.entry import Where
+from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import PRECISIONS
 from dpcore.privacy import CALIBRATIONS, Adversary

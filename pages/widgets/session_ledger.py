@@ -18,7 +18,7 @@ from dpcore.experiments.ledger.account import Account, Charge
 from dpcore.experiments.ledger.pca_charges import COMPONENTS, of_rows, of_run
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap
 from dpcore.privacy.guarantee_card import say_delta, say_number

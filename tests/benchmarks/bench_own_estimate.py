@@ -31,7 +31,7 @@ from dpcore.experiments.pca import self_assessed
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.self_assessment import Estimate
+from dpcore.pca.assessment import Estimate
 from dpcore.spectra import SiteRows
 from dpcore.streams import Purpose, Repetition, stream
 

@@ -18,7 +18,7 @@ from dpcore.data import Dataset, prepare
 from dpcore.data.preparation import shorten
 from dpcore.errors import ParameterError
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, ModSulqPCA, SulqPCA
-from dpcore.pca.estimators.private_pca import bounded_rows
+from dpcore.pca.estimators import bounded_rows
 from dpcore.spectra import second_moment
 
 DTYPES = [np.float32, np.float64]

@@ -19,7 +19,7 @@ from dpcore.experiments.learning.classification_spec import (
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.runs import draw_subspaces
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.protocols.entry import Where
+from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Assumption, Guarantee
 from dpcore.statistics import MECHANISMS, private_histogram, private_mean

@@ -18,7 +18,7 @@ from dpcore.experiments.audit.flawed_cases import (
     wrongly_accepted,
 )
 from dpcore.pca import Draw, ReleaseSettings
-from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import noise_of
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget

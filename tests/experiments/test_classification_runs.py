@@ -45,9 +45,9 @@ from dpcore.experiments.learning.classification_spec import (
 from dpcore.experiments.learning.export import classification_recipe
 from dpcore.experiments.pca.spec import PREPARATIONS
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.mean_share import best_mean_share
 from dpcore.pca.protocols.distributed import promised_by_holder
 from dpcore.pca.protocols.masked import promised_by_masked_sites
+from dpcore.pca.settings import best_mean_share
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma
 
 ZERO_OR_ONE = ClassificationSpec(classes=(0, 1), repetitions=3)

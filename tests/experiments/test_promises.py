@@ -20,7 +20,7 @@ from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.runs import draw_subspaces, run_repetitions
 from dpcore.experiments.pca.spec import PREPARATIONS, RunSpec
-from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian_epsilon
 

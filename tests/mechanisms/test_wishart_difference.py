@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import box_laplace_noise, l2_laplace_noise, wishart_difference
-from dpcore.pca.noise_field import noise_edge
+from dpcore.pca.assessment import noise_edge
 from dpcore.privacy import nuclear_sensitivity_of_moment_and_mean
 from dpcore.spectra import SiteRows
 

@@ -9,11 +9,9 @@ import pytest
 from scipy.stats import binom, norm
 
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca import cut_assessment
+from dpcore.pca import assessment
 from dpcore.pca.aggregator import Inbox, add_up
-from dpcore.pca.cut_assessment import answer, assess_cut
-from dpcore.pca.noise_field import inverse_gaps
-from dpcore.pca.self_assessment import assess
+from dpcore.pca.assessment import answer, assess, assess_cut, inverse_gaps
 from dpcore.pca.site import NoisySite
 from dpcore.spectra import Spectrum, captured_energy
 
@@ -31,8 +29,8 @@ def average_of(sites):
 
 @pytest.mark.parametrize("n_positive", [R + 3, 2])
 def test_the_divergence_is_that_of_finite_differences(rng, monkeypatch, n_positive):
-    monkeypatch.setattr("dpcore.pca.noise_field._SMOOTHED", 0.0)
-    monkeypatch.setattr(cut_assessment, "_NEGLIGIBLE", 0.0)
+    monkeypatch.setattr("dpcore.pca.assessment._SMOOTHED", 0.0)
+    monkeypatch.setattr(assessment, "_NEGLIGIBLE", 0.0)
     shift = np.diag(np.arange(D) - (D - n_positive) + 0.5)
     first, *others = (shift + symmetric_gaussian_noise(D, 0.1, rng=rng) for _ in WEIGHTS)
 

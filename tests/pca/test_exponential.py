@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham import uniform_frames
-from dpcore.pca.central import modsulq_moment, ppca
+from dpcore.pca.protocols.central import draw_ppca, modsulq_moment
 from dpcore.privacy import Assumption, PrivacyBudget, describe
 from dpcore.spectra import leading_eigenpairs
 
@@ -73,7 +73,7 @@ def test_densities_of_neighbours_differ_by_at_most_the_promise(seed, epsilon, n_
 
 
 def test_one_component_is_promised_without_a_markov_chain():
-    release = ppca(np.diag([0.5, 0.3, 0.1]), 100, 2.0, 1, rng=np.random.default_rng(1))
+    release = draw_ppca(np.diag([0.5, 0.3, 0.1]), 100, 2.0, 1, rng=np.random.default_rng(1))
     assert release.draw.method == "exact"
     assert release.guarantee.epsilon == 2.0 and release.guarantee.delta == 0
     assert release.guarantee.mechanism == "exponential"
@@ -81,7 +81,7 @@ def test_one_component_is_promised_without_a_markov_chain():
 
 
 def test_several_components_name_the_assumption():
-    release = ppca(np.diag([0.5, 0.3, 0.1, 0.1]), 100, 2.0, 2, rng=np.random.default_rng(2))
+    release = draw_ppca(np.diag([0.5, 0.3, 0.1, 0.1]), 100, 2.0, 2, rng=np.random.default_rng(2))
     assert release.draw.method == "rotation" and release.draw.converged
     assert release.guarantee.keeps_asked
     assert any("Markov" in sentence for sentence in release.guarantee.assumptions)
@@ -89,7 +89,7 @@ def test_several_components_name_the_assumption():
 
 def test_nothing_is_promised_without_convergence():
     spectrum = np.concatenate([np.full(20, 0.05), np.zeros(80)])
-    release = ppca(spectrum, 20_000, 1.0, 20, max_sweeps=8, rng=np.random.default_rng(3))
+    release = draw_ppca(spectrum, 20_000, 1.0, 20, max_sweeps=8, rng=np.random.default_rng(3))
     assert not release.draw.converged
     assert math.isinf(release.guarantee.epsilon) and not release.guarantee.keeps_asked
     assert describe(release.guarantee).headline.endswith("this sentence is for their holder alone.")
@@ -98,18 +98,18 @@ def test_nothing_is_promised_without_convergence():
 def test_the_verdict_on_chains_depends_on_the_rows_and_the_guarantee_says_so():
     """One person in a hundred moves R-hat, on which it hangs: none of it may be released."""
     before, after = (
-        ppca(np.diag(moment), 100, 2.0, 2, rng=np.random.default_rng(2))
+        draw_ppca(np.diag(moment), 100, 2.0, 2, rng=np.random.default_rng(2))
         for moment in ([0.5, 0.3, 0.1, 0.1], [0.49, 0.31, 0.1, 0.1])
     )
     assert before.draw.r_hat != after.draw.r_hat
     assert Assumption.VERDICT_WITH_HOLDER in before.guarantee.assumptions
-    exact = ppca(np.eye(4) / 4, 100, 2.0, 1, rng=np.random.default_rng(2)).guarantee
+    exact = draw_ppca(np.eye(4) / 4, 100, 2.0, 1, rng=np.random.default_rng(2)).guarantee
     assert Assumption.VERDICT_WITH_HOLDER not in exact.assumptions
 
 
 def test_a_larger_bound_on_the_rows_is_paid_for():
-    small = ppca(np.array([0.6, 0.2, 0.1]), 50, 1.0, 1, rng=np.random.default_rng(4))
-    large = ppca(
+    small = draw_ppca(np.array([0.6, 0.2, 0.1]), 50, 1.0, 1, rng=np.random.default_rng(4))
+    large = draw_ppca(
         4 * np.array([0.6, 0.2, 0.1]), 50, 1.0, 1, row_norm_bound=2.0, rng=np.random.default_rng(4)
     )
     np.testing.assert_allclose(small.components, large.components)
@@ -118,12 +118,12 @@ def test_a_larger_bound_on_the_rows_is_paid_for():
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
 def test_what_epsilon_is_refused(epsilon):
     with pytest.raises(ParameterError, match="epsilon"):
-        ppca(np.eye(3) / 3, 10, epsilon, 1, rng=np.random.default_rng(5))
+        draw_ppca(np.eye(3) / 3, 10, epsilon, 1, rng=np.random.default_rng(5))
 
 
 def energy_ratios(second_moment, n_samples, epsilon, n_components, n_chains, rng):
     """One energy ratio a chain: independent draws given the chains' shared schedule."""
-    release = ppca(second_moment, n_samples, epsilon, n_components, n_chains=n_chains, rng=rng)
+    release = draw_ppca(second_moment, n_samples, epsilon, n_components, n_chains=n_chains, rng=rng)
     assert release.draw.converged
     states = release.draw.states
     best = np.linalg.eigvalsh(second_moment)[-n_components:].sum()

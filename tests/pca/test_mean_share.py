@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.mean_share import best_mean_share, with_mean_share
+from dpcore.pca.settings import best_mean_share, with_mean_share
 from dpcore.pca.site import centre_of_sphere, noise_scales
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, published_sigma
 

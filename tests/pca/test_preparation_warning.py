@@ -20,7 +20,7 @@ from dpcore.cca import PrivateCCA
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.errors import PreparationWarning
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, ExponentialPCA, ModSulqPCA, SulqPCA
-from dpcore.pca.estimators.private_pca import bounded_rows
+from dpcore.pca.estimators import bounded_rows
 from dpcore.privacy import gaussian_epsilon
 
 ROWS = np.random.default_rng(0).uniform(0, 0.3, size=(60, 4))

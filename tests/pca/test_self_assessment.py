@@ -12,9 +12,8 @@ from scipy.stats import binom, norm
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, Draw, ExponentialPCA, ModSulqPCA, SulqPCA
-from dpcore.pca.noise_field import ERROR_RATE, NoisyMean, n_above_noise
+from dpcore.pca.assessment import ERROR_RATE, NoisyMean, assess, n_above_noise
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.pca.self_assessment import assess
 from dpcore.spectra import Spectrum, captured_energy
 from dpcore.streams import Repetition
 

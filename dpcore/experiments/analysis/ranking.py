@@ -19,7 +19,7 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, kept_features, say_knowledge
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.pca.protocols.entry import Protocol
+from dpcore.pca.protocols.protocol import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 
 # Preparations that are private from the first row, best first as a rule.

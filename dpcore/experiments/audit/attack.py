@@ -26,7 +26,7 @@ from dpcore.experiments.audit.mean_cases import private_mean_cases_of, sphere_ca
 from dpcore.experiments.audit.noise_cases import message_cases, second_moment_cases
 from dpcore.experiments.audit.pca_cases import cases_of, ppca_by_chains_case
 from dpcore.experiments.engine.control_ranges import LARGEST_SEED
-from dpcore.pca.protocols.entry import Protocol
+from dpcore.pca.protocols.protocol import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary, trade_off
 from dpcore.privacy.audit import (

@@ -18,7 +18,7 @@ from dpcore.cca.canonical import noisy_joint_moment
 from dpcore.experiments.audit.mean_cases import private_mean_case, sphere_cases_of
 from dpcore.experiments.audit.pca_cases import matrix_case
 from dpcore.pca import Draw, Subspace
-from dpcore.pca.protocols.entry import Protocol
+from dpcore.pca.protocols.protocol import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.privacy.audit import AuditCase
 

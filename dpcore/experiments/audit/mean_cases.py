@@ -38,7 +38,7 @@ from dpcore.experiments.audit.pca_cases import (
 from dpcore.experiments.audit.worst_neighbours import PRIVATE_MEAN, SPHERE, along, seen_by
 from dpcore.pca import Draw
 from dpcore.pca.protocols.distributed import all_noisy_means
-from dpcore.pca.protocols.entry import Kind, Protocol, Where
+from dpcore.pca.protocols.protocol import Kind, Protocol, Where
 from dpcore.pca.site import centre_of_sphere, noise_scales
 from dpcore.privacy import Adversary, mean_weight
 from dpcore.privacy.audit import AuditCase, Statistic

@@ -28,8 +28,8 @@ from dpcore.experiments.audit.worst_neighbours import (
     seen_by_a_site,
 )
 from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
-from dpcore.pca.central import PpcaRelease, ppca
-from dpcore.pca.protocols.entry import Kind, Protocol, Where
+from dpcore.pca.protocols.central import PpcaRelease, draw_ppca
+from dpcore.pca.protocols.protocol import Kind, Protocol, Where
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
 from dpcore.spectra import SiteMoments, SiteRows, site_moments
@@ -237,7 +237,7 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
     moments = [np.diag(np.eye(4)[[axis, 1, 2]].mean(axis=0)) for axis in (0, 1)]
 
     def draws(moment: FloatArray, rng: np.random.Generator, n: int) -> PpcaRelease:
-        return ppca(moment, 3, epsilon, 2, rng=rng, n_chains=2 * n, min_ess=12.5 * 2 * n)
+        return draw_ppca(moment, 3, epsilon, 2, rng=rng, n_chains=2 * n, min_ess=12.5 * 2 * n)
 
     def sampler(moment: FloatArray) -> Sampler:
         return lambda rng, n: draws(moment, rng, n).draw.states[:n]

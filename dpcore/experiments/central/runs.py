@@ -34,7 +34,7 @@ from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, row_of
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.pca import Subspace
-from dpcore.pca.central import ppca
+from dpcore.pca.protocols.central import draw_ppca
 from dpcore.spectra import SiteRows, captured_energy, site_moments
 from dpcore.streams import Purpose, Repetition
 
@@ -213,7 +213,7 @@ def central_rows(spec: CentralSpec, batch: Batch) -> list[CentralRow]:
 def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     settings = spec.settings(problem.n_features, problem.default_components)
     n_chains = max(spec.repetitions, _FEWEST_CHAINS)
-    release = ppca(
+    release = draw_ppca(
         problem.holders_moment,
         problem.n_samples,
         spec.epsilon,

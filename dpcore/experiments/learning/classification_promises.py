@@ -21,10 +21,9 @@ from dpcore.experiments.learning.classification_spec import (
     LearningProblem,
 )
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.mean_share import with_mean_share
-from dpcore.pca.protocols.entry import Kind
-from dpcore.pca.protocols.guarantees import EVERY_SITE, HOLDER
+from dpcore.pca.protocols.protocol import EVERY_SITE, HOLDER, Kind
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.settings import with_mean_share
 from dpcore.privacy import (
     Guarantee,
     Ledger,

@@ -14,7 +14,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.control_ranges import require_counts
 from dpcore.experiments.engine.once_cache import OnceCache
 from dpcore.experiments.pca.spec import BUYING, check_asked
-from dpcore.pca.protocols.entry import Kind
+from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.spectra import SiteMoments, SiteRows, site_moments
 from dpcore.spectra.moments import directions
@@ -65,7 +65,7 @@ class ClassificationSpec:
     pca_share: Share of epsilon for the subspace; at 0 it is a random one. Training has the rest.
     centring_share: Share of epsilon for that mean, which is of nobody's label; 0 buys none, and
         rows are taken around the public middle. None leaves it to the rule of
-        `dpcore.pca.mean_share`, which reads public numbers alone, and takes it out of PCA's share.
+        `dpcore.pca.settings`, which reads public numbers alone, and takes it out of PCA's share.
     components: K; None takes the data set's default.
     sites, samples: Sites of a distributed protocol; people who learn, None for everybody.
     model: {"svm", "logistic"}

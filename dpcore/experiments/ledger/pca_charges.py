@@ -19,7 +19,7 @@ from dpcore.experiments.ledger.account import Charge
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE, kept_features
 from dpcore.experiments.pca.sentences import counted
 from dpcore.experiments.pca.spec import BUYING, RunSpec
-from dpcore.pca.protocols.entry import Kind, NoiseIdentity
+from dpcore.pca.protocols.protocol import Kind, NoiseIdentity
 from dpcore.pca.protocols.register import protocol
 from dpcore.pca.settings import sites_that_answer
 from dpcore.privacy import EVERYONE, Guarantee, Release

@@ -15,7 +15,7 @@ from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES
-from dpcore.pca.protocols.entry import raw_row_bytes, whole_matrix_bytes
+from dpcore.pca.protocols.protocol import raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
 from dpcore.pca.site import SiteAtWork
 from dpcore.spectra import captured_energy

@@ -13,9 +13,9 @@ from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import Draw
 from dpcore.pca.aggregator import NoisyAverage
-from dpcore.pca.protocols.entry import Protocol
+from dpcore.pca.assessment import Assessment
+from dpcore.pca.protocols.protocol import Protocol
 from dpcore.pca.protocols.register import protocol
-from dpcore.pca.self_assessment import Assessment
 from dpcore.spectra import SiteRows, cumulative_energy, leading_eigenpairs
 from dpcore.streams import Repetition
 

@@ -153,7 +153,7 @@ class RunSpec(TwoWorlds):
     limits: Public limits of columns in place of the catalogue's (`dpcore.data.dataset`);
         empty takes these. Energy is that of rows within them.
     mean_share: Share of the budget (in mu squared) for the private mean; None leaves it to a rule
-        that reads public numbers alone (`dpcore.pca.mean_share`).
+        that reads public numbers alone (`dpcore.pca.settings`).
     knowledge: Public subspace that rows are projected onto first: "none", "dct:20" (the lowest 20 %
         of frequencies) or "fashion-mnist:20" (leading directions of another data set). Energy is
         measured against the exact optimum without it.

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from dpcore.arrays import BoolArray, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.experiment import Row
-from dpcore.pca.protocols.guarantees import HOLDER, gaussian_guarantee
+from dpcore.pca.protocols.protocol import HOLDER, gaussian_guarantee
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,

@@ -17,7 +17,7 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca import SiteMessage, aggregate, site_message
 from dpcore.pca.aggregator import Inbox, add_up, leading_directions
 from dpcore.pca.messages import sent
-from dpcore.pca.protocols.guarantees import EVERY_SITE, noise_guarantee
+from dpcore.pca.protocols.protocol import EVERY_SITE, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import noise_scales
 from dpcore.privacy import Guarantee, PrivacyBudget

@@ -25,11 +25,15 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
-from dpcore.pca.mean_share import with_mean_share
-from dpcore.pca.protocols.entry import traffic_of_means, whole_matrix_bytes
-from dpcore.pca.protocols.guarantees import AT_SITES, MASKED_SITES, Trust
-from dpcore.pca.protocols.pooling import AddedOnce
-from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.protocols.distributed import AddedOnce
+from dpcore.pca.protocols.protocol import (
+    AT_SITES,
+    MASKED_SITES,
+    Trust,
+    traffic_of_means,
+    whole_matrix_bytes,
+)
+from dpcore.pca.settings import ReleaseSettings, with_mean_share
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
 from dpcore.privacy import (
     Adversary,

@@ -10,6 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.pca.protocols.central import (
+    modsulq,
+    modsulq_average,
+    ppca,
+    promised_by_modsulq,
+    promised_by_ppca,
+    promised_by_sulq,
+    sulq,
+    sulq_average,
+)
 from dpcore.pca.protocols.distributed import (
     average_of_matrices,
     average_of_proxies,
@@ -27,8 +37,6 @@ from dpcore.pca.protocols.distributed import (
     promised_by_sites,
     random,
 )
-from dpcore.pca.protocols.entry import Kind, Look, Neighbours, NoiseIdentity, Protocol, Where
-from dpcore.pca.protocols.guarantees import data_independent_guarantee, no_guarantee
 from dpcore.pca.protocols.masked import (
     BY_SUMMANDS,
     cape,
@@ -38,17 +46,17 @@ from dpcore.pca.protocols.masked import (
     promised_by_summands,
     secure_sum,
 )
-from dpcore.pca.protocols.sequential import promised_in_a_chain, sequential
-from dpcore.pca.protocols.trusted import (
-    modsulq,
-    modsulq_average,
-    ppca,
-    promised_by_modsulq,
-    promised_by_ppca,
-    promised_by_sulq,
-    sulq,
-    sulq_average,
+from dpcore.pca.protocols.protocol import (
+    Kind,
+    Look,
+    Neighbours,
+    NoiseIdentity,
+    Protocol,
+    Where,
+    data_independent_guarantee,
+    no_guarantee,
 )
+from dpcore.pca.protocols.sequential import promised_in_a_chain, sequential
 from dpcore.pca.protocols.wishart import noisy_mean_of_wishart, promised_by_wishart, wishart
 
 PROTOCOLS: dict[str, Protocol] = {}

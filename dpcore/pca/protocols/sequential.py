@@ -16,8 +16,7 @@ from dpcore.pca.aggregator import Inbox, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages import sent
 from dpcore.pca.protocols.distributed import promised_by_sites, shared_centre
-from dpcore.pca.protocols.entry import traffic_of_means
-from dpcore.pca.protocols.guarantees import AT_SITES, Trust
+from dpcore.pca.protocols.protocol import AT_SITES, Trust, traffic_of_means
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary, Guarantee

@@ -21,9 +21,8 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import box_laplace_noise, l2_laplace_noise, wishart_difference
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.entry import raw_row_bytes
-from dpcore.pca.protocols.guarantees import HOLDER
-from dpcore.pca.protocols.pooling import pooled_centre
+from dpcore.pca.protocols.distributed import pooled_centre
+from dpcore.pca.protocols.protocol import HOLDER, raw_row_bytes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import add_noise
 from dpcore.privacy import (
@@ -37,9 +36,9 @@ from dpcore.streams import Purpose
 
 # Of the POOLED_NOISE streams; lower numbers belong to `distributed` and `trusted`.
 _STREAM = 4
-# Edge of the spectrum in units of D scale / 2 (`dpcore.pca.noise_field`).
+# Edge of the spectrum in units of D scale / 2 (`dpcore.pca.assessment`).
 _EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
-# As in `dpcore.pca.mean_share`: what no centre at all costs at most; the share where there is no
+# As in `dpcore.pca.settings`: what no centre at all costs at most; the share where there is no
 # noise.
 _WITHOUT, _SMALLEST = 0.25, 1e-6
 
@@ -93,7 +92,7 @@ def noisy_mean_of_wishart(draw: Draw) -> FloatArray:
 def with_pure_share(settings: ReleaseSettings, n_people: int, n_features: int) -> ReleaseSettings:
     """The settings with the share of epsilon that a mean takes, where it was left to a rule.
 
-    As in `dpcore.pca.mean_share`, with y = D / (N epsilon): the mean's noise is 2 y / s long and
+    As in `dpcore.pca.settings`, with y = D / (N epsilon): the mean's noise is 2 y / s long and
     bends the moment by y^2 / s^2 of the squared diameter, the moment's noise reaches
     3.33 y / (1 - s). Their sum is least where s^3 / (1 - s)^2 = 0.6 y, which s = r / (1 + r) with
     r the cube root of 0.6 y is close to; none is bought where that costs more than it is worth.

@@ -27,8 +27,8 @@ from dpcore.figures.components.charts import scree
 from dpcore.figures.components.images import picture_strip
 from dpcore.figures.tradeoffs.frontier import knowledge_cost_curves
 from dpcore.pca import Subspace
-from dpcore.pca.noise_field import noise_edge
-from dpcore.pca.protocols.entry import Where
+from dpcore.pca.assessment import noise_edge
+from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition

@@ -34,8 +34,8 @@ from dpcore.figures.components.variances import variances_svg
 from dpcore.figures.style import look_of
 from dpcore.figures.tradeoffs.energy import protocol_dots
 from dpcore.figures.tradeoffs.messages import network_svg
+from dpcore.pca.assessment import Estimate
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.pca.self_assessment import Estimate
 from pages.server import caches, turns
 from pages.server.turns import compute_for
 from pages.shell import address, story_card

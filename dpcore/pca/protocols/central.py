@@ -1,5 +1,4 @@
-"""Noise added once, to the second moment of everybody: SuLQ, MOD-SuLQ.
-And none, but a random subspace: PPCA (Chaudhuri, Sarwate & Sinha 2012, Algorithm 2).
+"""Protocols of a trusted aggregator from the 2012 paper: SuLQ, MOD-SuLQ, PPCA.
 
 A trusted aggregator holds all rows. Each function releases the noisy matrix; whatever is computed
 from it afterwards, its leading eigenvectors for instance, is post-processing.
@@ -7,11 +6,17 @@ from it afterwards, its leading eigenvectors for instance, is post-processing.
 The scales of both were derived from bounds that grow with the dimension, so at their asked epsilon
 they add far more noise than the promise needs: `NoisyMoment.guarantee.epsilon` is what really
 holds, from the exact Gaussian profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
+
+Protocols of a trusted aggregator from the 2012 paper: SuLQ, MOD-SuLQ and PPCA.
+
+They release one thing, a noisy second moment or a subspace, as published: nothing is centred by
+a private mean, whatever `ReleaseSettings.mean_share` asks of the others.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +26,22 @@ from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
-from dpcore.pca.protocols.guarantees import AT_AGGREGATOR, HOLDER, gaussian_guarantee
+from dpcore.pca.aggregator import NoisyAverage, Subspace
+from dpcore.pca.draw import Draw
+from dpcore.pca.protocols.protocol import (
+    AT_AGGREGATOR,
+    HOLDER,
+    Promise,
+    gaussian_guarantee,
+    raw_row_bytes,
+)
+from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, l2_sensitivity_of_second_moment
+from dpcore.spectra import Spectrum
+from dpcore.streams import Purpose
+
+# Noise added once, to the second moment of everybody: SuLQ, MOD-SuLQ. And none, but a random
+# subspace: PPCA (Chaudhuri, Sarwate & Sinha 2012, Algorithm 2).
 
 
 @dataclass(frozen=True)
@@ -166,7 +185,7 @@ class PpcaRelease:
     guarantee: Guarantee
 
 
-def ppca(
+def draw_ppca(
     second_moment: np.ndarray,
     n_samples: int,
     epsilon: float,
@@ -220,4 +239,103 @@ def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = T
         noise_added_by="the aggregator, who holds all rows and draws the subspace at random",
         assumptions=(*AT_AGGREGATOR, *_OF_CHAINS) if is_chain else AT_AGGREGATOR,
         against=HOLDER.against(dict.fromkeys(HOLDER.sees, epsilon)),
+    )
+
+
+# Protocols of a trusted aggregator from the 2012 paper: SuLQ, MOD-SuLQ and PPCA.
+
+# Streams of POOLED_NOISE and SUBSPACE: lower numbers belong to `dpcore.pca.protocols.distributed`.
+_SULQ, _MODSULQ, _PPCA = 2, 3, 1
+
+
+def _promised_with(sigma_of: Callable[..., float]) -> Promise:
+    def promised(settings: ReleaseSettings, n_samples: Sequence[int], n_features: int) -> Guarantee:
+        people, bound = int(sum(n_samples)), settings.row_norm_bound
+        sigma = sigma_of(n_features, people, settings.budget, row_norm_bound=bound)
+        return noisy_moment_guarantee(settings.budget, sigma, people, bound)
+
+    return promised
+
+
+promised_by_sulq = _promised_with(sulq_sigma)
+promised_by_modsulq = _promised_with(modsulq_sigma)
+
+
+def promised_by_ppca(
+    settings: ReleaseSettings, _n_samples: Sequence[int], n_features: int
+) -> Guarantee:
+    """Pure epsilon, if chains pass: one component, or all but one, is drawn without them."""
+    is_chain = settings.n_components not in (1, n_features - 1, n_features)
+    return ppca_guarantee(PrivacyBudget(settings.budget.epsilon), is_chain=is_chain)
+
+
+def sulq(draw: Draw) -> Subspace:
+    """SuLQ: leading directions of the symmetric part of a second moment with noise everywhere."""
+    return sulq_average(draw).subspace(draw.settings)
+
+
+def modsulq(draw: Draw) -> Subspace:
+    """MOD-SuLQ: leading directions of a second moment with symmetric noise of scale beta."""
+    return modsulq_average(draw).subspace(draw.settings)
+
+
+def ppca(draw: Draw) -> Subspace:
+    """PPCA: a random subspace, likelier the more energy it captures. Pure epsilon.
+
+    Eigenvalues are NaN: none are released, and the subspace's own energies would not be private.
+    """
+    settings = draw.settings
+    release = draw_ppca(
+        draw.pooled_moment,
+        draw.n_people,
+        settings.budget.epsilon,
+        settings.n_components,
+        row_norm_bound=settings.row_norm_bound,
+        rng=draw.repetition.rng(Purpose.SUBSPACE, _PPCA),
+    )
+    chains = release.draw
+    return Subspace(
+        components=release.components,
+        eigenvalues=np.full(settings.n_components, np.nan),
+        guarantee=release.guarantee,
+        bytes_sent=raw_row_bytes(draw),
+        diagnostics={
+            "method": chains.method,
+            "converged": chains.converged,
+            "r_hat": chains.r_hat,
+            "ess_bulk": chains.ess_bulk,
+            "ess_tail": chains.ess_tail,
+            "sweeps": chains.n_sweeps,
+            "seconds": chains.seconds,
+        },
+    )
+
+
+def sulq_average(draw: Draw) -> NoisyAverage:
+    """The symmetric part of what `sulq` releases; its noise is isometric, whatever was asked."""
+    return _noisy_average(draw, sulq_moment, _SULQ, "isometric")
+
+
+def modsulq_average(draw: Draw) -> NoisyAverage:
+    """What `modsulq` releases; its noise is a triangle, whatever was asked."""
+    return _noisy_average(draw, modsulq_moment, _MODSULQ, "triangle")
+
+
+def _noisy_average(
+    draw: Draw, release_moment: Callable[..., NoisyMoment], stream: int, noise: str
+) -> NoisyAverage:
+    release = release_moment(
+        draw.pooled_moment,
+        draw.n_people,
+        draw.settings.budget,
+        row_norm_bound=draw.settings.row_norm_bound,
+        rng=draw.repetition.rng(Purpose.POOLED_NOISE, stream),
+    )
+    return NoisyAverage(
+        Spectrum(symmetric_part(release.matrix)),
+        release.guarantee,
+        np.array([release.sigma]),
+        raw_row_bytes(draw),
+        release.sigma,
+        noise=noise,
     )

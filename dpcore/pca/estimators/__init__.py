@@ -1,1 +1,0 @@
-"""Private PCA as scikit-learn estimators."""
