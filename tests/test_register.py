@@ -23,9 +23,9 @@ from dpcore.experiments.pca.experiment import check_feasible
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.pca.runs import draw_subspaces, run
 from dpcore.experiments.pca.spec import RunSpec
+from dpcore.figures.energy import energy_curves, protocol_dots
 from dpcore.figures.style import look_of
-from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
-from dpcore.figures.tradeoffs.svg import energy_curves_svg
+from dpcore.figures.svg import energy_curves_svg
 from dpcore.pca import DistributedPCA, Draw, Subspace
 from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites
 from dpcore.pca.protocols.protocol import EVERY_SITE, Kind, Neighbours, Protocol, Where

@@ -214,10 +214,10 @@ def _finding(name: str, claim: str, holds: str, sentence: str) -> Row:
 def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
     # Here and not above, because the drawing library takes half a second that most commands
     # have no use for.
-    from dpcore.figures.families.central import accuracy_dots
+    from dpcore.figures.energy import energy_curves
+    from dpcore.figures.families import accuracy_dots
     from dpcore.figures.style import look_of
-    from dpcore.figures.tradeoffs.energy import energy_curves
-    from dpcore.figures.tradeoffs.svg import accuracy_dots_svg, energy_curves_svg
+    from dpcore.figures.svg import accuracy_dots_svg, energy_curves_svg
 
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / f"{figure.name}.csv", rows)

@@ -38,9 +38,8 @@ from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs
 from dpcore.experiments.pca.sentences import mean_in_words, percent
 from dpcore.experiments.pca.spec import GIVEN, RunSpec, as_published
-from dpcore.figures.components.charts import people_scatter
-from dpcore.figures.components.images import component_strip
-from dpcore.figures.families.cca import correlation_curves, correlation_dots, direction_bars
+from dpcore.figures.components import component_strip, people_scatter
+from dpcore.figures.families import correlation_curves, correlation_dots, direction_bars
 from dpcore.privacy import Guarantee
 from dpcore.privacy.guarantee_card import say_number
 from pages.server import background_jobs, caches, family_caches

@@ -30,13 +30,8 @@ from dpcore.experiments.engine.experiment import Row
 from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.families.central import (
-    energy_traces,
-    people_needed,
-    running_diagnostic,
-    variant_dots,
-)
-from dpcore.figures.tradeoffs.energy import energy_curves
+from dpcore.figures.energy import energy_curves
+from dpcore.figures.families import energy_traces, people_needed, running_diagnostic, variant_dots
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.central import ppca_guarantee
 from dpcore.pca.protocols.register import PROTOCOLS

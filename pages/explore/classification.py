@@ -49,14 +49,15 @@ from dpcore.experiments.learning.export import classification_recipe
 from dpcore.experiments.ledger.family_charges import of_pipeline
 from dpcore.experiments.pca.sentences import counted, mean_in_words, percent
 from dpcore.experiments.pca.spec import BUYING
-from dpcore.figures.components.images import component_strip, picture_strip
-from dpcore.figures.families.classification import (
+from dpcore.figures.components import component_strip, picture_strip
+from dpcore.figures.families import (
     confusion,
     decision_plane,
     error_curves,
     share_curve,
+    share_multiples,
+    three_way_map,
 )
-from dpcore.figures.tradeoffs.budget_split import share_multiples, three_way_map
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.spectra import align_signs

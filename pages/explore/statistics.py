@@ -18,7 +18,7 @@ from dpcore.experiments.learning.export import statistic_recipe
 from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, StatisticSpec, numbers_in
 from dpcore.experiments.ledger.family_charges import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.families.distributions import (
+from dpcore.figures.distributions import (
     bounds_figure,
     error_law_figure,
     histogram_bars,

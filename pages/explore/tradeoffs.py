@@ -29,8 +29,7 @@ from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.paired_curves import Curves, crossing
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.pca.spec import RunSpec, as_published
-from dpcore.figures.tradeoffs.frontier import energy_frontier
-from dpcore.figures.tradeoffs.panels import energy_panel, legend_html
+from dpcore.figures.energy import energy_frontier, energy_panel, legend_html
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import background_jobs
 from pages.server.background_jobs import Progress, SweepProgress

@@ -13,7 +13,7 @@ from dpcore.arrays import FloatArray
 from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca.sentences import bytes_in_words, percent
 from dpcore.experiments.teaching.algorithm1_steps import AT_AGGREGATOR, AT_SITE, STEPS, Panel, Walk
-from dpcore.figures.components.charts import spectrum
+from dpcore.figures.components import spectrum
 from pages.server import caches, family_caches
 from pages.shell.controls import current
 from pages.shell.parameters import STEP_TITLES, ask

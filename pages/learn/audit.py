@@ -16,13 +16,13 @@ from dpcore.experiments.audit.attack import (
     slug_of,
     verdict,
 )
-from dpcore.figures.privacy.adversary_test import trade_off_plot
-from dpcore.figures.privacy.audit import (
+from dpcore.figures.privacy import (
     adversary_view_svg,
     adversary_view_words,
     bound_growth,
     gauge_svg,
     score_histogram,
+    trade_off_plot,
 )
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase

@@ -40,7 +40,7 @@ from dpcore.experiments.pca.rebuilt_people import (
 from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
 from dpcore.experiments.pca.self_assessed import Assessed, assessed
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
-from dpcore.figures.components.images import component_sprite
+from dpcore.figures.components import component_sprite
 from dpcore.pca import Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.site import SiteAtWork

@@ -53,7 +53,7 @@ from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.experiments.teaching.algorithm1_steps import Walk, walk
 from dpcore.experiments.teaching.tutorials import Output, run_tutorial
-from dpcore.figures.components.images import matrix_png
+from dpcore.figures.components import matrix_png
 from dpcore.privacy import Guarantee
 from pages.server import background_jobs, caches
 from pages.server.caches import waited_for

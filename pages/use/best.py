@@ -22,7 +22,7 @@ from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.targets import dots_by_protocol
+from dpcore.figures.energy import dots_by_protocol
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.tradeoffs import open_row

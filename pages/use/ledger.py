@@ -12,7 +12,7 @@ from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS
 from dpcore.experiments.ledger.account import Account
 from dpcore.experiments.pca.export import csv_of
 from dpcore.experiments.pca.sentences import counted, percent
-from dpcore.figures.privacy.promises import running_total
+from dpcore.figures.privacy import running_total
 from dpcore.privacy import Cap
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_card import one_in, round_up, say_delta, say_number

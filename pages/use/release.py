@@ -22,8 +22,7 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca.sentences import counted
-from dpcore.figures.components.charts import loading_bars, people_scatter
-from dpcore.figures.components.variances import released_variances
+from dpcore.figures.components import loading_bars, people_scatter, released_variances
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_card import one_in, say_delta, say_number

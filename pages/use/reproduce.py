@@ -34,9 +34,8 @@ from dpcore.experiments.papers.published_points import (
 from dpcore.experiments.pca.export import csv_of
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.teaching.tutorials import CODE, TUTORIALS, tutorial_notebook
-from dpcore.figures.tradeoffs.energy import energy_curves
-from dpcore.figures.tradeoffs.panels import energy_panel, legend_html
-from dpcore.figures.tradeoffs.svg import energy_thumbnail
+from dpcore.figures.energy import energy_curves, energy_panel, legend_html
+from dpcore.figures.svg import energy_thumbnail
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import background_jobs, family_caches
 from pages.server.background_jobs import SWEEPS, SweepProgress, Sweeps

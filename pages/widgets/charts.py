@@ -14,8 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus
-from dpcore.figures.components.charts import loading_bars
-from dpcore.figures.components.images import component_strip
+from dpcore.figures.components import component_strip, loading_bars
 from dpcore.figures.style import ink
 from dpcore.privacy import Guarantee, describe
 from dpcore.spectra import align_signs

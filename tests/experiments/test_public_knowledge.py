@@ -22,7 +22,7 @@ from dpcore.experiments.pca.public_knowledge import (
 )
 from dpcore.experiments.pca.runs import draw_subspaces, run
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.frontier import knowledge_cost_curves
+from dpcore.figures.energy import knowledge_cost_curves
 from dpcore.spectra import captured_energy
 
 SPEC = RunSpec(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.figures.families.central import (
+from dpcore.figures.families import (
     accuracy_dots,
     energy_traces,
     people_needed,

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 import plotly.graph_objects as go
 import pytest
 
+from dpcore.figures.energy import energy_curves, protocol_dots
 from dpcore.figures.style import FREE_LOOKS, PERCENT_RANGE, error_range, faded, log_ticks, look_of
-from dpcore.figures.tradeoffs.energy import energy_curves, protocol_dots
-from dpcore.figures.tradeoffs.messages import network_svg
+from dpcore.figures.svg import network_svg
 from dpcore.pca.protocols.register import PROTOCOLS
 
 EPSILONS = (0.1, 1.0, 10.0)

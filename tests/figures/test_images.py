@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.components.images import (
+from dpcore.figures.components import (
     component_sprite,
     component_strip,
     diverging,

@@ -9,21 +9,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.components.charts import spectrum
-from dpcore.figures.components.images import diverging, matrix_png
-from dpcore.figures.privacy.adversary_test import (
+from dpcore.figures.components import diverging, matrix_png, spectrum
+from dpcore.figures.privacy import (
+    adversary_view_svg,
+    adversary_view_words,
     beliefs,
+    bound_growth,
     icon_array_svg,
+    running_total,
+    score_histogram,
     trade_off_plot,
     two_densities,
 )
-from dpcore.figures.privacy.audit import (
-    adversary_view_svg,
-    adversary_view_words,
-    bound_growth,
-    score_histogram,
-)
-from dpcore.figures.privacy.promises import running_total
 
 
 def test_a_matrix_is_its_entries_magnified():

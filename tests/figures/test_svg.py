@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from dpcore.figures.components.variances import variances_svg
-from dpcore.figures.tradeoffs.svg import accuracy_dots_svg, energy_curves_svg, energy_thumbnail
+from dpcore.figures.components import variances_svg
+from dpcore.figures.svg import accuracy_dots_svg, energy_curves_svg, energy_thumbnail
 
 SVG = "{http://www.w3.org/2000/svg}"
 

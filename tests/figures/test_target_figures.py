@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.figures.tradeoffs.targets import dots_by_protocol, energy_map
+from dpcore.figures.energy import dots_by_protocol, energy_map
 
 
 def test_line_and_frame_run_between_the_cells():

@@ -29,7 +29,7 @@ for protocol in spec.protocols:
     ratios = [row["energy_ratio"] for row in rows if row["protocol"] == protocol]
     print(f"{protocol:<8} {fmean(ratios):.4f} of exact PCA, mean of {len(ratios)} draws")"""
 _FIGURE = """\
-from dpcore.figures.tradeoffs.energy import protocol_dots
+from dpcore.figures.energy import protocol_dots
 
 protocol_dots(rows)"""
 _SWEEP_RUN = """\
@@ -47,7 +47,7 @@ for sweep, result in zip(sweeps, results):
         print("skipped", *row.values(), sep="  ")"""
 
 _SWEEP_FIGURES = """\
-from dpcore.figures.tradeoffs.energy import energy_curves
+from dpcore.figures.energy import energy_curves
 
 for sweep, result in zip(sweeps, results):
     *others, (field, values) = sweep.vary

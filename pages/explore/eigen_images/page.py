@@ -23,9 +23,8 @@ from dpcore.experiments.pca.public_knowledge import FREQUENCIES, knowledge_cost,
 from dpcore.experiments.pca.sentences import counted, percent
 from dpcore.experiments.pca.spec import RunSpec
 from dpcore.experiments.teaching.one_person import rebuild
-from dpcore.figures.components.charts import scree
-from dpcore.figures.components.images import picture_strip
-from dpcore.figures.tradeoffs.frontier import knowledge_cost_curves
+from dpcore.figures.components import picture_strip, scree
+from dpcore.figures.energy import knowledge_cost_curves
 from dpcore.pca import Subspace
 from dpcore.pca.assessment import noise_edge
 from dpcore.pca.protocols.protocol import Where

@@ -30,10 +30,10 @@ from dpcore.experiments.pca.runs import reference_bytes
 from dpcore.experiments.pca.self_assessed import Assessed
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent, spread_of
 from dpcore.experiments.pca.spec import RunSpec, as_published
-from dpcore.figures.components.variances import variances_svg
+from dpcore.figures.components import variances_svg
+from dpcore.figures.energy import protocol_dots
 from dpcore.figures.style import look_of
-from dpcore.figures.tradeoffs.energy import protocol_dots
-from dpcore.figures.tradeoffs.messages import network_svg
+from dpcore.figures.svg import network_svg
 from dpcore.pca.assessment import Estimate
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import caches, turns

@@ -26,9 +26,9 @@ from dpcore.experiments.teaching.class_of_hospitals import (
     promise_of,
 )
 from dpcore.experiments.teaching.one_person import rebuild
-from dpcore.figures.components.images import picture_strip
-from dpcore.figures.privacy.adversary_test import draw_between_svg
-from dpcore.figures.tradeoffs.messages import arrivals
+from dpcore.figures.components import picture_strip
+from dpcore.figures.privacy import draw_between_svg
+from dpcore.figures.svg import arrivals
 from dpcore.mechanisms import chance_of_truth, randomised_response
 from dpcore.privacy import icon_counts
 from dpcore.privacy.accountant import spoken_down

@@ -16,12 +16,7 @@ from dpcore.experiments.pca.sentences import percent
 from dpcore.experiments.teaching import adversary_test
 from dpcore.experiments.teaching.adversary_test import promise
 from dpcore.experiments.teaching.one_person import turned
-from dpcore.figures.privacy.adversary_test import (
-    accused_svg,
-    beliefs,
-    trade_off_plot,
-    two_densities,
-)
+from dpcore.figures.privacy import accused_svg, beliefs, trade_off_plot, two_densities
 from dpcore.privacy import (
     ASSUMED,
     STATED,

@@ -28,9 +28,9 @@ from dpcore.experiments.ledger.pca_charges import of_plan
 from dpcore.experiments.pca.export import recipe_of, recipe_of_sweeps
 from dpcore.experiments.pca.sentences import counted, in_plain_words, percent, spread_of
 from dpcore.experiments.teaching.adversary_test import promise
-from dpcore.figures.privacy.adversary_test import icon_array_svg
+from dpcore.figures.privacy import icon_array_svg
 from dpcore.figures.style import GREY, INK_LIGHT, look_of
-from dpcore.figures.tradeoffs.svg import energy_curves_svg
+from dpcore.figures.svg import energy_curves_svg
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget, icon_counts
 from pages.explore.tradeoffs import (

@@ -34,7 +34,7 @@ from dpcore.experiments.engine.sweep import RunCost, Sweep, cost_of_spec
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.figures.tradeoffs.targets import energy_map
+from dpcore.figures.energy import energy_map
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import describe
 from pages.server import background_jobs

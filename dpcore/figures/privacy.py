@@ -1,24 +1,272 @@
-"""An attack as pictures: who sees what, the bound as trials come in, the scores it judges by."""
+"""Pictures of privacy: the adversary's test, promises, audits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+import numpy as np
 import plotly.graph_objects as go
 
 from dpcore.arrays import FloatArray
-from dpcore.figures.privacy.adversary_test import WITH_YOU, WITHOUT_YOU
 from dpcore.figures.style import (
     GREY,
     Table,
+    add_line,
     base_figure,
     faded,
     ink,
+    legend_above,
+    look_of,
     named_level,
     small_legend_above,
 )
+
+# The adversary's test as pictures: two densities, the trade-off of errors, beliefs, guesses.
+
+WITH_YOU, WITHOUT_YOU = "#0072B2", GREY
+MISS, FALSE_ALARM = "#0072B2", "#D55E00"
+_DASHES = {"blind": "dot", "pure": "dashdot", "approximate": "dash", "gaussian": "solid"}
+
+
+def two_densities(
+    columns: Mapping[str, FloatArray], threshold: float, *, dark: bool = False
+) -> go.Figure:
+    """Law of a release with you and without you, with both errors of a threshold shaded.
+
+    columns: "release", "with_you" and "without_you", arrays of shape (n_points,).
+    threshold: In units of the noise.
+    """
+    figure = base_figure(340)
+    release = columns["release"]
+    for name, column, area, colour, caption in (
+        ("false alarm", "without_you", release >= threshold, FALSE_ALARM, "type I"),
+        ("missed", "with_you", release <= threshold, MISS, "type II"),
+    ):
+        figure.add_scatter(
+            x=release[area],
+            y=columns[column][area],
+            name=f"{caption}: {name}",
+            mode="lines",
+            line={"width": 0},
+            fill="tozeroy",
+            fillcolor=faded(colour, 0.35),
+            hoverinfo="skip",
+        )
+    for name, column, colour, dash in (
+        ("without you (D′)", "without_you", WITHOUT_YOU, "dash"),
+        ("with you (D)", "with_you", WITH_YOU, "solid"),
+    ):
+        said = "density %{y:.3f} at %{x:.2f} σ"
+        add_line(figure, release, columns[column], name, said, colour=colour, dash=dash, width=2.5)
+    figure.add_vline(x=threshold, line={"color": ink(dark), "width": 2})
+    figure.add_annotation(
+        x=threshold,
+        y=1,
+        yref="paper",
+        yanchor="top",
+        xanchor="left",
+        text=" says “you” → ",
+        showarrow=False,
+        font={"size": 13},
+    )
+    figure.update_xaxes(
+        title="what is released, in units of the noise σ",
+        range=[release[0], release[-1]],
+        zeroline=False,
+    )
+    figure.update_yaxes(title="density", range=[0, 0.46], tickvals=[0, 0.2, 0.4])
+    return small_legend_above(figure)
+
+
+def trade_off_plot(
+    rows: Table,
+    labels: Mapping[str, str],
+    point: tuple[float, float],
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Type II against type I error of every promise, and the present test as a point.
+
+    rows: One a curve, with "curve", "type_one" and "type_two" (arrays).
+    labels: mapping of curve to str. Curves that are not named are left out.
+    point: (float, float). The two errors of the present threshold.
+    """
+    figure = base_figure(340)
+    colours = {"blind": GREY, "pure": ink(dark), "approximate": ink(dark), "gaussian": WITH_YOU}
+    for row in rows:
+        curve = row["curve"]
+        if curve not in labels:
+            continue
+        errors, said = (
+            (row["type_one"], row["type_two"]),
+            "misses %{y:.1%} at %{x:.1%} false alarms",
+        )
+        dash = _DASHES[curve]
+        add_line(figure, *errors, labels[curve], said, colour=colours[curve], dash=dash)
+    figure.add_scatter(
+        x=[point[0]],
+        y=[point[1]],
+        name="this threshold",
+        mode="markers",
+        marker={"size": 14, "color": FALSE_ALARM, "line": {"color": ink(dark), "width": 2}},
+        hovertemplate="misses %{y:.1%} at %{x:.1%} false alarms<extra>this threshold</extra>",
+    )
+    for axis, title in (
+        (figure.update_xaxes, "type I: false alarms"),
+        (figure.update_yaxes, "type II: missed"),
+    ):
+        axis(title=title, range=[-0.02, 1.02], tickformat=".0%", zeroline=False)
+    return small_legend_above(figure)
+
+
+def beliefs(
+    columns: Mapping[str, FloatArray], prior: float, *, pure_label: str, dark: bool = False
+) -> go.Figure:
+    """Belief after against belief before.
+
+    columns: "prior", "least", "greatest", "low", "median", "high", arrays of shape (n_points,).
+    prior: The present one, marked.
+    pure_label: Name of the band between "least" and "greatest".
+    """
+    figure = base_figure(340)
+    before = columns["prior"]
+    for name, low, high, colour in (
+        (pure_label, "least", "greatest", faded(GREY, 0.22)),
+        ("the noise used: 9 of 10 releases", "low", "high", faded(WITH_YOU, 0.28)),
+    ):
+        figure.add_scatter(
+            x=np.concatenate((before, before[::-1])),
+            y=np.concatenate((columns[high], columns[low][::-1])),
+            name=name,
+            mode="lines",
+            line={"width": 0},
+            fill="toself",
+            fillcolor=colour,
+            hoverinfo="skip",
+        )
+    figure.add_scatter(
+        x=before,
+        y=columns["median"],
+        name="its median",
+        mode="lines",
+        line={"color": WITH_YOU, "width": 2.5},
+        hovertemplate="%{x:.0%} before, %{y:.0%} after<extra>median</extra>",
+    )
+    figure.add_scatter(
+        x=[0, 1],
+        y=[0, 1],
+        name="nothing learnt",
+        mode="lines",
+        line={"color": GREY, "dash": "dot"},
+        hoverinfo="skip",
+    )
+    figure.add_vline(x=prior, line={"color": ink(dark), "width": 2})
+    figure.update_xaxes(
+        title="belief that it is you, before", range=[0, 1.03], tickformat=".0%", zeroline=False
+    )
+    figure.update_yaxes(title="after, if it is", range=[0, 1.01], tickformat=".0%", zeroline=False)
+    return small_legend_above(figure)
+
+
+def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
+    """SVG of guesses as dots: right by luck, right because of the release, wrong.
+
+    right, blind: Guesses that are right with the release, and with a coin; of `n_icons`.
+    """
+    told = f"{right} of {n_icons} guesses right, {blind} by luck alone"
+    return _dots_svg([(blind, GREY), (right - blind, FALSE_ALARM)], n_icons, told)
+
+
+def accused_svg(accusing: int, told: str, *, is_in: bool, n_icons: int = 100) -> str:
+    """SVG of attackers as dots; so many say that she is in the data. `told` is the alt text."""
+    return _dots_svg([(accusing, FALSE_ALARM if is_in else MISS)], n_icons, told)
+
+
+def _dots_svg(groups: Sequence[tuple[int, str]], n_icons: int, told: str) -> str:
+    columns, step = 20, 22
+    rows = -(-n_icons // columns)
+    fills = [colour for count, colour in groups for _ in range(count)]
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * step} {rows * step}" '
+        f'role="img" aria-label="{told}">'
+    )
+    parts = [opening]
+    for icon in range(n_icons):
+        row, column = divmod(icon, columns)
+        x, y = column * step + step / 2, row * step + step / 2
+        style = (
+            f'fill="{fills[icon]}"'
+            if icon < len(fills)
+            else f'fill="none" stroke="{GREY}" stroke-width="1.5"'
+        )
+        parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="7.5" {style}/>')
+    return "".join((*parts, "</svg>"))
+
+
+def draw_between_svg(release: float, mu: float, *, dark: bool = False) -> str:
+    """SVG of one release on a line, under the two laws that it may come from.
+
+    release, mu: In units of the noise; the laws are N(0, 1) without you and N(mu, 1) with you.
+    """
+    low, high = min(-3.5, release - 0.5), max(mu + 3.5, release + 0.5)
+    places = np.linspace(low, high, 121)
+
+    def across(place: float) -> float:
+        return float(480 * (place - low) / (high - low))
+
+    def bell(centre: float, colour: str, dash: str) -> str:
+        heights = 130 - 110 * np.exp(-((places - centre) ** 2) / 2)
+        points = " ".join(f"{across(x):.1f},{y:.1f}" for x, y in zip(places, heights, strict=True))
+        return (
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="3" '
+            f'stroke-dasharray="{dash}"/>'
+        )
+
+    at, line = across(release), ink(dark)
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 140" role="img" '
+        f'aria-label="The release is {release:.2f}; without you it is around 0, with you around '
+        f'{mu:.2f}">{bell(0.0, WITHOUT_YOU, "8 6")}{bell(mu, WITH_YOU, "")}'
+        f'<line x1="{at:.1f}" x2="{at:.1f}" y1="4" y2="130" stroke="{line}" stroke-width="3"/>'
+        f'<circle cx="{at:.1f}" cy="130" r="8" fill="{line}"/></svg>'
+    )
+
+
+# How releases add up.
+
+
+def running_total(rows: Table, *, dark: bool = False) -> go.Figure:
+    """Epsilon after each entry of a ledger.
+
+    rows: With draws, total_epsilon, sum_of_epsilons and released, in order.
+    """
+    figure = base_figure(320)
+    releases, count = [0], 0
+    for row in rows:
+        count += row["draws"]
+        releases.append(count)
+    names = ["nothing yet", *(row["released"] for row in rows)]
+    for name, field, colour, dash in (
+        ("plain sum", "sum_of_epsilons", GREY, "dot"),
+        ("as a plan", "total_epsilon", look_of("pooled", dark=dark).colour, "solid"),
+    ):
+        figure.add_scatter(
+            x=releases,
+            y=[0.0, *(row[field] for row in rows)],
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 2.5, "shape": "hv"},
+            customdata=names,
+            hovertemplate="ε = %{y:.3g} after %{x} releases<br>%{customdata}<extra></extra>",
+        )
+    figure.update_xaxes(title="releases so far", rangemode="tozero")
+    figure.update_yaxes(title="ε of one person", rangemode="tozero")
+    return legend_above(figure)
+
+
+# An attack as pictures: who sees what, the bound as trials come in, the scores it judges by.
 
 _ATTACK, _KEPT = "#D55E00", "#009E73"
 

@@ -1,0 +1,458 @@
+"""Components as pictures, charts and bars; people on two of them."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+from PIL import Image
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.figures.style import (
+    GREY,
+    PROTOCOLS,
+    add_line,
+    base_figure,
+    faded,
+    ink,
+    legend_above,
+    look_of,
+    named_level,
+    small_legend_above,
+)
+
+# Components as charts: eigenvalues by rank, loadings as bars, people on two of them.
+
+_MOST_FEATURES = 15
+# Tol's muted colours, in the order that keeps neighbours apart; none of them means a protocol.
+_ON_LIGHT = (
+    "#332288", "#cc6677", "#117733", "#ddaa33", "#4aa3d0",
+    "#882255", "#44aa99", "#999933", "#aa4499", "#6b6b6b",
+)  # fmt: skip
+_ON_DARK = (
+    "#9a8cff", "#e88b99", "#4fbf72", "#ddcc77", "#88ccee",
+    "#e0659c", "#55c9b6", "#c2c25a", "#d37fc6", "#b5b5b5",
+)  # fmt: skip
+_SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up")
+_DASHES = ("solid", "dot", "longdash", "dashdot")
+_REACH = 3.6
+
+
+def scree(
+    exact: FloatArray,
+    private: Mapping[str, FloatArray],
+    edge: float,
+    *,
+    protocol: str,
+    dark: bool = False,
+) -> go.Figure:
+    """Scree plot: eigenvalue by rank.
+
+    exact: shape (n,). Leading exact eigenvalues, descending.
+    private: mapping of str to shape (up to n,). Private eigenvalues by label, strongest promise
+        last.
+    edge: Edge of the spectrum of pure noise for the last of them.
+    protocol: Whose colour the last of them takes; the others' differ from it and from each other.
+    """
+    figure = base_figure(380)
+    exact_look, look = look_of("exact", dark=dark), look_of(protocol, dark=dark)
+    ranks = np.arange(1, len(exact) + 1)
+    figure.add_scatter(
+        x=ranks,
+        y=exact,
+        name=exact_look.label,
+        mode="lines",
+        line={"color": exact_look.colour, "dash": exact_look.dash, "width": 2},
+        hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>exact</extra>",
+    )
+    # One hue would not tell them apart: the protocol's own for the strongest promise alone.
+    shades = (look.colour, *(_ON_DARK if dark else _ON_LIGHT))
+    for number, (label, eigenvalues) in enumerate(list(private.items())[::-1]):
+        figure.add_scatter(
+            x=ranks[: len(eigenvalues)],
+            y=eigenvalues,
+            name=label,
+            mode="lines+markers",
+            line={"color": shades[number % len(shades)], "dash": _DASHES[number % len(_DASHES)]},
+            marker={"size": 7, "symbol": _SYMBOLS[number % len(_SYMBOLS)], "maxdisplayed": 12},
+            hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>" + label + "</extra>",
+        )
+    if edge > 0:
+        figure.add_hrect(y0=-edge, y1=edge, fillcolor=faded(GREY, 0.18), line={"width": 0})
+        named_level(figure, edge, "edge of pure noise", line={"width": 0})
+    figure.update_xaxes(title="rank")
+    figure.update_yaxes(title="eigenvalue (units of the second moment)", rangemode="tozero")
+    return legend_above(figure)
+
+
+def loading_bars(
+    loadings: Mapping[str, FloatArray],
+    feature_names: tuple[str, ...],
+    *,
+    protocol: str = "exact",
+    dark: bool = False,
+) -> go.Figure:
+    """Loadings of one component, one group of bars a feature.
+
+    loadings: mapping of str to shape (n_features,). By title, the exact component first, with signs
+        aligned. The title of a protocol takes its colour; others, as the same protocol at several
+        ε, share that of `protocol`.
+    protocol: Whose colour those others take, palest first.
+    Returns: The fifteen features that weigh most in the first component given.
+    """
+    leading = next(iter(loadings.values()))
+    strongest = np.argsort(-np.abs(leading), kind="stable")[:_MOST_FEATURES][::-1]
+    names = [feature_names[index] for index in strongest]
+    colours = _colours(tuple(loadings), protocol, dark)
+    figure = base_figure(120 + 26 * len(strongest))
+    for title, values in reversed(list(loadings.items())):
+        figure.add_bar(
+            x=values[strongest],
+            y=names,
+            orientation="h",
+            name=title,
+            marker={"color": colours[title]},
+            hovertemplate="%{y}: %{x:.2f}<extra>" + title + "</extra>",
+        )
+    figure.update_xaxes(range=[-1, 1], title="loading (each component has length 1)")
+    figure.update_layout(barmode="group")
+    return legend_above(figure, traceorder="reversed")
+
+
+def _colours(titles: tuple[str, ...], protocol: str, dark: bool) -> dict[str, str]:
+    keys = {entry.title: key for key, entry in PROTOCOLS.items()}
+    others = [title for title in titles if title not in keys]
+    shared = look_of(protocol, dark=dark).colour
+    return {
+        title: look_of(keys[title], dark=dark).colour
+        if title in keys
+        else faded(shared, 0.35 + 0.65 * (others.index(title) + 1) / len(others))
+        for title in titles
+    }
+
+
+def people_scatter(
+    horizontal: FloatArray,
+    vertical: FloatArray,
+    labels: IntArray | None,
+    label_names: Sequence[str] | None,
+    *,
+    axis_titles: tuple[str, str],
+    dark: bool = False,
+) -> go.Figure:
+    """Standardised scores of people as a square cloud, one colour a group.
+
+    horizontal, vertical: shape (n_people,). Mean 0, standard deviation 1: the axes reach 3.6
+        deviations and stand still.
+    labels: ndarray of int, shape (n_people,), or None. Positions in `label_names`.
+    axis_titles: (str, str)
+    """
+    colours = _ON_DARK if dark else _ON_LIGHT
+    figure = base_figure(420)
+    groups = [None] if labels is None else sorted(set(labels.tolist()))
+    for number, group in enumerate(groups):
+        mine = slice(None) if group is None else labels == group
+        name = "people" if group is None else str(label_names[group] if label_names else group)
+        figure.add_scatter(
+            x=np.round(horizontal[mine], 3),
+            y=np.round(vertical[mine], 3),
+            mode="markers",
+            name=name,
+            marker={
+                "color": GREY if group is None else colours[number % len(colours)],
+                "symbol": _SYMBOLS[number // len(colours) % len(_SYMBOLS)],
+                "size": 5,
+                "opacity": 0.75,
+            },
+            hoverinfo="skip" if group is None else "name",
+        )
+    figure.update_xaxes(title=axis_titles[0], range=[-_REACH, _REACH], zeroline=False)
+    figure.update_yaxes(title=axis_titles[1], range=[-_REACH, _REACH], zeroline=False)
+    figure.update_layout(
+        showlegend=labels is not None,
+        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "itemsizing": "constant"},
+    )
+    return figure
+
+
+def spectrum(
+    eigenvalues: FloatArray,
+    exact: FloatArray,
+    n_kept: int | None,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Eigenvalues of a noisy matrix as bars, in the order they are ranked, those kept in colour.
+
+    eigenvalues: shape (n,)
+    exact: shape (n,). Without the noise, descending.
+    n_kept: How many of the first are kept; None colours all.
+    """
+    figure = base_figure(320)
+    ranks = np.arange(1, len(eigenvalues) + 1)
+    kept = ranks <= (len(ranks) if n_kept is None else n_kept)
+    colour = look_of("dpdis").colour
+    for name, chosen, shade in (
+        ("kept" if n_kept is not None else "noisy", kept, colour),
+        ("cut away", ~kept, GREY),
+    ):
+        if chosen.any():
+            figure.add_bar(
+                x=ranks[chosen],
+                y=eigenvalues[chosen],
+                name=name,
+                marker={"color": shade, "line": {"width": 0}},
+                hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>" + name + "</extra>",
+            )
+    hover = "eigenvalue %{x}: %{y:.3g}"
+    add_line(figure, ranks, exact, "before the noise", hover, colour=ink(dark), dash="dash")
+    figure.update_xaxes(title="rank", zeroline=False)
+    figure.update_yaxes(title="eigenvalue")
+    figure.update_layout(bargap=0.1)
+    return small_legend_above(figure)
+
+
+# Components and matrices as PNGs of tiles, nearest-neighbour, in symmetric colours.
+
+# Blue-white-red of ColorBrewer's RdBu, readable with red-green colour blindness; the middle is
+# near white so that zero recedes.
+_RDBU = np.array(
+    [
+        (5, 48, 97),
+        (67, 147, 195),
+        (209, 229, 240),
+        (247, 247, 247),
+        (253, 219, 199),
+        (214, 96, 77),
+        (103, 0, 31),
+    ],
+    dtype=float,
+)
+_GAP = 2
+_WIDEST = 1200
+# Odd, so that one of them is zero; the level after the last is the gap's.
+_LEVELS = 127
+
+
+def diverging(values: FloatArray, limit: float) -> IntArray:
+    """RGB of values in [-limit, limit], blue below zero and red above.
+
+    Returns: ndarray of uint8 with one more axis of length 3
+    """
+    position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(_RDBU) - 1)
+    lower = np.minimum(position.astype(int), len(_RDBU) - 2)
+    share = (position - lower)[..., None]
+    colours: IntArray = np.rint(_RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share).astype(
+        np.uint8
+    )
+    return colours
+
+
+def greys(values: FloatArray) -> IntArray:
+    """RGB greys of values in [0, 1]; outside is cut."""
+    level = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+    return np.repeat(level[..., None], 3, axis=-1)
+
+
+def component_strip(
+    components: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
+) -> bytes:
+    """PNG of components side by side, each scaled to its own largest entry.
+
+    components: shape (n_components, n_features)
+    image_shape: (int, int). Height and width, n_features pixels in all.
+    tile_pixels: Width of a tile, about: tiles are magnified by a whole number.
+    """
+    factor = max(1, tile_pixels // image_shape[1])
+    return _sheet(components, image_shape, factor, _GAP * max(1, factor // 4), compress_level=1)
+
+
+def component_sprite(components: FloatArray, image_shape: tuple[int, int]) -> bytes:
+    """PNG like `component_strip`, not magnified: small enough to send many.
+
+    components: shape (n_components, n_features)
+    image_shape: (int, int). Height and width, n_features pixels in all.
+    """
+    return _sheet(components, image_shape, 1, 1)
+
+
+def _sheet(
+    components: FloatArray, image_shape: tuple[int, int], factor: int, gap: int, **options: int
+) -> bytes:
+    """A byte a pixel: of four, as colours take, the encoder would make four times the work."""
+    limits = np.abs(components).max(axis=1, keepdims=True)
+    limits[limits == 0] = 1
+    levels = np.rint((components / limits + 1) / 2 * (_LEVELS - 1)).astype(np.uint8)
+    tiles = levels.reshape(len(components), *image_shape)
+    magnified = tiles.repeat(factor, axis=1).repeat(factor, axis=2)
+    framed = np.pad(magnified, ((0, 0), (0, 0), (0, gap)), constant_values=_LEVELS)
+    sheet = Image.fromarray(np.hstack(list(framed))[:, :-gap])
+    ramp = diverging(np.linspace(-1, 1, _LEVELS), 1.0)
+    sheet.putpalette(ramp.tobytes() + bytes(3))
+    buffer = io.BytesIO()
+    sheet.save(buffer, format="PNG", transparency=_LEVELS, **options)
+    return buffer.getvalue()
+
+
+def picture_strip(
+    pictures: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
+) -> bytes:
+    """PNG of grey pictures side by side, values in [0, 1].
+
+    pictures: shape (n_pictures, n_features)
+    """
+    return tile_strip(
+        greys(pictures).reshape(len(pictures), *image_shape, 3), tile_pixels=tile_pixels
+    )
+
+
+def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
+    """PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
+    factor = max(1, tile_pixels // tiles.shape[2])
+    opaque = np.concatenate([tiles, np.full_like(tiles[..., :1], 255)], axis=-1)
+    magnified = opaque.repeat(factor, axis=1).repeat(factor, axis=2)
+    gap = _GAP * max(1, factor // 4)
+    framed = np.pad(magnified, ((0, 0), (0, 0), (0, gap), (0, 0)))
+    sheet = np.hstack(list(framed))[:, :-gap]
+    buffer = io.BytesIO()
+    Image.fromarray(sheet).save(buffer, format="PNG", optimize=False, compress_level=1)
+    return buffer.getvalue()
+
+
+def matrix_png(matrix: FloatArray, limit: float, *, pixels: int = 420) -> bytes:
+    """PNG of a matrix, entries of size `limit` and above in the strongest colours.
+
+    matrix: shape (rows, columns)
+    limit: Positive.
+    pixels: Width, about: entries are magnified by a whole number, and never blurred.
+    """
+    rows, columns = matrix.shape
+    if max(rows, columns) > _WIDEST:
+        step = -(-max(rows, columns) // _WIDEST)
+        matrix = matrix[::step, ::step]
+    return tile_strip(diverging(matrix, limit)[None], tile_pixels=pixels)
+
+
+# The energy of each component as a release estimates it, beside the truth.
+
+# Pixels: the room around the plot, its height with that room, and half of a mark.
+_LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT, _HALF = 72, 24, 58, 60, 316, 7
+_MOST_TICKS = 10
+
+
+def variances_svg(
+    estimated: FloatArray, intervals: FloatArray, true: FloatArray, *, colour: str, alt: str
+) -> str:
+    """Estimated and true energy by component as SVG text, as wide as its place on the page.
+
+    It hangs on a slider. Plotly takes as long for it as everything else that follows one.
+
+    estimated, true: shape (n_components,). In units of the second moment.
+    intervals: shape (2, n_components). Ends of the stated intervals. None is below 0, where no
+        energy is; an estimate may lie there. An upper one may be infinite.
+    colour: Of the estimates; all else has the colour of the page's letters.
+    alt: What it shows, for whoever does not see it.
+    """
+    told = np.concatenate([estimated, intervals[1], true])
+    low, high = min(0.0, estimated.min()), max(told[np.isfinite(told)].max(), np.finfo(float).tiny)
+    step = _round_step((high - low) / 5)
+
+    def y(energy: float) -> float:
+        share: float = (min(energy, high) - low) / (high - low)
+        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+    def at(part: float, drawn: str) -> str:
+        """What is drawn around a part of the width, which the browser knows."""
+        shift = _LEFT * (1 - part) - _RIGHT * part
+        return (
+            f'<g transform="translate({shift:.1f})"><svg x="{100 * part:.2f}%" overflow="visible">'
+            f"{drawn}</svg></g>"
+        )
+
+    opening = (
+        f'<svg width="100%" height="{_HEIGHT}" role="img" aria-label="{escape(alt)}" '
+        'fill="currentColor" font-size="14">'
+    )
+    middle = f"translate(16 {(_TOP + _HEIGHT - _BOTTOM) / 2:.0f}) rotate(-90)"
+    parts = [
+        opening,
+        _key(18, _estimate(colour, 0, 0, 0), "the release's own estimate, 90 % interval"),
+        _key(38, _truth(0), "true, which only a laboratory knows"),
+        f'<text transform="{middle}" text-anchor="middle">energy (second moment)</text>',
+        at(0.5, f'<text y="{_HEIGHT - 16}" text-anchor="middle">component</text>'),
+    ]
+    for number in range(math.ceil(low / step), math.floor(high / step) + 1):
+        line = f'y1="{y(number * step):.1f}" y2="{y(number * step):.1f}" stroke="currentColor"'
+        parts.append(
+            f'<line x1="{_LEFT - 8}" x2="100%" {line} stroke-opacity="{0.12 if number else 0.6}"/>'
+            f'<text x="{_LEFT - 14}" y="{y(number * step) + 5:.1f}" text-anchor="end">'
+            f"{number * step:.3g}</text>"
+        )
+    every = math.ceil(len(true) / _MOST_TICKS)
+    for rank, (value, ends, truth) in enumerate(zip(estimated, intervals.T, true, strict=True)):
+        said = f"component {rank + 1}: {value:.3g} by its own estimate, {truth:.3g} true"
+        drawn = (
+            f"<title>{said}</title>{_estimate(colour, y(value), *map(y, ends))}{_truth(y(truth))}"
+        )
+        if (rank + 1) % every == 0:
+            drawn += f'<text y="{_HEIGHT - 38}" text-anchor="middle">{rank + 1}</text>'
+        parts.append(at((rank + 0.5) / len(true), drawn))
+    return "".join([*parts, "</svg>"])
+
+
+def _round_step(least: float) -> float:
+    """1, 2 or 5 times a power of ten."""
+    power: float = 10.0 ** math.floor(math.log10(least))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least)
+
+
+def _estimate(colour: str, y: float, low: float, high: float) -> str:
+    """A dot, and its interval with an end at each side."""
+    interval = f"M-4,{low:.1f}h8M-4,{high:.1f}h8M0,{low:.1f}V{high:.1f}"
+    return (
+        f'<path d="{interval}" stroke="{colour}" stroke-width="2"/>'
+        f'<circle cy="{y:.1f}" r="4" fill="{colour}"/>'
+    )
+
+
+def _truth(y: float) -> str:
+    return f'<path d="M-{_HALF},{y:.1f}h{2 * _HALF}" stroke="currentColor" stroke-width="3"/>'
+
+
+def _key(y: float, mark: str, name: str) -> str:
+    return (
+        f'<g transform="translate({_LEFT} {y - 5})">{mark}</g>'
+        f'<text x="{_LEFT + 16}" y="{y}">{name}</text>'
+    )
+
+
+def released_variances(
+    shares: FloatArray, intervals: FloatArray, *, dark: bool = False
+) -> go.Figure:
+    """What each released component explains, with its interval; nothing where noise hides it.
+
+    shares: shape (n_components,). Of all variation; NaN where it cannot be told from noise.
+    intervals: shape (2, n_components)
+    """
+    figure = base_figure(300)
+    figure.add_bar(
+        x=list(range(1, len(shares) + 1)),
+        y=shares,
+        marker={"color": look_of("ag", dark=dark).colour},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": (intervals[1] - shares).clip(0),
+            "arrayminus": (shares - intervals[0]).clip(0),
+            "color": ink(dark),
+        },
+        hovertemplate="component %{x}: %{y:.1%}<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_xaxes(title="component", dtick=1, range=[0.4, len(shares) + 0.6])
+    figure.update_yaxes(title="share of the variation", tickformat=".0%", rangemode="tozero")
+    return figure

@@ -1,0 +1,668 @@
+"""Captured energy as pictures: dots, curves, frontiers, targets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from statistics import fmean
+from typing import Any, Protocol
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.colors import sample_colorscale, unlabel_rgb
+
+from dpcore.arrays import BoolArray, FloatArray
+from dpcore.figures.style import (
+    ENERGY_AXIS,
+    GREY,
+    LEGEND_ABOVE,
+    Table,
+    add_line,
+    assembled,
+    base_figure,
+    exact_and_random,
+    faded,
+    horizontal,
+    ink,
+    legend_above,
+    log_axis,
+    look_of,
+    values_by,
+    vertical,
+)
+
+# Captured energy as pictures: a dot plot of protocols, and curves along one parameter.
+
+_ROOM_BELOW = 0.12
+_SAME_FLOOR = 0.005
+# Width of a letter of a label, on the generous side.
+_LABEL_PIXELS = 6
+
+
+def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
+    """Every repetition as a dot, one line a protocol, with the mean marked.
+
+    rows: With protocol, energy_ratio, random_ratio; all of one setting.
+    """
+    order = list(dict.fromkeys(row["protocol"] for row in rows))[::-1]
+    floor = rows[0]["random_ratio"]
+    draws = [(row["energy_ratio"], order.index(row["protocol"])) for row in rows]
+    looks = [look_of(key, dark=dark) for key in order]
+    means = [fmean(x for x, where in draws if where == place) for place in range(len(order))]
+    # Two traces whatever the number of protocols: each costs the browser milliseconds.
+    every_draw = {
+        "type": "scatter",
+        "x": [x for x, _ in draws],
+        "y": [place for _, place in draws],
+        "customdata": [looks[place].label for _, place in draws],
+        "mode": "markers",
+        "marker": {"color": [faded(looks[place].colour, 0.35) for _, place in draws], "size": 9},
+        "hovertemplate": "%{x:.1%} in one draw<extra>%{customdata}</extra>",
+    }
+    middle = {
+        "type": "scatter",
+        "x": means,
+        "y": list(range(len(order))),
+        "customdata": [look.label for look in looks],
+        "mode": "markers+text",
+        "marker": {
+            "color": [look.colour for look in looks],
+            "symbol": [look.symbol for look in looks],
+            "size": 15,
+        },
+        "text": [f"  {mean:.0%}  " for mean in means],
+        "textposition": ["middle left" if mean > 0.5 else "middle right" for mean in means],
+        "textfont": {"size": 14},
+        "cliponaxis": False,
+        "hovertemplate": f"%{{x:.1%}} on average over {len(rows) // len(order)} draws"
+        "<extra>%{customdata}</extra>",
+    }
+    return assembled(
+        [every_draw, middle],
+        height=90 + 46 * len(order),
+        left=24 + _LABEL_PIXELS * max(len(look.label) for look in looks),
+        dark=dark,
+        shapes=[
+            vertical(1, colour=ink(dark), dash="dash"),
+            vertical(floor, colour=GREY, dash="dot", width=2),
+        ],
+        annotations=[_above(floor, "random"), _above(1, "exact")],
+        xaxis=ENERGY_AXIS,
+        yaxis={
+            "tickvals": list(range(len(order))),
+            "ticktext": [look.label for look in looks],
+            "range": [-0.6, len(order) - 0.3],
+            "zeroline": False,
+        },
+    )
+
+
+def _above(x: float, text: str) -> dict[str, Any]:
+    where = {"x": x, "y": 1, "yref": "paper", "yshift": 12}
+    return where | {"text": text, "showarrow": False, "font": {"size": 12}}
+
+
+def energy_curves(
+    rows: Table,
+    field: str,
+    *,
+    axis_title: str,
+    logarithmic: bool = True,
+    axis_range: tuple[float, float] | None = None,
+    marker: float | None = None,
+    height: int = 380,
+    dark: bool = False,
+) -> go.Figure:
+    """Mean captured energy along one field, one line a protocol, with the spread of the draws.
+
+    rows: With protocol, energy_ratio, random_ratio and `field`; may be incomplete while a run goes
+        on, and empty before it starts if `axis_range` is given.
+    field: Column on the horizontal axis.
+    axis_range: (float, float). Smallest and largest value of the finished figure, so that it stands
+        still while it fills in.
+    marker: The present setting, drawn as a vertical line.
+    """
+    values = sorted({float(row[field]) for row in rows})
+    low, high = axis_range or (values[0], values[-1])
+    traces = []
+    for key in dict.fromkeys(row["protocol"] for row in rows):
+        traces += _curve([row for row in rows if row["protocol"] == key], field, key, dark)
+    shapes = [horizontal(1.0, colour=ink(dark), dash="dash")]
+    # Each label stands at the end of its line that curves keep away from.
+    annotations = [_along(1.0, "exact PCA", 0)]
+    floors = {v: fmean(found) for v, found in values_by(rows, field, "random_ratio").items()}
+    if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
+        floor = fmean(floors.values())
+        shapes.append(horizontal(floor, colour=GREY, dash="dot"))
+        # Curves are above their floor, or near it.
+        below = {"yanchor": "top", "yshift": -6} if floor > _ROOM_BELOW else {}
+        annotations.append(_along(floor, "random subspace", 1) | below)
+    elif floors:
+        # K on the axis: every value has a floor of its own.
+        traces.append(_floor_curve(floors, dark))
+    if marker is not None:
+        shapes.append(vertical(marker, colour=ink(dark), width=1))
+    ticks = log_axis([low, high]) if logarithmic else {}
+    return assembled(
+        traces,
+        height=height,
+        left=72,
+        dark=dark,
+        shapes=shapes,
+        annotations=annotations,
+        xaxis={"title": axis_title, "range": _with_margin(low, high, logarithmic)} | ticks,
+        yaxis=ENERGY_AXIS,
+        showlegend=True,
+        legend=LEGEND_ABOVE,
+    )
+
+
+def _floor_curve(floors: dict[float, float], dark: bool) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "x": list(floors),
+        "y": list(floors.values()),
+        "mode": "lines+text",
+        "name": "Random subspace",
+        "text": [""] * (len(floors) - 1) + ["random subspace"],
+        "textposition": "bottom left",
+        "textfont": {"size": 12, "color": ink(dark)},
+        "line": {"color": GREY, "dash": "dot", "width": 2},
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+
+
+def _along(y: float, text: str, end: int) -> dict[str, Any]:
+    where = {"x": end, "xref": "paper", "xanchor": ("left", "right")[end], "y": y}
+    return where | {"yanchor": "bottom", "text": text, "showarrow": False, "font": {"size": 12}}
+
+
+def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:
+    """Ends of an axis from low to high, in the units Plotly wants: exponents on a log axis."""
+    if logarithmic:
+        low, high = math.log10(low), math.log10(high)
+    margin = 0.03 * (high - low) if high > low else 0.5
+    return [low - margin, high + margin]
+
+
+def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict[str, Any]]:
+    """The spread of the draws, where there are several, and the line of their means."""
+    look = look_of(key, dark=dark)
+    ratios = values_by(rows, field, "energy_ratio")
+    values = list(ratios)
+    draws = max(map(len, ratios.values()))
+    spread = {
+        "type": "scatter",
+        "x": values + values[::-1],
+        "y": [max(ratios[v]) for v in values] + [min(ratios[v]) for v in values[::-1]],
+        "fill": "toself",
+        "fillcolor": faded(look.colour, 0.15),
+        "line": {"width": 0},
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    line = {
+        "type": "scatter",
+        "x": values,
+        "y": [fmean(ratios[value]) for value in values],
+        "mode": "lines+markers",
+        "name": look.label,
+        "line": {"color": look.colour, "dash": look.dash, "width": 2.5},
+        "marker": {"symbol": look.symbol, "size": 9},
+        "customdata": [[value, key] for value in values],
+        "hovertemplate": f"%{{y:.1%}} at %{{x}}, mean of {draws} draws<extra>{look.label}</extra>",
+    }
+    return [spread, line] if draws > 1 else [line]
+
+
+# One panel of a map of trade-offs: live curves, the same under other choices, published points.
+
+_DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot")
+_STROKES = ("━━━", "· · ·", "━ ━", "━ ·", "━━ ━━", "━━ ·")
+_GLYPHS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "pentagon": "⬟"}
+
+
+def energy_panel(
+    rows: Table,
+    field: str,
+    *,
+    others: Mapping[str, Table] | None = None,
+    published: Sequence[tuple[str, float, float, float]] = (),
+    dark: bool = False,
+    **options: Any,
+) -> go.Figure:
+    """Live curves with what they are compared with, on the scale that all panels share.
+
+    rows: As for `dpcore.figures.energy.energy_curves`.
+    others: mapping of name to sequence of dict. The same under other choices, drawn thin in the
+        same colours, each with a dash.
+    published: sequence of (protocol, value, mean, standard deviation). Drawn as hollow markers with
+        bars.
+    **options: As for `energy_curves`.
+    Points carry [value, protocol] as customdata, and those of other choices the number of
+        these choices, from 1.
+    """
+    figure = energy_curves(rows, field, dark=dark, **options)
+    others = others or {}
+    for rank, (name, other_rows) in enumerate(others.items(), start=1):
+        for key in dict.fromkeys(row["protocol"] for row in other_rows):
+            own = [row for row in other_rows if row["protocol"] == key]
+            _add_other(figure, own, field, key, name, rank)
+    for key in dict.fromkeys(point[0] for point in published):
+        points = [point for point in published if point[0] == key]
+        _add_published(figure, points, key, is_named=not rows)
+    # One entry each: the colours are told by the live curves already, where there are any.
+    for rank, name in enumerate(others, start=1):
+        _add_entry(figure, name, "lines", {"line": {"dash": _dash(rank), "color": ink(dark)}})
+    if published:
+        marker = {"symbol": "circle-open", "size": 11, "color": ink(dark)}
+        _add_entry(figure, "published (± 1 sd)", "markers", {"marker": marker})
+    return figure
+
+
+def legend_html(protocols: Sequence[str], others: Sequence[str], *, dark: bool = False) -> str:
+    """One legend for panels side by side, which wraps with the page: markers, then dashes."""
+    looks = [look_of(key, dark=dark) for key in protocols]
+    entries = [(_GLYPHS.get(look.symbol, "●"), look.colour, look.label) for look in looks]
+    if others:
+        strokes = zip(_STROKES, ("as chosen", *others), strict=False)
+        entries += [(stroke, ink(dark), name) for stroke, name in strokes]
+    spans = "".join(
+        '<span style="white-space:nowrap;margin-right:1.4em"><span aria-hidden="true" '
+        f'style="color:{colour};font-weight:700">{glyph}</span> {escape(label)}</span> '
+        for glyph, colour, label in entries
+    )
+    return f'<div style="line-height:1.9">{spans}</div>'
+
+
+def _dash(rank: int) -> str:
+    return _DASHES[(rank - 1) % len(_DASHES)]
+
+
+def _add_other(figure: go.Figure, rows: Table, field: str, key: str, name: str, rank: int) -> None:
+    look = look_of(key)
+    ratios = values_by(rows, field, "energy_ratio")
+    values = list(ratios)
+    figure.add_scatter(
+        x=values,
+        y=list(map(fmean, ratios.values())),
+        mode="lines+markers",
+        line={"color": look.colour, "dash": _dash(rank), "width": 1.5},
+        marker={"symbol": look.symbol, "size": 6},
+        customdata=[[value, key, rank] for value in values],
+        hovertemplate=f"%{{y:.1%}} at %{{x}}<extra>{look.label}, {name}</extra>",
+        showlegend=False,
+    )
+
+
+def _add_published(
+    figure: go.Figure,
+    points: Sequence[tuple[str, float, float, float]],
+    key: str,
+    *,
+    is_named: bool,
+) -> None:
+    look = look_of(key)
+    figure.add_scatter(
+        x=[value for _, value, _, _ in points],
+        y=[mean for _, _, mean, _ in points],
+        error_y={
+            "type": "data",
+            "array": [std for _, _, _, std in points],
+            "thickness": 1.5,
+            "width": 5,
+            "color": look.colour,
+        },
+        mode="markers",
+        marker={
+            "symbol": f"{look.symbol.removesuffix('-open')}-open",
+            "size": 14,
+            "color": look.colour,
+            "line": {"width": 2},
+        },
+        hovertemplate=f"%{{y:.1%}} at %{{x}}<extra>{look.label}, published</extra>",
+        name=look.label,
+        showlegend=is_named,
+    )
+
+
+def _add_entry(figure: go.Figure, name: str, mode: str, style: dict[str, Any]) -> None:
+    figure.add_scatter(x=[None], y=[None], mode=mode, name=name, hoverinfo="skip", **style)
+
+
+# Captured energy against the bytes it costs, and within a public subspace.
+
+_PRECISIONS = {
+    "float64": ("square", "dot"),
+    "float32": ("circle", "solid"),
+    "float16": ("triangle-up", "dash"),
+    "int8": ("x", "dashdot"),
+}
+# Steps with a label; more would lie over each other on a telephone.
+_LABELS = {"rounded:4": "4σ", "rounded:2": "2σ", "rounded:1": "1σ", "native": "as it is"}
+_KNOWLEDGE_LOOKS = (
+    ("#0072B2", "circle", "solid"),
+    ("#D55E00", "square", "dash"),
+    ("#009E73", "diamond", "dot"),
+    ("#CC79A7", "triangle-up", "dashdot"),
+)
+_UNITS = ("B", "kB", "MB", "GB")
+
+
+def energy_frontier(
+    points: Table,
+    *,
+    byte_range: tuple[float, float],
+    floor: float,
+    height: int = 460,
+    dark: bool = False,
+) -> go.Figure:
+    """Energy of every way to send against its bytes, and the frontier of the best.
+
+    points: With family, encoding, label, bytes_per_site, energy, least, greatest, is_best.
+    byte_range: (float, float). Ends of the axis, fixed so that it stands still while points arrive.
+    floor: Energy of a random subspace.
+    """
+    figure = base_figure(height)
+    best = [point for point in points if point["is_best"]]
+    figure.add_scatter(
+        x=[point["bytes_per_site"] for point in best],
+        y=[point["energy"] for point in best],
+        mode="lines",
+        line={"color": faded(ink(dark), 0.3), "width": 9, "shape": "hv"},
+        name="the best for its bytes",
+        hoverinfo="skip",
+    )
+    for encoding, (symbol, dash) in _PRECISIONS.items():
+        own = [p for p in points if p["family"] == "proxy" and p["encoding"] == encoding]
+        name = "8 bits" if encoding == "int8" else encoding
+        _add_line(figure, own, f"DPdisPCA, {name}", look_of("dpdis").colour, symbol, dash)
+    whole = [point for point in points if point["family"] == "whole matrix"]
+    look = look_of("full")
+    _add_line(figure, whole, "whole matrix, rounded", look.colour, look.symbol, "solid", named=True)
+    low, high = (math.log10(end) for end in byte_range)
+    ticks = [10.0**power for power in range(math.floor(low), math.ceil(high) + 1)]
+    figure.update_xaxes(
+        type="log",
+        range=[low, high],
+        tickvals=ticks,
+        ticktext=[_bytes(tick) for tick in ticks],
+        title="← cheaper     bytes a site sends     dearer →",
+    )
+    exact_and_random(figure, floor, dark=dark)
+    figure.update_yaxes(**ENERGY_AXIS)
+    return legend_above(figure)
+
+
+def _add_line(
+    figure: go.Figure,
+    points: Table,
+    name: str,
+    colour: str,
+    symbol: str,
+    dash: str,
+    *,
+    named: bool = False,
+) -> None:
+    if not points:
+        return
+    figure.add_scatter(
+        x=[point["bytes_per_site"] for point in points],
+        y=[point["energy"] for point in points],
+        error_y={
+            "type": "data",
+            "array": [point["greatest"] - point["energy"] for point in points],
+            "arrayminus": [point["energy"] - point["least"] for point in points],
+            "color": faded(colour, 0.35),
+            "thickness": 1,
+            "width": 0,
+        },
+        mode="lines+markers+text" if named else "lines+markers",
+        text=[_LABELS.get(point["encoding"], "") for point in points] if named else None,
+        textposition="top center",
+        textfont={"size": 12},
+        name=name,
+        line={"color": colour, "dash": dash, "width": 1.5},
+        marker={"symbol": symbol, "size": 10, "color": colour},
+        customdata=[[point["label"], _bytes(point["bytes_per_site"])] for point in points],
+        hovertemplate="%{customdata[0]}: %{y:.1%} with %{customdata[1]}<extra>" + name + "</extra>",
+    )
+
+
+def _bytes(count: float) -> str:
+    power = min(int(math.log10(max(count, 1)) / 3), len(_UNITS) - 1)
+    return f"{count / 1000**power:,.3g} {_UNITS[power]}"
+
+
+def knowledge_cost_curves(
+    rows: Table, titles: Mapping[str, str], *, dark: bool = False
+) -> go.Figure:
+    """Energy of the exact optimum within a public subspace against its share of the directions.
+
+    rows: With source, percent, energy_ratio.
+    titles: mapping of source to the name of its line
+    """
+    figure = base_figure(320)
+    for source, (colour, symbol, dash) in zip(titles, _KNOWLEDGE_LOOKS, strict=False):
+        own = [row for row in rows if row["source"] == source]
+        shares = [row["percent"] / 100 for row in own], [row["energy_ratio"] for row in own]
+        name, said = titles[source], "%{y:.1%} within %{x:.0%}"
+        look: dict[str, Any] = {"mode": "lines+markers", "marker": {"symbol": symbol, "size": 9}}
+        add_line(figure, *shares, name, said, colour=colour, dash=dash, **look)
+    figure.update_xaxes(range=[0, 1.02], tickformat=".0%", title="share of the directions kept")
+    figure.update_yaxes(**ENERGY_AXIS)
+    figure.update_layout(font={"color": ink(dark)}, showlegend=True)
+    return legend_above(figure)
+
+
+# What a target takes: protocols ranked, a row each with a dot for every way to run it; and energy
+# over two parameters, a heat map with a line where the target is reached.
+
+# Dark at little energy, bright at much, and readable without colour vision.
+_SCALE = "Cividis"
+_ROW, _FRAME = 34, 96
+
+
+class Dot(Protocol):
+    """A way to run a protocol, as in `dpcore.experiments.analysis.ranking.Ranked`."""
+
+    @property
+    def protocol(self) -> str: ...
+    @property
+    def prepared(self) -> str: ...
+    @property
+    def mean(self) -> float: ...
+    @property
+    def energies(self) -> Sequence[float]: ...
+
+
+def dots_by_protocol(ways: Sequence[Dot], floor: float, *, dark: bool = False) -> go.Figure:
+    """Captured energy of every way, one row a protocol, the best protocol on top.
+
+    ways: Best first; a point's custom data is its position here.
+    floor: Energy of a random subspace.
+    """
+    protocols = list(dict.fromkeys(way.protocol for way in ways))
+    height = _FRAME + _ROW * len(protocols)
+    rows = {key: len(protocols) - 1 - number for number, key in enumerate(protocols)}
+    lines = (1.0, ink(dark), "dash", "exact PCA"), (floor, GREY, "dot", "random")
+    return assembled(
+        [_row(key, list(enumerate(ways)), rows[key], dark) for key in protocols],
+        height=height,
+        left=146,
+        dark=dark,
+        xaxis=ENERGY_AXIS,
+        yaxis={
+            "range": [-0.6, len(protocols) - 0.4],
+            "tickvals": list(rows.values()),
+            "ticktext": [look_of(key).label for key in protocols],
+            "showgrid": False,
+            "zeroline": False,
+        },
+        shapes=[vertical(x, colour=colour, dash=dash) for x, colour, dash, _ in lines],
+        annotations=[_named(x, name, dark) for x, _, _, name in lines],
+    )
+
+
+def _row(key: str, ways: list[tuple[int, Dot]], y: int, dark: bool) -> dict[str, object]:
+    own = [(number, way) for number, way in ways if way.protocol == key]
+    look = look_of(key, dark=dark)
+    best = own[0][1]
+    size = len(own)
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": look.label,
+        "x": [way.mean for _, way in own],
+        "y": [y] * size,
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [max(best.energies) - best.mean] + [0] * (size - 1),
+            "arrayminus": [best.mean - min(best.energies)] + [0] * (size - 1),
+            "color": look.colour,
+            "thickness": 2,
+            "width": 0,
+        },
+        "marker": {
+            "symbol": look.symbol,
+            "color": [look.colour] + [faded(look.colour, 0.45)] * (size - 1),
+            "size": [14] + [8] * (size - 1),
+        },
+        "customdata": [
+            [number, way.prepared, min(way.energies), max(way.energies), len(way.energies)]
+            for number, way in own
+        ],
+        "hovertemplate": "%{customdata[1]}: %{x:.1%} on average<br>%{customdata[2]:.1%} to "
+        "%{customdata[3]:.1%} over %{customdata[4]} draws<extra>" + look.label + "</extra>",
+    }
+
+
+def _named(x: float, name: str, dark: bool) -> dict[str, object]:
+    return {
+        "x": x,
+        "y": 1,
+        "yref": "paper",
+        "xanchor": "right" if x == 1 else "center",  # whole on a telephone too
+        "yanchor": "bottom",
+        "text": name,
+        "showarrow": False,
+        "font": {"size": 12, "color": ink(dark)},
+    }
+
+
+def energy_map(
+    xs: Sequence[float],
+    ys: Sequence[float],
+    energies: FloatArray,
+    target: float,
+    *,
+    x_title: str,
+    y_title: str,
+    here: tuple[float, float] | None = None,
+    height: int = 400,
+) -> go.Figure:
+    """Mean energy over a grid of two log axes, in percent in every cell.
+
+    What marks the target and the present setting runs between the cells: their numbers decide.
+
+    xs, ys: sequences of positive numbers, ascending
+    energies: shape (len(ys), len(xs)). NaN where nothing is known (yet).
+    target: A line parts the cells that reach it from the others.
+    here: (x, y). The setting whose cell, or the nearest to it, has a frame.
+    """
+    # On linear axes of logarithms, contours are interpolated as people read the grid.
+    across, up = [math.log10(x) for x in xs], [math.log10(y) for y in ys]
+    values = [[None if math.isnan(v) else float(v) for v in line] for line in energies]
+    figure = base_figure(height)
+    figure.add_heatmap(
+        x=across,
+        y=up,
+        z=values,
+        zmin=0,
+        zmax=1,
+        colorscale=_SCALE,
+        xgap=1,
+        ygap=1,
+        customdata=[[[x, y] for x in xs] for y in ys],
+        hoverongaps=False,
+        hovertemplate=f"%{{z:.1%}}<br>{x_title}: %{{customdata[0]:.3g}}"
+        f"<br>{y_title}: %{{customdata[1]:.3g}}<extra></extra>",
+        showscale=False,  # the cells say their percent
+    )
+    figure.layout.annotations = [
+        {"x": x, "y": y, "text": f"{100 * value:.0f}", "showarrow": False,
+         "font": {"size": 11, "color": _readable(value)}}
+        for y, line in zip(up, values, strict=True)
+        for x, value in zip(across, line, strict=True)
+        if value is not None
+    ]  # fmt: skip
+    edges = _edges(across), _edges(up)
+    border = _border(np.nan_to_num(energies) >= target, *edges)
+    for colour, width in (("#1a1a1a", 6), ("#ffffff", 3)):
+        figure.add_scatter(
+            x=border[0], y=border[1], mode="lines", line={"color": colour, "width": width},
+            hoverinfo="skip", name=f"reaches {target:.0%}",
+        )  # fmt: skip
+    if here is not None and xs[0] <= here[0] <= xs[-1] and ys[0] <= here[1] <= ys[-1]:
+        figure.add_shape(
+            type="rect",
+            line={"color": "#D55E00", "width": 3},
+            **_cell(edges[0], across, math.log10(here[0]), "x"),
+            **_cell(edges[1], up, math.log10(here[1]), "y"),
+        )
+    span = {"x": [edges[0][0], edges[0][-1]], "y": [edges[1][0], edges[1][-1]]}
+    figure.update_xaxes(
+        title=x_title, tickvals=across, ticktext=[_plain(x) for x in xs], showgrid=False,
+        range=span["x"],
+    )  # fmt: skip
+    figure.update_yaxes(
+        title=y_title, tickvals=up, ticktext=[_plain(y) for y in ys], showgrid=False,
+        range=span["y"],
+    )  # fmt: skip
+    return figure
+
+
+def _readable(value: float) -> str:
+    """Black or white, whichever stands out more from a cell; Plotly's own dark grey is too pale."""
+    (cell,) = sample_colorscale(_SCALE, [min(max(value, 0.0), 1.0)])
+    parts = [part / 255 for part in unlabel_rgb(cell)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
+
+
+def _edges(centres: list[float]) -> list[float]:
+    """Where cells around these places meet, as a heat map draws them."""
+    if len(centres) == 1:
+        return [centres[0] - 0.5, centres[0] + 0.5]
+    inner = [(a + b) / 2 for a, b in itertools.pairwise(centres)]
+    return [2 * centres[0] - inner[0], *inner, 2 * centres[-1] - inner[-1]]
+
+
+def _border(
+    reached: BoolArray, xs: list[float], ys: list[float]
+) -> tuple[list[float | None], list[float | None]]:
+    """The sides between cells that reach a target and cells that do not, as pieces of a line."""
+    across: list[float | None] = []
+    up: list[float | None] = []
+    for row, column in np.argwhere(reached[:, 1:] != reached[:, :-1]):
+        across += [xs[column + 1], xs[column + 1], None]
+        up += [ys[row], ys[row + 1], None]
+    for row, column in np.argwhere(reached[1:] != reached[:-1]):
+        across += [xs[column], xs[column + 1], None]
+        up += [ys[row + 1], ys[row + 1], None]
+    return across, up
+
+
+def _cell(edges: list[float], centres: list[float], place: float, axis: str) -> dict[str, float]:
+    nearest = min(range(len(centres)), key=lambda i: abs(centres[i] - place))
+    return {f"{axis}0": edges[nearest], f"{axis}1": edges[nearest + 1]}
+
+
+def _plain(number: float) -> str:
+    """A tick: no exponent where a person would write none."""
+    return f"{number:,.10g}" if number >= 1e-4 else f"10<sup>{round(math.log10(number))}</sup>"

@@ -1,1 +1,0 @@
-"""The other families of algorithms as pictures."""

@@ -1,1 +1,0 @@
-"""What a promise means, as pictures."""
