@@ -108,7 +108,7 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
     if data is None or dictionary is None:
         raise ParameterError("data", "given together with --dictionary", data and str(data))
     from dpcore.releases import Reading, read_dictionary
-    from dpcore.releases.laboratory import laboratory_data
+    from dpcore.releases.simulation import laboratory_data
 
     reading = Reading()
     rows = laboratory_data(table_file(arguments), read_dictionary(dictionary), reading)
@@ -120,9 +120,8 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
 
 def _release(arguments: argparse.Namespace) -> int:
     from dpcore.releases import Reading
-    from dpcore.releases.folder import CERTIFICATE
     from dpcore.releases.project import LEDGER, Project
-    from dpcore.releases.releasing import Asked, write_release
+    from dpcore.releases.publication import CERTIFICATE, Asked, write_release
 
     if (arguments.project / LEDGER).is_file() and (moved := Project(arguments.project).origin):
         print(f"dpcore: {moved}", file=ASIDE)
@@ -260,7 +259,7 @@ def _said(reading: Reading) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from dpcore.releases.folder import CERTIFICATE
+    from dpcore.releases.publication import CERTIFICATE
     from dpcore.releases.verification import verify
 
     if not (arguments.folder / CERTIFICATE).is_file():
@@ -272,7 +271,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _example(arguments: argparse.Namespace) -> int:
-    from dpcore.releases.examples import write_example
+    from dpcore.releases.simulation import write_example
 
     dictionary = write_example(arguments.name, arguments.folder)
     print(f"{arguments.folder}: {dictionary.title}, {len(dictionary.columns)} columns")

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.dictionary import Column, Dictionary, dictionary_from, read_dictionary
-from dpcore.releases.encoding import Reading
-from dpcore.releases.exact.rounded_normal import rounded_normal
+from dpcore.releases.exact import rounded_normal
 from dpcore.releases.inspection import Inspection, inspect_table
-from dpcore.releases.planning import Plan, look_alike, plan
+from dpcore.releases.measurement import Reading, Scales, calibrated
 from dpcore.releases.project import Charged, Project, Total
-from dpcore.releases.releasing import release
+from dpcore.releases.publication import release
+from dpcore.releases.simulation import Plan, look_alike, plan
 from dpcore.releases.tables import Table, TableFile
 
 if TYPE_CHECKING:

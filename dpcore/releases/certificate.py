@@ -25,10 +25,9 @@ import dpcore
 from dpcore.arrays import FloatArray
 from dpcore.pca.assessment import LEVEL
 from dpcore.privacy.guarantee_card import say_delta, say_number
-from dpcore.releases.calibration import Scales
 from dpcore.releases.dictionary import Dictionary
-from dpcore.releases.exact.integer_rows import GRID
-from dpcore.releases.measurement import TOLD, Measured, told_of
+from dpcore.releases.exact import GRID
+from dpcore.releases.measurement import TOLD, Measured, Scales, told_of
 from dpcore.releases.project import Total
 
 FORM = "dp-pca-lab/certificate/2"

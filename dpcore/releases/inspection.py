@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.arrays import BoolArray
-from dpcore.releases.cells import Marks, is_date, name_of_text, names_of, numbers_of
 from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.encoding import people_of, require_decimal_mark
-from dpcore.releases.tables import Block, Cells, Table
+from dpcore.releases.measurement import people_of, require_decimal_mark
+from dpcore.releases.tables import (
+    Block,
+    Cells,
+    Marks,
+    Table,
+    is_date,
+    name_of_text,
+    names_of,
+    numbers_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

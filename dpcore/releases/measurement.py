@@ -1,32 +1,467 @@
-"""What a release measures: a noisy sum and count, a centre made of them, a noisy second moment."""
+"""Encode a table's rows as integers, calibrate their noise, and measure them.
+
+**Relation.** Two tables are neighbours if one arises from the other by replacing, adding or
+removing all rows of one person, of which at most m are kept. m = 1 and replacing is the
+replace-one of the rest of this package.
+
+**Sensitivities,** integers or roots of integers (proofs: `docs/algorithms/exact-release.md`):
+
+- the sum of rows with squared norms up to R^2, beside a count weighted by at most sqrt(3) R:
+  2 m R. The count costs nothing;
+- the second moment of rows up to L long: sqrt(2) m L^2, attained by orthogonal rows.
+
+**Delta.** What is drawn is within a total variation tau of the ideal, under both neighbours; an
+(epsilon, delta)-DP ideal is then (epsilon, delta + (1 + e^epsilon) tau)-DP. A millionth of delta is
+kept for that, of a release as of a project's cap: so a release fits a cap of the same numbers.
+
+Cells of a table to whole numbers on the grid, each cell by itself.
+
+No cell can make a release fail: what is missing or no number stands in the middle, what is beyond
+a limit at the limit, an unknown level nowhere. How often that happened is for the holder alone. Of
+a person with too many rows the first are kept; a row without a person belongs to nobody and is
+left out.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.pca.assessment import Assessment, Estimate, assess
-from dpcore.releases.calibration import Scales
-from dpcore.releases.dictionary import Dictionary
-from dpcore.releases.encoding import Reading, Then, grid_blocks, grid_sums
-from dpcore.releases.exact.integer_moments import (
+from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
+from dpcore.releases.dictionary import Column, Dictionary
+from dpcore.releases.exact import (
+    DISTANCE,
+    GRID,
+    LENGTH,
+    MOST_SIGMA_BITS,
+    are_within,
     counted,
+    diagonal_sigma,
     exact_second_moment,
+    exact_sum,
+    grid_norm,
     noisy_second_moment,
     noisy_sum,
+    of_length,
+    on_grid,
 )
-from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
-from dpcore.releases.tables import Table
+from dpcore.releases.tables import (
+    PLAIN,
+    Block,
+    Cells,
+    Marks,
+    Table,
+    name_of_text,
+    names_as_written,
+    names_of,
+    numbers_of,
+    without_missing,
+)
 from dpcore.spectra import Spectrum, few_of_many
 
-Watch = Callable[[float], None]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# How much noise a release takes, and what it then promises: public numbers in, whole sigmas out.
+
+# Of a release's delta, and of a cap's, what is kept for the distance of the samplers.
+SAMPLER_SHARE = 1e-6
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Integers from which everything that a release promises follows.
+
+    Parameters
+    ----------
+    n_features : int
+        D.
+    rows_per_person : int
+        m.
+    squared_norm : int
+        R^2, of a row that is summed, in units of the grid.
+    length : int
+        L, of a row of the second moment.
+    sum_sigma, moment_sigma : int
+        Noise of a sum's entry, and of a moment's above the diagonal.
+    """
+
+    n_features: int
+    rows_per_person: int
+    squared_norm: int
+    length: int
+    sum_sigma: int
+    moment_sigma: int
+
+    @property
+    def count_weight(self) -> int:
+        """What the count is multiplied by: the largest integer up to sqrt(3) R."""
+        return math.isqrt(3 * self.squared_norm)
+
+    @property
+    def diagonal_sigma(self) -> int:
+        """Noise of the moment's diagonal."""
+        return diagonal_sigma(self.moment_sigma)
+
+    @property
+    def squared_mu(self) -> Fraction:
+        """mu^2 of the sum and the moment together, exactly."""
+        m = self.rows_per_person
+        of_sum = Fraction(4 * m**2 * self.squared_norm, self.sum_sigma**2)
+        return of_sum + Fraction(m**2 * self.length**4, self.moment_sigma**2)
+
+    @property
+    def mu(self) -> float:
+        """Of the Gaussian mechanism that the ideal release is, rounded up."""
+        return math.nextafter(math.sqrt(self.squared_mu), math.inf) * (1 + 2.0**-50)
+
+    @property
+    def n_draws(self) -> int:
+        """How many numbers are drawn: D + 1 for the sum and D (D + 1) / 2 for the moment."""
+        return self.n_features + 1 + self.n_features * (self.n_features + 1) // 2
+
+    @property
+    def distance(self) -> float:
+        """Total variation between what is drawn and the ideal: tau."""
+        return self.n_draws * DISTANCE
+
+    def epsilon(self, delta: float, at_most: float, *, distance: float | None = None) -> float:
+        """What holds at this delta, the sampler's distance included.
+
+        Parameters
+        ----------
+        delta : float
+        at_most : float
+            An epsilon known to be at least the result, at which the distance is counted.
+        distance : float, optional
+            Of another sampler than the one there is now.
+        """
+        distance = self.distance if distance is None else distance
+        left = delta - delta_of_distance(distance, at_most)
+        return gaussian_epsilon(left, 1.0, self.mu) if left > 0 else math.inf
+
+
+def delta_of_distance(distance: float, epsilon: float) -> float:
+    """(1 + e^epsilon) tau, rounded up: what a total variation of tau adds to delta.
+
+    distance: tau.
+    """
+    return (1 + math.exp(min(epsilon, 700))) * distance * (1 + 1e-12)
+
+
+def for_gaussian(budget: PrivacyBudget) -> PrivacyBudget:
+    """What the ideal noise of a release has to keep, so that the sampler's part is left."""
+    return PrivacyBudget(budget.epsilon, (1 - SAMPLER_SHARE) * budget.delta)
+
+
+def calibrated(
+    dictionary: Dictionary, *, epsilon: float, delta: float, mean_share: float = 0.1
+) -> Scales:
+    """The least noise with which a release keeps (epsilon, delta), in whole numbers.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+    epsilon, delta : float
+        Both positive, epsilon finite.
+    mean_share : float
+        Part of mu^2 that the sum and the count take, in (0, 1).
+
+    Returns
+    -------
+    Scales
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range, or so small that it would take more noise than there are bits,
+        or the sampler's distance takes more than a millionth of delta.
+    """
+    budget = PrivacyBudget(epsilon, delta)
+    if budget.is_noiseless or not budget.delta > 0:
+        raise ParameterError("epsilon and delta", "finite and above 0", (epsilon, delta))
+    if not 0 < mean_share < 1:
+        raise ParameterError("mean_share", "above 0 and below 1", mean_share)
+    m, squared_norm = dictionary.at_most, bound_of(dictionary)
+    unit = Scales(dictionary.n_features, m, squared_norm, LENGTH, 1, 1)
+    for_sampler = delta_of_distance(unit.distance, epsilon)
+    if not for_sampler <= SAMPLER_SHARE * delta:
+        raise ParameterError(
+            "delta",
+            f"above {for_sampler / SAMPLER_SHARE:.2g} at this epsilon and number of features",
+            delta,
+        )
+    squared_mu = Fraction(gaussian_mu(for_gaussian(budget))) ** 2
+    share = Fraction(mean_share)
+    sum_sigma = _above_root(4 * m**2 * squared_norm / (squared_mu * share))
+    moment_sigma = _above_root(m**2 * LENGTH**4 / (squared_mu * (1 - share)))
+    if max(sum_sigma, diagonal_sigma(moment_sigma)).bit_length() > MOST_SIGMA_BITS:
+        raise ParameterError(
+            "epsilon", "large enough for noise of 57 bits with this many rows a person", epsilon
+        )
+    return Scales(dictionary.n_features, m, squared_norm, LENGTH, sum_sigma, moment_sigma)
+
+
+def bound_of(dictionary: Dictionary) -> int:
+    """R^2 of rows on the grid: no column exceeds GRID, nor do its levels, of which one is on."""
+    if dictionary.norm_bound is not None:
+        return min(grid_norm(dictionary.norm_bound) ** 2, len(dictionary.columns) * GRID**2)
+    return len(dictionary.columns) * GRID**2
+
+
+def _above_root(value: Fraction) -> int:
+    return math.isqrt(math.floor(value)) + 1
+
+
+# Cells of a table to whole numbers on the grid, each cell by itself.
+
 T = TypeVar("T")
+Then: TypeAlias = Callable[[FloatArray], FloatArray]
+
+# What is worked on together stays in a processor's cache.
+_CELLS_IN_CACHE = 1 << 16
+# Each has a block of its own, of 16 MB.
+_MOST_THREADS = 4
+
+
+@dataclass
+class Reading:
+    """What was met in the table: for the holder's eyes, and not for publication.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows read.
+    n_left_out : int
+        Rows without a person, or beyond the most that a person may have.
+    missing, clipped : Counter of str
+        Cells of each column: without a number or a known level, and beyond a limit.
+    """
+
+    n_rows: int = 0
+    n_left_out: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    clipped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def empty_columns(self) -> tuple[str, ...]:
+        """Columns without a number, or a known level, in any row."""
+        return tuple(name for name, n in self.missing.items() if 0 < n == self.n_rows)
+
+
+def grid_blocks(
+    table: Table,
+    dictionary: Dictionary,
+    reading: Reading | None = None,
+    *,
+    then: Then = lambda rows: rows,
+) -> Iterator[FloatArray]:
+    """The rows of a table on the grid, in blocks; some are made while one is worked with.
+
+    Parameters
+    ----------
+    table : Table
+    dictionary : Dictionary
+    reading : Reading, optional
+        Counts what is met.
+    then : callable
+        What becomes of some rows on the grid, each by itself, while they are in the processor's
+        cache; it may write over them.
+    Yields: ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for
+        `then`
+    Raises `ParameterError` if a column is of a type that is neither number nor text.
+    """
+    limits = _limits(dictionary)
+
+    def prepared(values: AnyArray) -> FloatArray:
+        rows = np.empty(values.shape)
+        deque(_pieces(values, limits, then, rows), maxlen=0)
+        return rows
+
+    yield from _side_by_side(prepared, _kept_values(table, dictionary, reading, limits))
+
+
+def grid_sums(
+    table: Table, dictionary: Dictionary, reading: Reading, *, then: Then
+) -> Iterator[tuple[IntArray, int]]:
+    """The exact sum of each of the blocks that `grid_blocks` gives, and its number of rows."""
+    limits = _limits(dictionary)
+
+    def summed(values: AnyArray) -> tuple[IntArray, int]:
+        return exact_sum(_pieces(values, limits, then), dictionary.n_features)
+
+    yield from _side_by_side(summed, _kept_values(table, dictionary, reading, limits))
+
+
+def _kept_values(
+    table: Table, dictionary: Dictionary, reading: Reading | None, limits: FloatArray
+) -> Iterator[AnyArray]:
+    """Features of the rows that count, in blocks."""
+    rows_of = Counter[str]()
+    for block in table.blocks():
+        require_decimal_mark(block, dictionary)
+        values = _values(block, dictionary)
+        kept = np.ones(len(values), dtype=bool)
+        if dictionary.person is not None:
+            people = people_of(block, dictionary.person, dictionary.marks_of(None))
+            kept = _kept(people, rows_of, dictionary.at_most)
+        if reading is not None and len(values):
+            _count(reading, values, kept, dictionary, limits)
+        if len(values := values if kept.all() else values[kept]):
+            yield values
+
+
+def require_decimal_mark(block: Block, dictionary: Dictionary) -> None:
+    """Where a file may have either, it is asked for: a guess from the rows would depend on them."""
+    are_numbers = [not (each.levels or each.days_since) for each in dictionary.columns]
+    are_open = [each.decimal is None for each in dictionary.columns]
+    if (
+        block.is_decimal_open
+        and dictionary.decimal is None
+        and any(
+            is_number and is_open for is_number, is_open in zip(are_numbers, are_open, strict=True)
+        )
+    ):
+        raise ParameterError(
+            "decimal", "said, as a point or a comma: cells are not separated by commas", "neither"
+        )
+
+
+def _side_by_side(work: Callable[[AnyArray], T], blocks: Iterator[AnyArray]) -> Iterator[T]:
+    """What comes of each block, in their order, a few of them at once."""
+    n_threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    with ThreadPoolExecutor(n_threads) as pool:
+        coming: deque[Future[T]] = deque()
+        for block in blocks:
+            coming.append(pool.submit(work, block))
+            if len(coming) >= n_threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+
+
+def _pieces(
+    values: AnyArray, limits: FloatArray, then: Then, rows: FloatArray | None = None
+) -> Iterator[FloatArray]:
+    """Rows on the grid, so few at a time that whoever takes them finds them in the cache."""
+    step = max(1, _CELLS_IN_CACHE // values.shape[1])
+    buffer, (lower, upper, middle) = np.empty((step, values.shape[1])), limits
+    for start in range(0, len(values), step):
+        some = values[start : start + step]
+        out = buffer[: len(some)] if rows is None else rows[start : start + step]
+        done = then(on_grid(some, lower, upper, middle, out))
+        if done is not out:
+            out[:] = done
+        yield out
+
+
+def _limits(dictionary: Dictionary) -> FloatArray:
+    """Lower and upper limit and middle of every feature; levels go from 0, their middle, to 1."""
+    of_columns = [
+        [(0.0, 1.0, 0.0)] * len(column.levels) or [(column.lower, column.upper, column.middle)]
+        for column in dictionary.columns
+    ]
+    return np.array(list(chain(*of_columns)), dtype=np.float64).T
+
+
+def _values(block: Block, dictionary: Dictionary) -> AnyArray:
+    """Features as numbers: not a number where there is none, and 0 or 1 for levels."""
+    matrix = block.matrix
+    has_levels = dictionary.n_features > len(dictionary.columns)
+    marks = [
+        dictionary.marks_of(column, block.decimal, block.thousands) for column in dictionary.columns
+    ]
+    is_plain = not has_levels and not any(each.missing for each in marks)
+    if matrix is not None and matrix.dtype.kind in "fiub" and is_plain:
+        return matrix[:, : dictionary.n_features]
+    found = [
+        _features(column, block[column.name], each)
+        for column, each in zip(dictionary.columns, marks, strict=True)
+    ]
+    # A column's cells lie side by side, as they come, and as narrow as they come.
+    kinds = {each.dtype for each in found}
+    kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float64)
+    values, start = np.empty((len(found[0]), dictionary.n_features), kind, order="F"), 0
+    for each in found:
+        stop = start + each.shape[1]
+        values[:, start:stop] = each
+        start = stop
+    return values
+
+
+def _features(column: Column, cells: Cells, marks: Marks) -> AnyArray:
+    """A column's features side by side, of shape (rows, 1) or (rows, levels)."""
+    if not column.levels:
+        return numbers_of(cells, column.name, marks)[:, None]
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    levels = pa.array(map(name_of_text, column.levels), pa.string())
+    level = pc.index_in(names_of(cells, column.name, marks), value_set=levels, skip_nulls=True)
+    position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)
+    on: AnyArray = position[:, None] == np.arange(len(column.levels))
+    return on
+
+
+def _count(
+    reading: Reading,
+    values: AnyArray,
+    kept: BoolArray,
+    dictionary: Dictionary,
+    limits: FloatArray,
+) -> None:
+    reading.n_rows += len(values)
+    reading.n_left_out += int(np.count_nonzero(~kept))
+    lower, upper, _ = limits
+    within, start = are_within(values, lower, upper), 0
+    if within.all() and len(within) == len(dictionary.columns):
+        return
+    for column in dictionary.columns:
+        cells = values[:, start : start + len(column.features)]
+        if column.levels:
+            reading.missing[column.name] += int((~cells.any(axis=1)).sum())
+        elif not within[start]:
+            clipped = (cells < lower[start]) | (cells > upper[start])
+            reading.clipped[column.name] += int(clipped.sum())
+            reading.missing[column.name] += int(np.isnan(cells).sum())
+        start += len(column.features)
+
+
+def people_of(block: Block, person: str, marks: Marks = PLAIN) -> pa.Array:
+    """The name of each row's person, null where there is none.
+
+    marks: Say which cells name nobody.
+    """
+    cells = block[person]
+    if block.are_texts and not isinstance(cells, np.ndarray):
+        return without_missing(names_as_written(cells), marks)
+    return names_of(cells, person, marks)
+
+
+def _kept(people: pa.Array, rows_of: Counter[str], at_most: int) -> BoolArray:
+    kept = np.zeros(len(people), dtype=bool)
+    for row, person in enumerate(people.to_pylist()):
+        if person is not None and rows_of[person] < at_most:
+            rows_of[person] += 1
+            kept[row] = True
+    return kept
+
+
+# What a release measures: a noisy sum and count, a centre made of them, a noisy second moment.
+
+Watch = Callable[[float], None]
 
 PREPARATIONS = ("sphere", "bounded")
 TOLD = ("explained_variance", "explained_variance_ratio")

@@ -14,10 +14,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Dictionary, dictionary_from
-from dpcore.releases.encoding import grid_blocks
-from dpcore.releases.exact.integer_rows import GRID
-from dpcore.releases.folder import CERTIFICATE, COMPONENTS
-from dpcore.releases.measurement import TOLD
+from dpcore.releases.exact import GRID
+from dpcore.releases.measurement import TOLD, grid_blocks
+from dpcore.releases.publication import CERTIFICATE, COMPONENTS
 from dpcore.releases.tables import Table
 
 _LARGEST_CERTIFICATE = 1 << 26

@@ -26,7 +26,6 @@ from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError, shortened
 from dpcore.privacy import Cap
 from dpcore.privacy.guarantee_card import say_delta, say_number
-from dpcore.releases.calibration import Scales, bound_of, delta_of_distance
 from dpcore.releases.certificate import (
     ASSUMPTIONS,
     FORM,
@@ -40,11 +39,10 @@ from dpcore.releases.certificate import (
     software,
 )
 from dpcore.releases.dictionary import Dictionary, dictionary_from
-from dpcore.releases.exact.integer_rows import GRID, LENGTH
-from dpcore.releases.exact.rounded_normal import EARLIER_DISTANCE
-from dpcore.releases.folder import CERTIFICATE, COMPONENTS, files_beside
-from dpcore.releases.measurement import TOLD
+from dpcore.releases.exact import EARLIER_DISTANCE, GRID, LENGTH
+from dpcore.releases.measurement import TOLD, Scales, bound_of, delta_of_distance
 from dpcore.releases.project import EARLIER_SHARE, folder_name
+from dpcore.releases.publication import CERTIFICATE, COMPONENTS, files_beside
 from dpcore.releases.released_pca import load_release, read_certificate
 
 SCHEMA = json.loads(Path(__file__).with_name("certificate.schema.json").read_bytes())

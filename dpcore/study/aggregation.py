@@ -23,8 +23,7 @@ from dpcore.privacy import Adversary
 from dpcore.privacy.accountant import counted_epsilon
 from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.releases.certificate import ASSUMPTIONS, READER_ALONE, relation, software, who_is_one
-from dpcore.releases.exact.integer_moments import MOST_ROWS
-from dpcore.releases.exact.integer_rows import LENGTH
+from dpcore.releases.exact import LENGTH, MOST_ROWS
 from dpcore.releases.measurement import Measured, centre_of, leading_of
 from dpcore.spectra import leading_eigenpairs
 from dpcore.study.frames import MOMENT, SUM, FrameError, most_possible, noise_reach

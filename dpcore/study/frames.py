@@ -19,9 +19,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
-from dpcore.releases.exact.integer_moments import MOST_ROWS
-from dpcore.releases.exact.integer_rows import GRID, LENGTH
-from dpcore.releases.exact.rounded_normal import REACH
+from dpcore.releases.exact import GRID, LENGTH, MOST_ROWS, REACH
 from dpcore.study.plan import FORM, StudyPlan
 
 MARK = b"DPST\x01"

@@ -26,10 +26,8 @@ from dpcore.errors import ParameterError
 from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import BeyondCap
-from dpcore.releases.encoding import Reading
-from dpcore.releases.exact.integer_moments import noisy_second_moment, noisy_sum
-from dpcore.releases.exact.integer_rows import LENGTH
-from dpcore.releases.measurement import moment_around, sum_and_count
+from dpcore.releases.exact import LENGTH, noisy_second_moment, noisy_sum
+from dpcore.releases.measurement import Reading, moment_around, sum_and_count
 from dpcore.releases.project import Project, sync_folder
 from dpcore.releases.tables import Table
 from dpcore.study.frames import (

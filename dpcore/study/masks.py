@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dpcore.arrays import AnyArray, IntArray
-from dpcore.releases.exact.rounded_normal import rounded_normal
+from dpcore.releases.exact import rounded_normal
 
 
 def public_key(own: X25519PrivateKey) -> str:

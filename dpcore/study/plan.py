@@ -14,10 +14,9 @@ from typing import Any
 
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.privacy import Adversary, gaussian_epsilon
-from dpcore.releases.calibration import Scales, calibrated, delta_of_distance
 from dpcore.releases.dictionary import Dictionary, dictionary_from
-from dpcore.releases.exact.rounded_normal import DISTANCE
-from dpcore.releases.measurement import PREPARATIONS
+from dpcore.releases.exact import DISTANCE
+from dpcore.releases.measurement import PREPARATIONS, Scales, calibrated, delta_of_distance
 
 FORM = "dp-pca-lab/study/1"
 PROTOCOLS = ("securesum", "cape", "full", "dpdis", "sequential")

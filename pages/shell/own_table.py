@@ -18,8 +18,8 @@ from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import HeldTable, is_held
 from dpcore.experiments.pca.spec import GIVEN, SPLITS
 from dpcore.releases.dictionary import Dictionary
-from dpcore.releases.encoding import Reading
-from dpcore.releases.laboratory import UPLOADS, Upload, laboratory_data
+from dpcore.releases.measurement import Reading
+from dpcore.releases.simulation import UPLOADS, Upload, laboratory_data
 from pages.server.memory import let_go
 
 # How addresses and the list of data sets call any visitor's own.

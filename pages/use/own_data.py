@@ -24,10 +24,17 @@ from dpcore.releases.dictionary import (
     dictionary_from,
     parsed_dictionary,
 )
-from dpcore.releases.encoding import Reading
-from dpcore.releases.examples import EXAMPLES, example
-from dpcore.releases.laboratory import LARGEST_UPLOAD, UPLOADS, Upload, read_upload, uploaded
-from dpcore.releases.planning import plan
+from dpcore.releases.measurement import Reading
+from dpcore.releases.simulation import (
+    EXAMPLES,
+    LARGEST_UPLOAD,
+    UPLOADS,
+    Upload,
+    example,
+    plan,
+    read_upload,
+    uploaded,
+)
 from dpcore.releases.tables import SEPARATORS, TEXTS, WORKBOOK
 from pages.server import turns
 from pages.server.caches import counted_out

@@ -26,12 +26,12 @@ from dpcore.figures.components import loading_bars, people_scatter, released_var
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_card import one_in, say_delta, say_number
-from dpcore.releases.calibration import Scales, calibrated
 from dpcore.releases.certificate import promise, relation, share_in_words
 from dpcore.releases.dictionary import Dictionary
+from dpcore.releases.measurement import Scales, calibrated
 from dpcore.releases.project import LEDGER, Project, folder_name
+from dpcore.releases.publication import release
 from dpcore.releases.released_pca import ReleasedPCA, load_release
-from dpcore.releases.releasing import release
 from dpcore.releases.verification import verify
 from pages.server import turns
 from pages.shell import own_table

@@ -28,9 +28,7 @@ from dpcore.arrays import IntArray
 from dpcore.data import load_dataset
 from dpcore.privacy import gaussian_epsilon
 from dpcore.releases import Column, Dictionary, calibrated
-from dpcore.releases.exact.integer_moments import diagonal_sigma, noisy_second_moment
-from dpcore.releases.exact.integer_rows import LENGTH
-from dpcore.releases.exact.rounded_normal import rounded_normal
+from dpcore.releases.exact import LENGTH, diagonal_sigma, noisy_second_moment, rounded_normal
 from dpcore.spectra import leading_eigenpairs
 
 _SMALL, _N_SMALL = 3, 200_000

@@ -22,8 +22,7 @@ import numpy as np
 
 from dpcore.data import load_dataset
 from dpcore.releases import Column, Dictionary, Reading, Table, calibrated
-from dpcore.releases.exact.integer_moments import noisy_second_moment
-from dpcore.releases.exact.integer_rows import GRID, LENGTH
+from dpcore.releases.exact import GRID, LENGTH, noisy_second_moment
 from dpcore.releases.measurement import moment_around, noisy_centre, sum_and_count
 from dpcore.spectra import captured_energy, leading_eigenpairs
 

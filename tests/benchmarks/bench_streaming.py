@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from dpcore.releases import Column, Dictionary, Reading, Table
-from dpcore.releases.releasing import Asked, write_release
+from dpcore.releases.publication import Asked, write_release
 
 D, BLOCK = 784, 1 << 15
 NAMES = tuple(f"pixel {i}" for i in range(D))

@@ -20,7 +20,7 @@ import numpy as np
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, judge
 from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.exact.integer_rows import LENGTH
+from dpcore.releases.exact import LENGTH
 from dpcore.releases.project import Project
 from dpcore.study.frames import MOMENT, SUM, Request, values_from
 from dpcore.study.guard import Guard

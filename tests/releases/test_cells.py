@@ -17,11 +17,9 @@ from pyarrow import parquet
 
 from dpcore.errors import ParameterError
 from dpcore.releases import Column, Dictionary, Reading, Table
-from dpcore.releases.calibration import calibrated
-from dpcore.releases.encoding import grid_blocks
-from dpcore.releases.exact.integer_rows import GRID, LENGTH
-from dpcore.releases.laboratory import read_upload
-from dpcore.releases.measurement import moment_around, sum_and_count
+from dpcore.releases.exact import GRID, LENGTH
+from dpcore.releases.measurement import calibrated, grid_blocks, moment_around, sum_and_count
+from dpcore.releases.simulation import read_upload
 
 N_MOST = 8
 DICTIONARIES = {

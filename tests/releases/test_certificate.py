@@ -20,9 +20,8 @@ from dpcore.errors import ParameterError
 from dpcore.privacy import gaussian_delta
 from dpcore.releases import Column, Dictionary, Table, calibrated, load_release
 from dpcore.releases.certificate import as_json
-from dpcore.releases.encoding import grid_blocks
-from dpcore.releases.exact.integer_rows import GRID, LENGTH, of_length
-from dpcore.releases.exact.rounded_normal import DISTANCE
+from dpcore.releases.exact import DISTANCE, GRID, LENGTH, of_length
+from dpcore.releases.measurement import grid_blocks
 from dpcore.releases.verification import verify
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpcore.errors import ParameterError
 from dpcore.releases import Column, Dictionary, dictionary_from, read_dictionary
 from dpcore.releases.dictionary import template
-from dpcore.releases.examples import EXAMPLES, example
+from dpcore.releases.simulation import EXAMPLES, example
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 LIMITS = st.tuples(st.floats(-1e100, 1e100), st.floats(1e-3, 1e100))

@@ -10,8 +10,8 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.releases import Column, Dictionary, Reading, Table, look_alike, plan
-from dpcore.releases.encoding import grid_blocks
-from dpcore.releases.examples import example
+from dpcore.releases.measurement import grid_blocks
+from dpcore.releases.simulation import example
 
 ONE = Column("one", 0, 1)
 WHO = Dictionary(

@@ -16,8 +16,8 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, Cap, gaussian_delta
-from dpcore.releases import Column, Dictionary, Project, calibrated, measurement, releasing
-from dpcore.releases.calibration import delta_of_distance
+from dpcore.releases import Column, Dictionary, Project, calibrated, measurement, publication
+from dpcore.releases.measurement import delta_of_distance
 from dpcore.releases.verification import verify
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -71,7 +71,7 @@ KILLED = """
 import os, signal, sys, time
 import numpy as np
 from dpcore.releases import Column, Dictionary
-from dpcore.releases.releasing import Asked, write_release
+from dpcore.releases.publication import Asked, write_release
 people = Dictionary((Column("a", 0, 1), Column("b", 0, 1)))
 rng = np.random.default_rng()
 def one_more(name):
@@ -118,7 +118,7 @@ def test_what_fails_after_the_charge_stays_charged(make, monkeypatch, tmp_path, 
     def fails(*arguments, **settings):
         raise OSError("no space left")
 
-    monkeypatch.setattr(releasing, step, fails)
+    monkeypatch.setattr(publication, step, fails)
     with pytest.raises(OSError, match="no space"):
         make()
     (charged,) = Project(tmp_path / "project").releases()
@@ -145,13 +145,13 @@ def test_a_disk_that_fills_up_leaves_no_release(make, monkeypatch, tmp_path):
 
 def test_the_charge_is_on_the_disk_before_the_noise_is_drawn(make, monkeypatch, tmp_path):
     found = []
-    real = releasing.measure
+    real = publication.measure
 
     def watched(*arguments, **settings):
         found.append([each.name for each in Project(tmp_path / "project").releases()])
         return real(*arguments, **settings)
 
-    monkeypatch.setattr(releasing, "measure", watched)
+    monkeypatch.setattr(publication, "measure", watched)
     make()
     assert found == [["first"]]
 
@@ -205,7 +205,7 @@ def test_a_refusal_charges_nothing(make, tmp_path, changed):
 def test_a_table_that_does_not_fit_charges_nothing(dictionary, tmp_path):
     for table in ({"height": [1]}, {"height": [], "weight": [], "sex": []}):
         with pytest.raises(ParameterError, match="data"):
-            releasing.release(table, dictionary, epsilon=1.0, delta=1e-5, n_components=1,
+            publication.release(table, dictionary, epsilon=1.0, delta=1e-5, n_components=1,
                               project=tmp_path, name="a", cap=(2.0, 1e-5))  # fmt: skip
     assert not any(tmp_path.iterdir())
 
@@ -220,7 +220,7 @@ def test_a_first_release_beyond_its_own_cap_begins_no_project(make, tmp_path, ca
 
 def test_more_features_than_memory_are_refused_before_the_charge(make, monkeypatch, tmp_path):
     Project(tmp_path / "project", (2.0, 1e-5))
-    monkeypatch.setattr(releasing, "_memory_there", lambda: 100.0)
+    monkeypatch.setattr(publication, "_memory_there", lambda: 100.0)
     with pytest.raises(ParameterError, match="few enough features for 0.0 GB of memory"):
         make()
     assert Project(tmp_path / "project").releases() == ()
@@ -232,12 +232,12 @@ def test_very_many_features_need_their_matrix_once(people, dictionary, monkeypat
     wide = Dictionary(tuple(Column(name, 40, 230) for name in many))
     asked = dict(epsilon=1.0, delta=1e-5, project=tmp_path, cap=(3.0, 1e-4))
     monkeypatch.setattr(measurement, "MOST_ASSESSED", 50)
-    monkeypatch.setattr(releasing, "_memory_there", lambda: 2 * 8 * 60**2)
-    released = releasing.release(many, wide, n_components=1, name="few", **asked)
+    monkeypatch.setattr(publication, "_memory_there", lambda: 2 * 8 * 60**2)
+    released = publication.release(many, wide, n_components=1, name="few", **asked)
     assert verify(released.folder).holds and released.components_.shape == (1, 60)
     assert np.isnan(released.explained_variance_ratio_interval_).all()
     with pytest.raises(ParameterError, match="few enough features"):
-        releasing.release(many, wide, n_components=2, name="more", **asked)
+        publication.release(many, wide, n_components=2, name="more", **asked)
 
 
 def test_a_project_begins_with_a_cap(tmp_path):

@@ -15,8 +15,8 @@ from mpmath import mp
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.releases.exact import rounded_normal as module
-from dpcore.releases.exact.rounded_normal import DISTANCE, rounded_normal
+from dpcore.releases import exact as module
+from dpcore.releases.exact import DISTANCE, rounded_normal
 
 FALSE_ALARM = 1e-9
 LARGE = 67_558_650_598

@@ -19,8 +19,8 @@ from pyarrow import parquet
 
 from dpcore.errors import ParameterError
 from dpcore.releases import Column, Dictionary, Reading, Table
-from dpcore.releases.encoding import grid_blocks
-from dpcore.releases.exact.integer_rows import GRID
+from dpcore.releases.exact import GRID
+from dpcore.releases.measurement import grid_blocks
 from dpcore.releases.tables import TableFile
 from tests.releases.hostile_files import FRAME, REFUSED, SOUND, damaged, workbook
 
@@ -64,8 +64,8 @@ def test_a_matrix_on_disk_is_not_read_into_memory(tmp_path):
 def test_blocks_of_any_source_add_up_to_the_table(ending, tmp_path, monkeypatch):
     monkeypatch.setattr("dpcore.releases.tables._BLOCK_CELLS", 16)
     monkeypatch.setattr("dpcore.releases.tables._LONGEST_LINE", 64)
-    monkeypatch.setattr("dpcore.releases.encoding._CELLS_IN_CACHE", 6)
-    monkeypatch.setattr("dpcore.releases.encoding._MOST_THREADS", 2)
+    monkeypatch.setattr("dpcore.releases.measurement._CELLS_IN_CACHE", 6)
+    monkeypatch.setattr("dpcore.releases.measurement._MOST_THREADS", 2)
     matrix = np.arange(40).reshape(20, 2).astype(np.uint8)
     frame, path = pd.DataFrame(matrix, columns=["a", "b"]), tmp_path / f"t.{ending}"
     if ending == "csv":

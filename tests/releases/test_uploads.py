@@ -17,8 +17,8 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.ledger.pca_charges import promised
 from dpcore.experiments.pca.problem import sites_of
 from dpcore.experiments.pca.spec import RunSpec
-from dpcore.releases import Column, Dictionary, Reading, laboratory
-from dpcore.releases.laboratory import laboratory_data, read_upload
+from dpcore.releases import Column, Dictionary, Reading, simulation
+from dpcore.releases.simulation import laboratory_data, read_upload
 
 CSV = b"who,age,answer,school\np1,20,yes,A\np1,90,no,A\np2,,maybe,B\np3,50,yes,\n,10,no,B\n"
 AGES = Dictionary(
@@ -98,7 +98,7 @@ def test_the_laboratory_knows_who_is_at_which_site():
     ],
 )
 def test_sites_that_make_no_sense_get_one_sentence(sites, sentence, monkeypatch):
-    monkeypatch.setattr(laboratory, "MOST_SITES", 3)
+    monkeypatch.setattr(simulation, "MOST_SITES", 3)
     with pytest.raises(ParameterError, match=sentence):
         _at_sites(sites)
 
@@ -145,7 +145,7 @@ def test_what_is_no_table_gets_one_sentence_that_repeats_nothing(which):
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(laboratory, "LARGEST_UNPACKED", 10_000)
+    monkeypatch.setattr(simulation, "LARGEST_UNPACKED", 10_000)
     zeros = io.BytesIO()
     np.savez_compressed(zeros, X=np.zeros((1000, 10)))
     with pytest.raises(ParameterError, match="sound NPZ"):

@@ -19,7 +19,7 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.exact.integer_rows import GRID
+from dpcore.releases.exact import GRID
 from dpcore.releases.project import Project
 from dpcore.study.frames import MOMENT, SUM, FrameError, Request, request_from, values_from
 from dpcore.study.guard import Guard, Refused, kept_message

@@ -18,8 +18,7 @@ from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
 from dpcore.privacy.accountant import odometer_epsilon
 from dpcore.releases.certificate import READER_ALONE
-from dpcore.releases.exact.integer_moments import MOST_ROWS
-from dpcore.releases.exact.integer_rows import GRID, LENGTH
+from dpcore.releases.exact import GRID, LENGTH, MOST_ROWS
 from dpcore.study.aggregation import count_in_words, count_sigma
 from dpcore.study.demo import summary
 from dpcore.study.frames import FrameError, frame, most_possible, values_from

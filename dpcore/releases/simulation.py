@@ -1,35 +1,50 @@
-"""A table with its dictionary as a data set of the laboratory, for its holder's eyes.
+"""Try a release without spending: a table as a data set, rows that a dictionary makes up, examples.
 
 Cells are scaled as a release scales them: from -1 to 1, the column's middle at 0. The laboratory
 promises something to every row, so that each person has one row here, the first.
 
 A file that somebody brings is in memory and stays there: nothing is written, and an error repeats
 nothing of what is in it.
+
+Before anything private is read: rows that a dictionary makes up, and what a release of such is.
+
+A plan says what the same noise does to people who are not there. Whether the real table looks like
+them, its release tells, and nothing before it may.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.data import Dataset
 from dpcore.data.splits import MIN_PEOPLE, MOST_SITES
-from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.releases.calibration import bound_of
-from dpcore.releases.cells import Marks, is_date, names_of, numbers_of
-from dpcore.releases.dictionary import MOST_FEATURES, Column, Dictionary
-from dpcore.releases.encoding import Reading, grid_blocks, people_of
-from dpcore.releases.exact.integer_rows import GRID
+from dpcore.errors import DataUnavailable, ParameterError, require_one_of
+from dpcore.releases.dictionary import MOST_FEATURES, Column, Dictionary, read_dictionary
+from dpcore.releases.exact import GRID, MOST_ROWS, noisy_second_moment
+from dpcore.releases.measurement import (
+    Reading,
+    Scales,
+    bound_of,
+    calibrated,
+    grid_blocks,
+    moment_around,
+    noisy_centre,
+    people_of,
+    sum_and_count,
+)
 from dpcore.releases.tables import (
     DAMAGED,
     TEXTS,
@@ -37,11 +52,19 @@ from dpcore.releases.tables import (
     Block,
     Cells,
     Header,
+    Marks,
     Table,
     TableFile,
     header_of,
+    is_date,
+    names_of,
+    numbers_of,
     unpacked_npz,
 )
+from dpcore.spectra import cumulative_energy, leading_eigenpairs
+from dpcore.streams import Purpose, stream
+
+# A table with its dictionary as a data set of the laboratory, for its holder's eyes.
 
 MOST_CELLS = 1 << 26
 MOST_CLASSES = 100
@@ -355,3 +378,214 @@ def _check_size(n_bytes: int) -> None:
     if n_bytes > LARGEST_UNPACKED:
         most = f"at most {LARGEST_UNPACKED // 10**6} MB unpacked"
         raise ParameterError("file", most, f"{n_bytes / 1e6:.0f} MB")
+
+
+# Before anything private is read: rows that a dictionary makes up, and what a release of such is.
+
+_N_SITES = 3
+# How far answers scatter around the middle, and how much of that is a column's own.
+_SPREAD, _OWN = 0.35, 0.15
+# Between whole limits so far apart answers are whole.
+_WIDE = 4
+# More rows than these are counted as so many copies: it is the noise that is tried.
+_ROWS_MADE = 4096
+
+
+def look_alike(
+    dictionary: Dictionary, n_rows: int, *, n_factors: int = 3, seed: int = 0
+) -> dict[str, AnyArray]:
+    """A made-up table that fits a dictionary, all of its columns with person, site and label.
+
+    A few common factors, each of half the variance of the one before, move all columns, each of
+    which has some noise of its own. A person has from one to `at_most` rows, at one site.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+    n_rows : int
+    n_factors : int
+        How many directions there are to be found.
+    seed : int
+        Of the rows: public, like everything else here.
+
+    Raises
+    ------
+    ParameterError
+        If there are no rows, or too many, or no factors, or more than features.
+    """
+    check_rows(n_rows)
+    if not 1 <= n_factors <= dictionary.n_features:
+        raise ParameterError(
+            "n_factors", f"from 1 to the {dictionary.n_features} features", n_factors
+        )
+    rng = stream(seed, Purpose.DATA)
+    last_rows = np.cumsum(rng.integers(1, dictionary.at_most + 1, size=n_rows))
+    person = np.searchsorted(last_rows, np.arange(n_rows), side="right")
+    factors = rng.standard_normal((person[-1] + 1, n_factors))
+    weights = 0.5 ** (np.arange(n_factors) / 2)
+    factors *= _SPREAD * weights * np.sqrt(n_factors) / np.linalg.norm(weights)
+    table: dict[str, AnyArray] = {}
+    if dictionary.person is not None:
+        table[dictionary.person] = np.char.mod("P%04d", person)
+    for column in dictionary.columns:
+        load = rng.standard_normal(n_factors)
+        load /= np.linalg.norm(load)
+        own = rng.normal(scale=_OWN, size=n_rows)
+        table[column.name] = _cells(column, (factors @ load)[person] + own)
+    if dictionary.site is not None:
+        table[dictionary.site] = np.char.mod("site %d", 1 + person % _N_SITES)
+    if dictionary.label is not None:
+        table[dictionary.label] = np.where(factors[person, 0] > 0, "yes", "no")
+    return table
+
+
+def check_rows(n_rows: int) -> None:
+    """Refuse numbers of rows that no release has."""
+    if not 1 <= n_rows <= MOST_ROWS:
+        raise ParameterError("n_rows", f"from 1 to {MOST_ROWS:,}", n_rows)
+
+
+def _cells(column: Column, score: FloatArray) -> AnyArray:
+    if column.levels:
+        place = np.clip((score + 1) / 2 * len(column.levels), 0, len(column.levels) - 1)
+        levels: AnyArray = np.array(column.levels)[place.astype(int)]
+        return levels
+    answer: FloatArray = np.clip(column.middle + score * column.reach, column.lower, column.upper)
+    has_whole_limits = column.lower.is_integer() and column.upper.is_integer()
+    whole = has_whole_limits and column.upper - column.lower >= _WIDE
+    return np.rint(answer) if whole else answer
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A release that was tried on made-up rows.
+
+    Attributes
+    ----------
+    scales : Scales
+        Noise of the release, which does not depend on any rows.
+    epsilon : float
+        What holds at the asked delta.
+    visible_share : float
+        A direction with less of all variance than this is lost in the noise: the point from which
+        a noisy eigenvector turns towards it at all, sigma sqrt(D) over the number of rows.
+    captured, best : ndarray of shape (n_draws, n_components)
+        Share of the made-up rows' variance that the first 1, 2, ... released components capture
+        in each draw of the noise, and that the best ones capture.
+    """
+
+    scales: Scales
+    epsilon: float
+    visible_share: float
+    captured: FloatArray
+    best: FloatArray
+
+
+def plan(
+    dictionary: Dictionary,
+    *,
+    n_rows: int,
+    epsilon: float,
+    delta: float,
+    n_components: int,
+    preparation: str = "sphere",
+    mean_share: float = 0.1,
+    n_factors: int = 3,
+    n_draws: int = 3,
+    seed: int = 0,
+) -> Plan:
+    """Try a release on a look-alike: public numbers in, nothing private read, nothing charged.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+    n_rows : int
+        As many as the real table is known to have, or may have.
+    epsilon, delta, n_components, preparation, mean_share
+        As in `release`.
+    n_factors, seed : int
+        As in `look_alike`.
+    n_draws : int
+        How often the noise is drawn.
+
+    Raises
+    ------
+    ParameterError
+        As `calibrated` and `look_alike`.
+    """
+    check_rows(n_rows)
+    if not 1 <= n_components <= dictionary.n_features:
+        raise ParameterError(
+            "n_components", f"from 1 to the {dictionary.n_features} features", n_components
+        )
+    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=mean_share)
+    n_made = min(n_rows, _ROWS_MADE)
+    rows = look_alike(dictionary, n_made, n_factors=n_factors, seed=seed)
+    table, copies = Table(rows, dictionary.keys, dictionary.n_features), n_rows / n_made
+    total = _times(sum_and_count(table, dictionary, scales, Reading()), copies)
+    drawn = []
+    for _ in range(n_draws):
+        centre, _ = noisy_centre(total, scales)
+        exact = moment_around(table, dictionary, scales, centre, preparation)
+        noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
+        _, found = leading_eigenpairs(noisy.astype(np.float64), n_components)
+        doubles = exact.astype(np.float64)
+        best = np.cumsum(leading_eigenpairs(doubles, n_components)[0])
+        drawn.append(np.array([cumulative_energy(found, doubles), best]) / np.trace(exact))
+    captured, best = np.swapaxes(drawn, 0, 1)
+    visible = scales.moment_sigma * scales.n_features**0.5 / scales.length**2 / n_rows
+    return Plan(scales, scales.epsilon(delta, epsilon), visible, captured, best)
+
+
+def _times(exact: IntArray, copies: float) -> IntArray:
+    counted: IntArray = np.rint(exact * copies).astype(np.int64)
+    return counted
+
+
+# Two tables with their dictionaries, to try a release on: nobody's privacy is at stake in them.
+
+EXAMPLES = ("breast-cancer", "class-survey")
+SURVEYED = 440
+
+
+def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
+    """A table, as a mapping of its columns, and its dictionary.
+
+    name: {"breast-cancer", "class-survey"}. scikit-learn's table of 569 tumours, which has been
+        public since 1995; or 440 made-up answers of pupils, about half of whom answer twice.
+    Raises `ParameterError` if there is no such example.
+    """
+    require_one_of("name", name, EXAMPLES)
+    dictionary = read_dictionary(Path(__file__).with_name(f"{name}.toml"))
+    return (
+        _breast_cancer()
+        if name == "breast-cancer"
+        else look_alike(dictionary, SURVEYED, n_factors=2)
+    ), dictionary
+
+
+def write_example(name: str, folder: Path) -> Dictionary:
+    """The same as `table.csv` and `dictionary.toml` in a folder, which is made.
+
+    folder: path
+    Raises `ParameterError` if there is no such example.
+    Raises `OSError` if the files are there, or cannot be written.
+    """
+    table, dictionary = example(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "table.csv", "x", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+    source = Path(__file__).with_name(f"{name}.toml")
+    with open(folder / "dictionary.toml", "xb") as file:
+        file.write(source.read_bytes())
+    return dictionary
+
+
+def _breast_cancer() -> dict[str, AnyArray]:
+    from sklearn.datasets import load_breast_cancer
+
+    bunch = load_breast_cancer()
+    columns = dict(zip(bunch.feature_names.tolist(), bunch.data.T, strict=True))
+    return columns | {"diagnosis": bunch.target_names[bunch.target]}

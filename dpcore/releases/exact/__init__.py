@@ -1,1 +1,0 @@
-"""Whole numbers from a row to its noise: rows, sums and moments, and a rounded normal law."""
