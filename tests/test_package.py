@@ -36,8 +36,8 @@ BROUGHT_BY = {
     "study": ("dpcore/study/",),
     "excel": ("dpcore/releases/tables.py",),
     "cluster": ("dpcore/experiments/engine/executor.py",),
-    "flower": ("dpcore/study/couriers/flower.py",),
-    "nvflare": ("dpcore/study/couriers/nvflare.py",),
+    "flower": ("dpcore/study/flower.py",),
+    "nvflare": ("dpcore/study/nvflare.py",),
 }
 
 

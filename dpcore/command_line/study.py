@@ -17,12 +17,12 @@ from dpcore.command_line.output import ASIDE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dpcore.study.check import Finding
-    from dpcore.study.frames import Request
     from dpcore.study.hub import Hub
     from dpcore.study.identity import HubIdentity
-    from dpcore.study.owner import Desk
+    from dpcore.study.messages import Request
+    from dpcore.study.owner_page import Desk
     from dpcore.study.plan import StudyPlan
+    from dpcore.study.rehearsal import Finding
 
 _BROKEN, _REFUSED, _LOOK = 1, 2, 0.1
 
@@ -76,7 +76,7 @@ def _add_init(parser: argparse.ArgumentParser) -> None:
 def _init(arguments: argparse.Namespace) -> int:
     from dpcore.releases.dictionary import read_dictionary
     from dpcore.study.identity import init_study
-    from dpcore.study.owner import promised
+    from dpcore.study.owner_page import promised
     from dpcore.study.plan import StudyPlan
 
     plan = StudyPlan(
@@ -119,7 +119,7 @@ def _hub(arguments: argparse.Namespace) -> int:
 
 def _say_where(identity: HubIdentity, host: str) -> None:
     """A hub that listens on this machine alone, by mistake, is reached by nobody."""
-    from dpcore.study.couriers.connection import is_loopback
+    from dpcore.study.couriers import is_loopback
 
     elsewhere = [name for name in identity.names if not is_loopback(name)]
     if is_loopback(host) and elsewhere:
@@ -149,7 +149,7 @@ def _watched(hub: Hub, is_alive: Callable[[], bool] = lambda: True) -> int:
             raise OSError("the hub's server has stopped; start the hub again, it goes on")
         hub.tick()
         time.sleep(_LOOK)
-    from dpcore.study.demo import summary
+    from dpcore.study.rehearsal import summary
 
     # Sites ask once more and learn that it is over.
     time.sleep(1)
@@ -208,8 +208,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Nothing is joined, drawn or charged."""
-    from dpcore.study.check import check_folder, check_site
     from dpcore.study.identity import hub_identity, read_join_file
+    from dpcore.study.rehearsal import check_folder, check_site
 
     if arguments.path.is_dir():
         identity = hub_identity(arguments.path)
@@ -239,7 +239,7 @@ def _told(findings: Iterable[Finding]) -> bool:
 
 def _listened(arguments: argparse.Namespace, identity: HubIdentity) -> bool:
     """Wait for sites that check; whether all have come."""
-    from dpcore.study.check import Finding, waiting_for_checks
+    from dpcore.study.rehearsal import Finding, waiting_for_checks
 
     def tell(site: str) -> None:
         _told([Finding(True, f"{site} has found this hub")])
@@ -282,12 +282,11 @@ def _look(arguments: argparse.Namespace) -> int:
 
 def _site(arguments: argparse.Namespace) -> int:
     from dpcore.releases.project import Project
-    from dpcore.study.couriers.https import Courier
-    from dpcore.study.frames import FrameError
+    from dpcore.study.couriers import Courier
     from dpcore.study.guard import Guard
     from dpcore.study.identity import read_join_file, read_peers
-    from dpcore.study.owner import desk_for, promised
-    from dpcore.study.owner_page import Office, owner_page
+    from dpcore.study.messages import FrameError
+    from dpcore.study.owner_page import Office, desk_for, owner_page, promised
     from dpcore.study.plan import plan_from
 
     def say(sentence: str) -> None:
@@ -310,7 +309,7 @@ def _site(arguments: argparse.Namespace) -> int:
         if desk is not None:
             threading.Thread(target=_listen, args=(desk,), daemon=True).start()
         if arguments.door is not None:
-            from dpcore.study.couriers.door import door
+            from dpcore.study.couriers import door
 
             with door(guard, join.token, arguments.door), suppress(KeyboardInterrupt):
                 say(f"the guard's door is {arguments.door}, until Ctrl-C")
@@ -356,7 +355,7 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    from dpcore.study.demo import demo_study, digits_plan
+    from dpcore.study.rehearsal import demo_study, digits_plan
 
     plan = digits_plan(arguments.sites, **_settings(arguments))
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="dpcore-study-"))

@@ -30,17 +30,18 @@ from dpcore.releases.exact import LENGTH, noisy_second_moment, noisy_sum
 from dpcore.releases.measurement import Reading, moment_around, sum_and_count
 from dpcore.releases.project import Project, sync_folder
 from dpcore.releases.tables import Table
-from dpcore.study.frames import (
+from dpcore.study.messages import (
     ROUNDS,
     SUM,
     FrameError,
     Request,
     frame,
     handed_on,
+    masked,
+    public_key,
     refusal,
     request_from,
 )
-from dpcore.study.masks import masked, public_key
 from dpcore.study.plan import Spent, StudyPlan
 
 _MESSAGE, _ASKED, _LOG = "message.bin", "request.json", "requests.log"

@@ -26,9 +26,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from dpcore.errors import ParameterError
-from dpcore.study.frames import FrameError, frame_length
 from dpcore.study.hub import Hub, only_hub
 from dpcore.study.identity import MOST_PORT, HubIdentity
+from dpcore.study.messages import FrameError, frame_length
 
 LONGEST_WAIT = 20.0
 _LONGEST_SMALL_BODY = 2048

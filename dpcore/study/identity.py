@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from dpcore.errors import ParameterError
-from dpcore.study.frames import is_key
+from dpcore.study.messages import is_key
 from dpcore.study.plan import StudyPlan, plan_from
 
 PLAN, TOKENS = "study.json", "tokens.json"

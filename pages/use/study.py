@@ -29,10 +29,9 @@ from dpcore.experiments.pca.spec import RunSpec
 from dpcore.privacy import Adversary
 from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.spectra import captured_energy
-from dpcore.study.aggregation import count_in_words, of_attempts, study_certificate
-from dpcore.study.demo import Demo, demo_study, digits_plan
-from dpcore.study.hub import RESULT, HubState
+from dpcore.study.hub import RESULT, HubState, count_in_words, of_attempts, study_certificate
 from dpcore.study.plan import StudyPlan
+from dpcore.study.rehearsal import Demo, demo_study, digits_plan
 from pages.shell.navigation import linked_page
 from pages.shell.parameters import ask
 from pages.widgets.charts import component_rows

@@ -31,13 +31,12 @@ import numpy as np
 
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.project import Project
-from dpcore.study.aggregation import centre_and_count, components
-from dpcore.study.demo import LOOPBACK, _free_port, start_guard
-from dpcore.study.frames import MOMENT, SUM, Request, values_from
-from dpcore.study.hub import Hub
+from dpcore.study.hub import Hub, centre_and_count, components
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study, read_join_file
+from dpcore.study.messages import MOMENT, SUM, Request, values_from
 from dpcore.study.plan import StudyPlan, plan_from
+from dpcore.study.rehearsal import LOOPBACK, _free_port, start_guard
 
 ROUND_SECONDS = 60.0
 

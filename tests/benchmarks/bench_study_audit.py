@@ -22,9 +22,8 @@ from dpcore.privacy.audit import AuditCase, judge
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact import LENGTH
 from dpcore.releases.project import Project
-from dpcore.study.frames import MOMENT, SUM, Request, values_from
 from dpcore.study.guard import Guard
-from dpcore.study.masks import masked
+from dpcore.study.messages import MOMENT, SUM, Request, masked, values_from
 from dpcore.study.plan import StudyPlan
 
 SITES, EPSILON, DELTA = ("one", "two", "three"), 3.0, 1e-3

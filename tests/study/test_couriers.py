@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 from parties import NAMES
 
-from dpcore.study.couriers.door import ASK, JOIN, Heard, door, knock
-from dpcore.study.couriers.relay import heard_from, serve
+from dpcore.study.couriers import ASK, JOIN, Heard, door, heard_from, knock, serve
 from dpcore.study.hub import Hub
 from dpcore.study.identity import hub_identity, init_study, proof_of, read_join_file
 

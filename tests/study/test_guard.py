@@ -21,9 +21,16 @@ from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact import GRID
 from dpcore.releases.project import Project
-from dpcore.study.frames import MOMENT, SUM, FrameError, Request, request_from, values_from
 from dpcore.study.guard import Guard, Refused, kept_message
-from dpcore.study.masks import added_up
+from dpcore.study.messages import (
+    MOMENT,
+    SUM,
+    FrameError,
+    Request,
+    added_up,
+    request_from,
+    values_from,
+)
 from dpcore.study.plan import Spent, StudyPlan
 
 

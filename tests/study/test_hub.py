@@ -19,11 +19,10 @@ from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
 from dpcore.privacy.accountant import odometer_epsilon
 from dpcore.releases.certificate import READER_ALONE
 from dpcore.releases.exact import GRID, LENGTH, MOST_ROWS
-from dpcore.study.aggregation import count_in_words, count_sigma
-from dpcore.study.demo import summary
-from dpcore.study.frames import FrameError, frame, most_possible, values_from
-from dpcore.study.hub import Hub
+from dpcore.study.hub import Hub, count_in_words, count_sigma
+from dpcore.study.messages import FrameError, frame, most_possible, values_from
 from dpcore.study.plan import PROTOCOLS
+from dpcore.study.rehearsal import summary
 
 
 def result(hub):

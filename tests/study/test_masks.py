@@ -23,9 +23,8 @@ from vectors import PROTOCOLS, vectors
 
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.project import Project
-from dpcore.study.frames import MOMENT, SUM, Request, values_from
 from dpcore.study.guard import Guard
-from dpcore.study.masks import added_up, masked, public_key
+from dpcore.study.messages import MOMENT, SUM, Request, added_up, masked, public_key, values_from
 from dpcore.study.plan import StudyPlan
 
 NAMES = ("a", "b", "c", "d")

@@ -17,11 +17,11 @@ import pytest
 from parties import NAMES
 
 from dpcore.errors import ParameterError
-from dpcore.study.couriers.https import Courier
-from dpcore.study.frames import FrameError, frame
+from dpcore.study.couriers import Courier
 from dpcore.study.hub import Hub
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study, read_join_file
+from dpcore.study.messages import FrameError, frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 

@@ -15,10 +15,18 @@ from PIL import Image
 
 from dpcore.privacy import gaussian_epsilon
 from dpcore.privacy.guarantee_card import say_number
-from dpcore.study.frames import MOMENT, SUM, Request, values_from
 from dpcore.study.guard import Refused
-from dpcore.study.owner import Desk, attempts_left, desk_for, picture, promised
-from dpcore.study.owner_page import Office, owner_page, page
+from dpcore.study.messages import MOMENT, SUM, Request, values_from
+from dpcore.study.owner_page import (
+    Desk,
+    Office,
+    attempts_left,
+    desk_for,
+    owner_page,
+    page,
+    picture,
+    promised,
+)
 from dpcore.study.plan import StudyPlan
 
 

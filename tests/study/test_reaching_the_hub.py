@@ -18,15 +18,13 @@ from parties import NAMES
 
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
-from dpcore.study import identity
-from dpcore.study.check import check_folder, check_site, waiting_for_checks
-from dpcore.study.couriers import connection
-from dpcore.study.couriers.connection import HubLine, Proxy, proxy_for
-from dpcore.study.couriers.https import Courier
-from dpcore.study.frames import FrameError
+from dpcore.study import couriers, identity
+from dpcore.study.couriers import Courier, HubLine, Proxy, proxy_for
 from dpcore.study.hub import Hub
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study, read_join_file
+from dpcore.study.messages import FrameError
+from dpcore.study.rehearsal import check_folder, check_site, waiting_for_checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 HERE = "127.0.0.1"
@@ -231,7 +229,7 @@ def test_no_tls(study_at, said_by, greeting):
 
 def test_one_that_says_nothing(study_at, said_by, monkeypatch):
     _, join, _ = study_at()
-    monkeypatch.setattr(connection, "SECONDS_TO_CONNECT", 0.2)
+    monkeypatch.setattr(couriers, "SECONDS_TO_CONNECT", 0.2)
     done = threading.Event()
     with listener(lambda line: done.wait(60)) as port:
         once(
@@ -243,9 +241,9 @@ def test_one_that_says_nothing(study_at, said_by, monkeypatch):
 
 def test_a_name_that_takes_long_to_be_looked_up_is_said_before_it_is_known(study_at, monkeypatch):
     """Nothing but a clock of its own says that within five seconds: lookups know no deadline."""
-    assert connection.SECONDS_TO_CONNECT < 4.5
+    assert couriers.SECONDS_TO_CONNECT < 4.5
     said = threading.Event()
-    monkeypatch.setattr("dpcore.study.couriers.https.SECONDS_TO_CONNECT", -0.5)
+    monkeypatch.setattr("dpcore.study.couriers.SECONDS_TO_CONNECT", -0.5)
     courier = Courier.__new__(Courier)
     courier._line = HubLine(study_at()[1])
     courier._say = lambda sentence: "nothing has come back" in sentence and said.set()
@@ -329,7 +327,7 @@ def test_guards_go_by_a_proxy_where_there_is_one(study_at, guard_of, plan_with, 
         if by == "environment":
             monkeypatch.setenv("HTTPS_PROXY", address)
             # The hub is on this machine, to which nobody goes by a proxy unless told to.
-            monkeypatch.setattr(connection, "is_loopback", lambda host: False)
+            monkeypatch.setattr(couriers, "is_loopback", lambda host: False)
 
         def run(site):
             join = read_join_file(folder / "sites" / f"{site}.join.json")

@@ -12,7 +12,7 @@ import pytest
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
 from dpcore.privacy import Adversary, CapeScales, cape_mu, gaussian_epsilon
-from dpcore.study.aggregation import of_attempts
+from dpcore.study.hub import of_attempts
 from dpcore.study.identity import hub_identity, read_peers
 from dpcore.study.plan import PROTOCOLS, plan_from
 
@@ -118,7 +118,7 @@ def test_what_a_demo_leaves_stays(monkeypatch):
     def demo_study(_, folder):
         yield SimpleNamespace(hub=folder)
 
-    monkeypatch.setattr("dpcore.study.demo.demo_study", demo_study)
+    monkeypatch.setattr("dpcore.study.rehearsal.demo_study", demo_study)
     monkeypatch.setattr("dpcore.command_line.study._watched", lambda hub: seen.append(hub) or 0)
     assert main(["study", "demo", "--sites", "3"]) == 0
     seen[0].rmdir()  # it is there

@@ -14,9 +14,17 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.study.aggregation import centre_and_count, components
-from dpcore.study.frames import MOMENT, SUM, Request, frame, shape_of, values_from
-from dpcore.study.masks import masked, public_key
+from dpcore.study.hub import centre_and_count, components
+from dpcore.study.messages import (
+    MOMENT,
+    SUM,
+    Request,
+    frame,
+    masked,
+    public_key,
+    shape_of,
+    values_from,
+)
 from dpcore.study.plan import StudyPlan
 
 SITES = ("oslo", "porto", "graz")

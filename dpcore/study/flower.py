@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpcore.study.couriers.door import Heard, knock
+from dpcore.study.couriers import Heard, knock
 
 _RECORD = "study"
 
@@ -40,7 +40,7 @@ def server_app() -> Any:
     from flwr.app import ConfigRecord, Context, Message, RecordDict
     from flwr.serverapp import Grid, ServerApp
 
-    from dpcore.study.couriers.relay import Told, heard_from, serve
+    from dpcore.study.couriers import Told, heard_from, serve
     from dpcore.study.hub import Hub
     from dpcore.study.identity import hub_identity
 

@@ -17,8 +17,7 @@ from nvflare.apis.executor import Executor
 from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 
-from dpcore.study.couriers.door import Heard, knock
-from dpcore.study.couriers.relay import Told, heard_from, serve
+from dpcore.study.couriers import Heard, Told, heard_from, knock, serve
 
 # Where the guard's socket is, said by the site and by no job.
 DOOR = "DPCORE_DOOR"

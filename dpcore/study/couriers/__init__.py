@@ -1,1 +1,0 @@
-"""What carries requests to a guard and messages to a hub; nothing of it is trusted."""
