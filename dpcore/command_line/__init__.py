@@ -12,14 +12,20 @@ from pathlib import Path
 import dpcore
 from dpcore.command_line import reproduce, sweep
 from dpcore.command_line.audit import add_audit_command
-from dpcore.command_line.best import add_best_command
 from dpcore.command_line.cca import add_cca_command
-from dpcore.command_line.dashboard import add_dashboard_command
-from dpcore.command_line.options import add_run_options, spec_from
-from dpcore.command_line.output import ASIDE, print_json, print_summary, versions, with_progress
-from dpcore.command_line.publish import add_publish_command
+from dpcore.command_line.dashboard import add_dashboard_command, add_publish_command
+from dpcore.command_line.options import (
+    ASIDE,
+    add_run_options,
+    print_json,
+    print_summary,
+    spec_from,
+    versions,
+    with_progress,
+)
 from dpcore.command_line.release import add_release_commands, held_table
 from dpcore.command_line.study import add_study_command
+from dpcore.command_line.sweep import add_best_command
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.result_store import Store

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-from dpcore.command_line.options import Commands
-from dpcore.command_line.output import ASIDE, print_json, versions
+from dpcore.command_line.options import ASIDE, Commands, print_json, versions
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import CONFIDENCE, Attack, named_cases, slug_of
 from dpcore.privacy import Adversary

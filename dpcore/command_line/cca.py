@@ -12,9 +12,11 @@ from dpcore.command_line.options import (
     Commands,
     add_release_options,
     add_sweep_options,
+    collect_with_progress,
+    print_json,
     run_options,
+    versions,
 )
-from dpcore.command_line.output import collect_with_progress, print_json, versions
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca.runs import CCA, epsilon_reaching

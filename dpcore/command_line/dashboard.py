@@ -1,4 +1,4 @@
-"""`dp-pca-lab`, which is `dpcore dashboard`: the app in a browser, from a wheel or from a clone."""
+"""`dpcore dashboard` and `dpcore publish`: the explorer, served or as a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from tqdm import tqdm
+
+from dpcore.command_line.options import ASIDE
+from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable
+from dpcore.experiments.analysis.published_folder import Grid, publish
+
+# `dp-pca-lab`, which is `dpcore dashboard`: the app in a browser, from a wheel or from a clone.
 
 # The wheel has the dashboard's files in a folder of their own beside the package: `pages` and
 # `assets` are no names to occupy among everybody's installed packages. In a clone they are the
@@ -73,3 +80,40 @@ def app_file() -> Path:
         f"the dashboard's app.py is not beside dpcore in {beside}: "
         "install the wheel of dp-pca-lab or work in a clone"
     )
+
+
+# `dpcore publish`: a folder of the explorer that any web server, or a disk, can show.
+
+
+def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `publish` to the commands."""
+    parser = commands.add_parser(
+        "publish",
+        help="write a folder of the explorer that anybody can host, without a server",
+        description="Run a grid and write it as a page with a slider for ε, which opens from a "
+        "disk or from any web server and asks nobody for anything.",
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--dataset",
+        type=lambda text: tuple(text.split(",")),
+        default=Grid.datasets,
+        help=f"of {', '.join(status.name for status in list_datasets())} (default: "
+        f"{','.join(Grid.datasets)})",
+    )
+    parser.add_argument(
+        "--sites",
+        type=lambda text: tuple(int(part) for part in text.split(",")),
+        default=Grid.sites,
+        help=f"(default: {','.join(map(str, Grid.sites))})",
+    )
+    parser.set_defaults(command=_publish)
+
+
+def _publish(arguments: argparse.Namespace) -> int:
+    grid = Grid(datasets=arguments.dataset, sites=arguments.sites)
+    with tqdm(total=grid.n_cells, unit="setting", file=ASIDE, disable=None) as bar:
+        page = publish(arguments.folder, grid, progress=bar.update)
+    size = sum(file.stat().st_size for file in arguments.folder.iterdir() if file.is_file())
+    print(f"{page} ({size / 1e6:.1f} MB)")
+    return 0

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from dpcore.command_line.options import (
+    ASIDE,
     Commands,
     add_layout_options,
     add_table_options,
     path,
+    print_json,
     table_file,
 )
-from dpcore.command_line.output import ASIDE, print_json
 from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
 

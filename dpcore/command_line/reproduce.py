@@ -8,12 +8,14 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from dpcore.command_line.options import Commands, add_sweep_options, run_options
-from dpcore.command_line.output import (
+from dpcore.command_line.options import (
+    Commands,
+    add_sweep_options,
     check_file,
     collect_with_progress,
     print_json,
     print_summary,
+    run_options,
     versions,
     write_csv,
 )

@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.command_line.options import Commands, add_layout_options, port, table_file
-from dpcore.command_line.output import ASIDE
+from dpcore.command_line.options import ASIDE, Commands, add_layout_options, port, table_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
